@@ -4,22 +4,22 @@ from html import escape
 from math import ceil, floor, log10
 
 ROW = 18
-# Width of the bars, and of a letter: as wide as that of any common font without serifs, so that no label is cut.
+# Width of the bars, and of a letter: as wide as in any common sans-serif font, so that no label is cut off.
 BARS, LETTER = 360, 7
 FASTER, SLOWER = "#1560bd", "#b22222"
 
 
 def ratio_ticks(low, high):
-    """Round ratios from low to high: 1, 2 and 5 of each power of ten, or the powers alone where those are many."""
+    """Round ratios from low to high: 1, 2 and 5 of each power of ten, or only the powers if there are many."""
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     steps = (1, 2, 5) if log10(high / low) < 2.5 else (1,)
     return [step * 10**power for power in powers for step in steps if low <= step * 10**power <= high]
 
 
 def bars(title, groups):
-    """Bars of ratios on a logarithmic scale, from a line at 1: to the right where the ratio is above it, to the left in red where not.
+    """Bars of ratios on a logarithmic scale, starting from a line at 1: to the right if the ratio is above it, to the left in red if not.
 
-    A group is a heading and rows of name, ratio, peer, and the goal or None, which is a thin mark across its bar."""
+    A group is a heading and rows of name, ratio, peer, and goal or None; a goal is a thin mark across its bar."""
     rows = [row for _, group in groups for row in group]
     shown = [value for _, ratio, _, goal in rows for value in (ratio, goal) if value] + [1]
     low, high = min(shown) / 1.1, max(shown) * 1.1
@@ -56,19 +56,19 @@ def bars(title, groups):
 
 
 COLOURS = ["#1560bd", "#b22222", "#2e8b57", "#8b5a2b", "#6a3d9a"]
-# A panel with its axes, and where its plot lies in it.
+# A panel with its axes, and the position of its plot.
 PANEL, HEIGHT, LEFT, TOP, PLOT, TALL = 400, 280, 50, 34, 330, 190
 
 
 def ticks(most):
-    """Some five round numbers from 0 on, the last of them at least the most."""
+    """About five round numbers from 0 to at least `most`."""
     power = 10 ** floor(log10(most / 4))
     step = next(step for step in (1, 2, 2.5, 5, 10) if 4 * step * power >= most) * power
     return [number * step for number in range(ceil(most / step) + 1)]
 
 
 def panels(parts, across, up):
-    """Curves, two panels a row. Parts are name and curves, which are name and points; all have the same axes, from 0."""
+    """Curves, two panels per row. Parts are (name, curves), curves are (name, points); all panels have the same axes, from 0."""
     right = max(x for _, curves in parts for _, points in curves for x, _ in points)
     width, height = 2 * PANEL, (len(parts) + 1) // 2 * HEIGHT
     made = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11">',

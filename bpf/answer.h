@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// Frames of all kinds that are answered: from the wire to the reply.
+// Answers frames of all kinds: from the wire to the reply.
 #ifndef TURNPIKE_ANSWER_H
 #define TURNPIKE_ANSWER_H
 
 #include "compact.h"
 #include "proof.h"
 
-// Finds the datagram in a frame, and asks for the memory that its answer is in while its addresses are checked: `hash` is for `answer`. False
-// where the frame is the host's business.
+// Finds the datagram in a frame, and prefetches the memory of its answer while its addresses are checked.
+// `hash` is passed on to `answer`. Returns false if the frame must be left to the host.
 INLINE bool is_for_node(struct packet *packet, memory_t state, u64 *hash)
 {
 	if (!parse(packet, state))
@@ -21,8 +21,8 @@ INLINE bool is_answered(enum counter counter)
 	return counter <= COUNT_PROOF;
 }
 
-// Makes a frame its reply, if the tables have the answer; else it is as it came. `length` is that of the reply's payload then; behind it there is
-// nothing but padding.
+// Turns a frame into its reply if the tables have the answer; otherwise leaves it unmodified. `length` is set
+// to that of the reply's payload, which is followed only by padding.
 INLINE enum counter answer(struct packet *packet, memory_t state, u64 hash, u32 *length)
 {
 	u64 sum = 0;

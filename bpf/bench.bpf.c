@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// The XDP program behind a generator of requests, for measurements: each run asks for the next of many accounts, or
-// for a proof of its latest transaction. With `BPF_PROG_TEST_RUN` it tells the rate of lookups on one processor, without a driver.
+// The XDP program with a request generator in front, for measurements: each run requests the next of many
+// accounts, or a proof of its latest transaction. `BPF_PROG_TEST_RUN` then measures the rate of lookups on one
+// processor, without a driver.
 #include "turnpike.bpf.c"
 
 #include "request.h"
@@ -13,7 +14,7 @@ SEC("bench") int refer_next(struct xdp_md *context)
 
 	if (!fits(start, ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + COMPACT_BYTES, end))
 		return XDP_ABORTED;
-	// A reply is made a request again: the same turn, and the amount and the status taken away.
+	// Turns a reply back into a request: swaps the addresses again, and clears amount and status.
 	struct packet packet = { .start = start, .end = end, .ip = start + ETHERNET_BYTES };
 
 	if (be16(get16(start + ETHERNET_BYTES + IPV4_BYTES + 2)) != (u16)load64(state + STATE(port))) {
@@ -25,7 +26,7 @@ SEC("bench") int refer_next(struct xdp_md *context)
 	} else {
 		packet.udp = 0;
 	}
-	// Accounts in an order that no cache foresees (the constants of Numerical Recipes), of as many as the requests tell.
+	// Accounts in an order that no cache predicts (the constants of Numerical Recipes), out of bench_accounts.
 	u32 transaction = get32(frame + COMPACT_TRANSACTION) * 1664525 + 1013904223, accounts = load64(state + STATE(bench_accounts));
 
 	put32(frame + COMPACT_TRANSACTION, transaction);
@@ -44,7 +45,7 @@ SEC("prove") int prove_next(struct xdp_md *context)
 
 	if (!fits(start, REQUEST_AT + 8 * PROOF_WORDS, (u8 *)(long)context->data_end))
 		return XDP_ABORTED;
-	// The number of the request is where the next one is made from.
+	// The request's number is the seed of the next one.
 	u32 number = get32(frame + HEADER_ID) * 1664525 + 1013904223, accounts = load64(state + STATE(bench_accounts));
 
 	write_envelope(start, load64(state + STATE(port)), 8 * PROOF_WORDS);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// The Internet checksum (RFC 1071), in the byte order of the machine, which its sum does not depend on.
+// The Internet checksum (RFC 1071), in machine byte order, on which the sum does not depend.
 #ifndef TURNPIKE_CHECKSUM_H
 #define TURNPIKE_CHECKSUM_H
 
@@ -11,7 +11,7 @@ INLINE u64 sum64(u64 sum, u64 bytes)
 	return sum + (u32)bytes + (bytes >> 32);
 }
 
-// The sum in 16 bits, of less than 2^48: that of 64 KiB and more.
+// Folds a sum below 2^48 into 16 bits: enough for more than 64 KiB.
 INLINE u16 fold_sum(u64 sum)
 {
 	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// Compact transfer frames: what of them can be answered without changing anything.
+// Compact transfer frames: the answers that change nothing.
 #ifndef TURNPIKE_COMPACT_H
 #define TURNPIKE_COMPACT_H
 
@@ -8,7 +8,7 @@
 #include "table.h"
 #include "window.h"
 
-// Accounts are keyed by 16 bytes, of which compact frames give the last four; their value is the balance.
+// Account keys have 16 bytes, of which compact frames carry the last four; the value is the balance.
 #define ACCOUNT_KEY_WORDS 2
 #define ACCOUNT_VALUE_WORDS 1
 
@@ -17,8 +17,8 @@ INLINE u64 compact_sum(const u8 *frame)
 	return sum64(sum64((u64)get32(frame + 16) + get16(frame + 20), get64(frame)), get64(frame + 8));
 }
 
-// Whether an operation is well formed, as crates/wire/src/operation.rs checks it: what is not gets its refusal from the
-// host.
+// Whether an operation is well formed, by the rules of crates/wire/src/operation.rs. The host refuses those
+// that are not.
 INLINE bool operation_is_well_formed(const struct operation *operation)
 {
 	switch ((enum command)operation->command) {
@@ -33,7 +33,7 @@ INLINE bool operation_is_well_formed(const struct operation *operation)
 	return false;
 }
 
-// Whether a command is executed: it changes something.
+// Whether a command is executed, that is, changes anything.
 INLINE bool is_executed(enum command command)
 {
 	switch (command) {
@@ -47,8 +47,8 @@ INLINE bool is_executed(enum command command)
 	return false;
 }
 
-// Asks for the memory that the answer to a REFER is in, before there is time to check the request. Gives the hash of the account; for anything
-// else, 0.
+// Prefetches the memory of the answer to a REFER, before the request is checked. Returns the hash of the
+// account; for any other frame, 0.
 INLINE u64 refer_fetch(const struct packet *packet, memory_t state)
 {
 	u64 accounts = load64(state + STATE(accounts_at));
@@ -105,7 +105,7 @@ INLINE enum counter retry(memory_t state, const struct operation *operation, str
 	}
 }
 
-// Takes the operation out of a datagram that is a compact frame in good order. False where it is not.
+// Extracts the operation of a datagram. Returns false if it is not a well-formed compact frame.
 INLINE bool compact_request(const struct packet *packet, struct operation *operation)
 {
 	const u8 *frame = packet->payload;
@@ -122,15 +122,15 @@ INLINE bool compact_request(const struct packet *packet, struct operation *opera
 	return !get16(frame + COMPACT_STATUS) && operation_is_well_formed(operation);
 }
 
-// Makes the frame of a request that of its reply.
+// Turns the frame of a request into that of its reply.
 INLINE void compact_result(u8 *frame, const struct remembered *result)
 {
 	put32(frame + COMPACT_AMOUNT, be32(result->value >> 32 ? 0xffffffff : result->value));
 	put16(frame + COMPACT_STATUS, be16(result->status));
 }
 
-// Makes a compact frame its reply, if it can be answered; `hash` is what `refer_fetch` gave. The reply is as long as the request, `sum` that of its
-// bytes. The headers are the caller's.
+// Turns a compact frame into its reply, if possible; `hash` comes from `refer_fetch`. The reply has the length
+// of the request; `sum` is set to that of its bytes. The caller writes the headers.
 INLINE enum counter answer_compact(struct packet *packet, memory_t state, u64 hash, u64 *sum)
 {
 	struct operation operation;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// A generator of compact frames and proof frames in the kernel, for measurements. The kernel runs `generate` as often as it is told, and sends each
-// frame by the interface (`BPF_PROG_TEST_RUN` with live frames); `receive`, at the same interface, takes the replies. Both see
-// one clock, and neither needs a system call for a frame.
+// In-kernel generator of compact frames and proof frames, for measurements. The kernel runs `generate`
+// repeatedly and sends each frame through the interface (`BPF_PROG_TEST_RUN` with live frames); `receive`, on
+// the same interface, takes the replies. Both use the same clock, and neither needs a system call per frame.
 #include <linux/bpf.h>
 
 #include "compact.h"
@@ -10,26 +10,27 @@
 
 #define SEC(name) __attribute__((section(name), used))
 
-// The port that requests come from.
+// Source port of requests.
 #define GENERATOR_PORT 4000
 
 #define HEADERS (ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES)
 #define FRAME_BYTES (HEADERS + COMPACT_BYTES)
 #define PROOF_FRAME_BYTES (HEADERS + 8 * PROOF_WORDS)
 
-// What TRANSFER moves, to the account after, and ISSUE gives.
+// Amounts of a TRANSFER (to the next account) and of an ISSUE.
 #define AMOUNT 1
 #define PLENTY 1000000
 
 #define GENERATOR(field) __builtin_offsetof(struct generator, field)
 #define TALLY(field) __builtin_offsetof(struct tally, field)
 
-// Replies whose time is taken each by itself; of those that follow it is each sixteenth's. To ask for the time takes a virtual machine some
-// 30 ns, as long as all else that is done with a reply, and so what a run takes is told wrong by two thousandths at most.
+// Number of replies that are timed individually; after these, every sixteenth is. Reading the clock takes about
+// 30 ns in a virtual machine, as long as all other work on a reply, so the error in a run's duration is at most
+// 0.2 percent.
 #define TIMED 10000
 #define RARELY 16
 
-// The arena; the loader puts its address here.
+// The arena; the loader fills in its address.
 struct generator SHARED arena;
 
 static u64 (*const bpf_ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
@@ -45,7 +46,7 @@ INLINE u64 add64(memory_t at, u64 value)
 	return __sync_fetch_and_add((u64 SHARED *)at, value);
 }
 
-// Adds one to what only this processor writes, and tells what it was.
+// Increments a counter that only this processor writes. Returns its previous value.
 INLINE u64 count(memory_t at)
 {
 	u64 value = load64(at);
@@ -61,13 +62,14 @@ INLINE memory_t tally_of(u32 processor)
 	return generator + load64(generator + GENERATOR(tallies_at)) + processor * sizeof(struct tally);
 }
 
-// The next request: a transaction id, and the account that it is for, from 0 on.
+// The next request: a transaction id, and its account, numbered from 0.
 struct next {
 	u32 transaction;
 	u32 account;
 };
 
-// Writes the headers, and tells what comes behind them. Whoever had the frame before may have written over all of it.
+// Writes the headers, and returns what to put after them. The frame's previous user may have overwritten all of
+// it.
 INLINE struct next next_request(u8 *start)
 {
 	memory_t generator = (memory_t)&arena;
@@ -83,9 +85,9 @@ INLINE struct next next_request(u8 *start)
 	u64 made = count(tally + TALLY(made));
 
 	if (load64(generator + GENERATOR(any))) {
-		// Of its own on each processor.
+		// Distinct on each processor.
 		next.transaction += made * (u32)load64(generator + GENERATOR(processors)) + processor;
-		// The constants of Numerical Recipes: an order that no cache foresees.
+		// The constants of Numerical Recipes: an order that no cache predicts.
 		u32 spread = (next.transaction * 1664525 + 1013904223) * 1664525 + 1013904223;
 
 		next.account = ((u64)spread * accounts) >> 32;
@@ -146,13 +148,15 @@ SEC("receive") int receive_reply(struct xdp_md *context)
 	return XDP_DROP;
 }
 
-// At the other end, where there is no program to be measured: a cable of two virtual ends takes frames only while there is one.
+// For the other end, if no program is measured there: a veth pair delivers frames only if a program is
+// attached.
 SEC("pass") int pass_all(struct xdp_md *context)
 {
 	return context->data < context->data_end ? XDP_PASS : XDP_ABORTED;
 }
 
-// At the other end, where nothing is to be done: sends a request back as if it were its reply. What is left is the cost of generator and cable.
+// For the other end: returns a request as if it were its reply, with no work done. This measures the cost of
+// generator and cable.
 SEC("reflect") int reflect_request(struct xdp_md *context)
 {
 	u8 *start = (u8 *)(long)context->data, *end = (u8 *)(long)context->data_end;

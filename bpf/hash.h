@@ -5,8 +5,8 @@
 
 #include "layout.h"
 
-// Both halves of the product, one over the other. BPF has no instruction for the upper half, so it is put together from
-// four products of 32 bits.
+// XOR of both halves of the product. BPF has no instruction for the upper half, so it is computed from four
+// 32-bit products.
 INLINE u64 fold(u64 left, u64 right)
 {
 	u64 left_low = (u32)left, left_high = left >> 32, right_low = (u32)right, right_high = right >> 32;
@@ -17,7 +17,7 @@ INLINE u64 fold(u64 left, u64 right)
 	return (left * right) ^ (high_high + (low_high >> 32) + (high_low >> 32) + (middle >> 32));
 }
 
-// Hashes a key of `words` words, the last one filled up with zeros, under the secrets of a table.
+// Hashes a key of `words` words, the last one padded with zeros, with the secrets of a table.
 INLINE u64 hash_key(memory_t secrets, const u64 *key, const u32 words)
 {
 	u64 state = 0;

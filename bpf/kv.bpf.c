@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// The XDP program of the key-value store: answers gets where the frame lies, and leaves all else alone.
+// The XDP program of the key-value store: answers gets in place, and passes everything else on.
 #include <linux/bpf.h>
 
 #include "kv.h"
 
 #define SEC(name) __attribute__((section(name), used))
 
-// Maps, made and named by the loader (crates/xdp/src/kv.rs).
+// Maps, created and named by the loader (crates/xdp/src/kv.rs).
 SEC(".maps") struct { int unused; } counters, work;
 
-// The arena; the loader puts its address here.
+// The arena; the loader fills in its address.
 struct state SHARED arena;
 
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
@@ -37,21 +37,21 @@ INLINE bool find_packet(struct xdp_md *context, struct packet *packet, memory_t 
 	return parse(packet, state);
 }
 
-// Copies the request to where it can be looked at.
+// Copies the request to memory that the program can index.
 INLINE bool load(struct xdp_md *context, memory_t state, const struct packet *packet, struct kv_work *work)
 {
 	u32 length = widen(state, packet->length, 1024);
 
 	if (length < KV_SHORTEST || length > KV_LONGEST)
 		return false;
-	// The last word, and the bytes before the request.
+	// Clears the last word, and the bytes before the request.
 	work->request[0] = 0;
 	work->request[(KV_REQUEST_AT + length) / 8] = 0;
 	return !bpf_xdp_load_bytes(context, packet->payload - packet->start, kv_bytes(work->request) + KV_REQUEST_AT, length);
 }
 
-// Makes a frame longer, behind its end or, where the driver has left no room there, before its start: then the headers move. Where neither can
-// be, it is as it was.
+// Lengthens a frame at its end or, if the driver left no room there, before its start, which moves the headers.
+// If neither is possible, the frame is unchanged.
 INLINE bool make_room(struct xdp_md *context, memory_t state, const struct packet *packet, struct kv_work *work, int more)
 {
 	u32 headers = widen(state, packet->payload - packet->start, KV_HEADERS_BYTES);
@@ -62,7 +62,7 @@ INLINE bool make_room(struct xdp_md *context, memory_t state, const struct packe
 	       !bpf_xdp_store_bytes(context, 0, work->headers, headers);
 }
 
-// Writes the reply over the request, with room for it.
+// Overwrites the request with the reply, making room for it.
 INLINE bool store(struct xdp_md *context, memory_t state, const struct packet *packet, struct kv_work *work,
 		  const struct kv_reply *reply)
 {
@@ -92,7 +92,7 @@ INLINE int serve(struct xdp_md *context)
 
 	if (more > 0 && (!make_room(context, state, &packet, memory, more) || !find_packet(context, &packet, state)))
 		counter = KV_ROOM;
-	// Nothing of the frame has been changed so far.
+	// The frame has not been modified so far.
 	if (counter == KV_HIT && !store(context, state, &packet, memory, &reply))
 		counter = KV_ROOM;
 	count(counter);

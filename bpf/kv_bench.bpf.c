@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// The key-value store's program behind a generator of gets, for measurements: each run asks for one of many keys. With
-// `BPF_PROG_TEST_RUN` it tells what a get takes of one processor, without a driver.
+// The key-value store's program with a generator of gets in front, for measurements: each run requests one of
+// many keys. `BPF_PROG_TEST_RUN` then measures the cost of a get on one processor, without a driver.
 #include "kv.bpf.c"
 
 #include "request.h"
 
-// Four characters that tell the number, and the rest: as long as the mean key of bench/kv.
+// Four characters that encode the number, and a fixed rest: as long as the mean key of bench/kv.
 #define KEY_BYTES 92
 #define REQUEST_BYTES (KV_KEY_AT + KEY_BYTES + 2)
 #define FRAME_BYTES (REQUEST_AT + REQUEST_BYTES)
@@ -29,7 +29,7 @@ _Static_assert((KEY_BYTES - 4) % 8 == 0, "whole words are written");
 SEC("bench") int get_next(struct xdp_md *context)
 {
 	memory_t state = (memory_t)&arena;
-	// The reply of the run before was longer.
+	// The reply of the previous run was longer.
 	int less = FRAME_BYTES - (int)(context->data_end - context->data);
 
 	if (less && bpf_xdp_adjust_tail(context, less))
@@ -41,7 +41,7 @@ SEC("bench") int get_next(struct xdp_md *context)
 	u64 turn = load64(state + STATE(bench_turn)) + 1;
 
 	*(volatile u64 SHARED *)(state + STATE(bench_turn)) = turn;
-	// Keys in an order that no cache foresees (2^32 divided by the golden ratio).
+	// Keys in an order that no cache predicts (2^32 divided by the golden ratio).
 	write_get(start + REQUEST_AT, ((u64)((u32)turn * 2654435761u) * load64(state + STATE(bench_accounts))) >> 32);
 	write_envelope(start, load64(state + STATE(port)), REQUEST_BYTES);
 	return serve(context);

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// The in-NIC ledger as an XDP program: executes compact frames where they lie, on a store of its own, and streams what it
-// executed to user space. Accepted only: a crash loses what is not in the journal yet.
+// The in-NIC ledger as an XDP program: executes compact frames in place, on its own store, and streams executed
+// operations to user space. Accepted only: a crash loses operations that are not in the journal yet.
 #include <linux/bpf.h>
 
 #include "ledger.h"
 
 #define SEC(name) __attribute__((section(name), used))
 
-// The largest status that is counted by command.
+// The largest status counted per command.
 _Static_assert(STATUS_TRANSACTION_ID_REUSED < STATUSES, "a counter for each status that is answered");
 
-// Maps, made and named by the loader (crates/xdp/src/in_nic.rs).
+// Maps, created and named by the loader (crates/xdp/src/in_nic.rs).
 SEC(".maps") struct { int unused; } counters, locks, ring;
 
-// The arena; the loader puts its address here.
+// The arena; the loader fills in its address.
 struct state SHARED arena;
 
-// A value of the map `locks`. The kernel's verifier knows a lock by the type that the loader tells it (crates/xdp/src/btf.rs).
+// A value of the map `locks`. The kernel's verifier recognises a lock by the type that the loader declares
+// (crates/xdp/src/btf.rs).
 struct stripe_lock {
 	u32 lock;
-	// Whether a processor has it, for those that come to look: the lock itself is not to be read.
+	// Whether a processor holds the lock, for those that only look: the lock itself may not be read.
 	u32 held;
 };
 
@@ -45,7 +46,7 @@ INLINE struct stripe_lock *lock_of(u32 stripe)
 	return bpf_map_lookup_elem(&locks, &stripe);
 }
 
-// The counter of an answer.
+// Counter of an answer.
 INLINE u32 counter_of(enum ledger_counter first, const struct operation *operation, const struct remembered *result)
 {
 	return first + (operation->command - 1) * STATUSES + result->status;
@@ -80,16 +81,16 @@ INLINE enum ledger_counter execute_locked(memory_t ledger, const struct operatio
 					  struct remembered *result, u64 *sequence)
 {
 	u32 source = stripe_of(first_account_bucket(ledger, operation->source)), destination = source;
-	// Under locks no function may be called.
+	// No function may be called while a lock is held.
 	u64 now = bpf_ktime_get_coarse_ns() >> TICK_BITS;
 	enum outcome outcome;
 
 	if (has_destination(operation->command))
 		destination = stripe_of(first_account_bucket(ledger, operation->destination));
-	// In the order of their addresses, so that no two wait for each other.
+	// In address order, to avoid deadlock.
 	struct stripe_lock *lower = lock_of(source < destination ? source : destination);
 	struct stripe_lock *upper = lock_of(source < destination ? destination : source);
-	// The verifier follows a number that it knows better than a comparison of two that it does not.
+	// The verifier tracks a known number better than a comparison of two unknown ones.
 	u32 both = source != destination ? 1 : 0;
 
 	asm volatile("" : "+r"(both));
@@ -114,8 +115,8 @@ INLINE enum ledger_counter execute_locked(memory_t ledger, const struct operatio
 	return counter_of_outcome(outcome);
 }
 
-// Executes CREATE, ISSUE or TRANSFER. The room in the ring is reserved before anything is changed, so what was executed is
-// never missing there.
+// Executes CREATE, ISSUE or TRANSFER. Reserves room in the ring before changing anything, so the ring never
+// misses an executed operation.
 INLINE enum ledger_counter execute(memory_t ledger, const struct operation *operation, struct retry *retry,
 				   struct remembered *result)
 {
@@ -126,7 +127,7 @@ INLINE enum ledger_counter execute(memory_t ledger, const struct operation *oper
 		return LEDGER_RING_FULL;
 	enum ledger_counter counter = execute_locked(ledger, operation, retry, result, &sequence);
 
-	// User space looks every so often, which costs less than to wake it.
+	// User space polls, which is cheaper than waking it.
 	if (counter != LEDGER_EXECUTED) {
 		bpf_ringbuf_discard(committed, BPF_RB_NO_WAKEUP);
 		return counter;
@@ -143,15 +144,15 @@ INLINE enum ledger_counter execute(memory_t ledger, const struct operation *oper
 	return LEDGER_EXECUTED;
 }
 
-// A request on its way: what it asks for, and where that is remembered.
+// A request: its operation, and where its retry is remembered.
 struct request {
 	bool is_there;
 	struct operation operation;
 	struct retry retry;
 };
 
-// Takes the request out of a datagram, and asks for the memory that its answer is in, all of it at once, before there is time to check who sent it: the
-// first lock waits for what is on its way.
+// Extracts the request from a datagram, and prefetches all of the answer's memory at once, before the sender is
+// checked: taking the first lock waits for loads in flight.
 INLINE void take_request(const struct packet *packet, memory_t state, struct request *request)
 {
 	memory_t ledger = state + load64(state + STATE(ledger_at));
@@ -163,7 +164,7 @@ INLINE void take_request(const struct packet *packet, memory_t state, struct req
 	ledger_fetch(ledger, &request->operation, &request->retry);
 }
 
-// Answers a frame where it lies, and counts. Whether there is a reply.
+// Answers a frame in place, and counts. Returns whether there is a reply.
 INLINE bool answer(struct packet *packet, memory_t state, struct request *request)
 {
 	u8 *frame = packet->payload;
@@ -184,7 +185,8 @@ INLINE bool answer(struct packet *packet, memory_t state, struct request *reques
 		count(counter);
 		return false;
 	}
-	// Before the headers are turned: what was executed makes no difference to them, so the verifier need not follow each apart.
+	// Before the headers are swapped: they do not depend on the operation, so the verifier need not follow each
+	// outcome separately.
 	count(counter == LEDGER_FULL ? counter : counter_of(counter, operation, &result));
 	compact_result(frame, &result);
 	turn_around(packet, COMPACT_BYTES, compact_sum(frame));

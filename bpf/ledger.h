@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// The in-NIC ledger: accounts, and what is remembered of the last operations, in a store of its own that the program
-// changes itself. The same commands and statuses as those of crates/ledger; ids and amounts have the 32 bits of compact frames.
+// The in-NIC ledger: accounts and remembered operations, in a store that the program itself changes. Commands
+// and statuses are those of crates/ledger; ids and amounts have the 32 bits of compact frames.
 //
-// The store is divided into stripes. Who changes an account holds the lock of its stripe; both locks of a transfer are
-// taken by the caller, the one of the lower stripe first. Balances may be read without one: accounts are only ever added, and
-// a balance changes in one store.
+// The store is divided into stripes. Changing an account requires the lock of its stripe; the caller takes both
+// locks of a transfer, the lower stripe's first. Balances may be read without a lock: accounts are only ever
+// added, and a balance changes in a single store.
 #ifndef TURNPIKE_LEDGER_H
 #define TURNPIKE_LEDGER_H
 
@@ -13,17 +13,17 @@
 #define LEDGER(field) __builtin_offsetof(struct ledger_header, field)
 #define ACCOUNTS(field) __builtin_offsetof(struct account_bucket, field)
 
-// Adds to a counter that others add to. Gives what it was.
+// Atomically adds to a counter. Returns its previous value.
 INLINE u64 add64(memory_t at, u64 value)
 {
 	return __sync_fetch_and_add((u64 SHARED *)at, value);
 }
 
-// Where an account is, or would be.
+// Place of an account, or where it would be.
 struct account {
 	enum found found;
 	memory_t balance;
-	// The last bucket that was looked at.
+	// The last bucket searched.
 	memory_t bucket;
 };
 
@@ -31,9 +31,9 @@ INLINE u32 first_account_bucket(memory_t ledger, u32 id)
 {
 	u64 hash = id ^ load64(ledger + LEDGER(secret));
 
-	// Ids are numbers in a row, as a rule. How evenly one product spreads those depends on the factor: one secret in four hundred
-	// would bring more to a bucket than are looked at. So the bits above come down to be multiplied once more, by 2^64
-	// divided by the golden ratio.
+	// Ids are usually consecutive numbers. How evenly one product spreads them depends on the factor: with one
+	// secret in four hundred, some bucket would get more than a lookup searches. So the upper bits are folded down
+	// and multiplied once more, by 2^64 divided by the golden ratio.
 	hash = (hash ^ hash >> 32) * (load64(ledger + LEDGER(secret) + 8) | 1);
 	hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15;
 	return hash >> ((64 - load64(ledger + LEDGER(bucket_bits))) & 63);
@@ -44,18 +44,18 @@ INLINE u32 stripe_of(u32 bucket)
 	return bucket % STRIPES;
 }
 
-// What `ledger_execute` came to.
+// Outcome of `ledger_execute`.
 enum outcome {
 	EXECUTED,
-	// A retry, which gets its first result, or a transaction id that was used for something else. Nothing was done.
+	// A retry, which gets its first result, or a transaction id used for something else. Nothing changed.
 	REPEATED,
-	// More buckets overflow into each other than are looked at. Nothing was done.
+	// More overflow buckets in a chain than a lookup searches. Nothing changed.
 	CROWDED,
-	// There is no place to remember it. Nothing was done.
+	// No place to remember the operation. Nothing changed.
 	FULL,
 };
 
-// Finds an account. `CONTENDED` where there are more buckets than are looked at.
+// Finds an account. `CONTENDED` if its chain has more buckets than a lookup searches.
 INLINE struct account account_find(memory_t ledger, u32 bucket, u32 id)
 {
 	memory_t buckets = ledger + load64(ledger + LEDGER(buckets_at));
@@ -83,7 +83,7 @@ INLINE struct account account_find(memory_t ledger, u32 bucket, u32 id)
 	return account;
 }
 
-// Adds an account with a balance of 0 behind the last of its buckets.
+// Adds an account with a balance of 0 to the last of its buckets.
 INLINE u16 account_create(memory_t ledger, const struct account *account, u32 id)
 {
 	memory_t bucket = account->bucket;
@@ -94,7 +94,8 @@ INLINE u16 account_create(memory_t ledger, const struct account *account, u32 id
 		return STATUS_TABLE_FULL;
 	}
 	if (count >= BUCKET_ACCOUNTS) {
-		// There is always one: each has a full one before it, and there are as many as full ones can be.
+		// A spare bucket always exists: each is preceded by a full one, and there are as many spares as full buckets
+		// are possible.
 		u32 next = (1u << (load64(ledger + LEDGER(bucket_bits)) & 31)) + add64(ledger + LEDGER(overflows), 1);
 
 		store32(bucket + ACCOUNTS(next), next);
@@ -102,7 +103,7 @@ INLINE u16 account_create(memory_t ledger, const struct account *account, u32 id
 		count = 0;
 	}
 	store32(bucket + ACCOUNTS(ids) + 4 * (count % BUCKET_ACCOUNTS), id);
-	// Whoever sees the account sees its id and balance, which was zero from the beginning.
+	// A reader that sees the count also sees the id and the balance, which was always zero.
 	write_barrier();
 	store32(bucket + ACCOUNTS(count), count + 1);
 	return STATUS_OK;
@@ -127,7 +128,7 @@ INLINE bool has_destination(enum command command)
 	return false;
 }
 
-// Asks for the memory that `ledger_execute` reads first.
+// Prefetches the memory that `ledger_execute` reads first.
 INLINE void ledger_fetch(memory_t ledger, const struct operation *operation, const struct retry *retry)
 {
 	memory_t buckets = ledger + load64(ledger + LEDGER(buckets_at));
@@ -138,7 +139,7 @@ INLINE void ledger_fetch(memory_t ledger, const struct operation *operation, con
 		load64(buckets + (u64)first_account_bucket(ledger, operation->destination) * sizeof(struct account_bucket));
 }
 
-// The status and value of a REFER. Needs no lock.
+// Status and value of a REFER. Needs no lock.
 INLINE enum found ledger_refer(memory_t ledger, const struct operation *operation, struct remembered *result)
 {
 	struct account source =
@@ -180,7 +181,7 @@ INLINE u16 ledger_transfer(const struct operation *operation, const struct accou
 	return STATUS_OK;
 }
 
-// What a command does, under the locks of both accounts' stripes. `value` is the source's balance.
+// Applies a command under the locks of both accounts' stripes. `value` is the source's balance.
 INLINE u16 ledger_apply(memory_t ledger, const struct operation *operation, const struct account *source,
 			const struct account *destination, u64 *value)
 {
@@ -197,8 +198,8 @@ INLINE u16 ledger_apply(memory_t ledger, const struct operation *operation, cons
 	return STATUS_UNKNOWN_COMMAND;
 }
 
-// Executes CREATE, ISSUE or TRANSFER, well formed, under the locks of both accounts' stripes, in the tick `now`. The sequence is that
-// of what was executed.
+// Executes a well-formed CREATE, ISSUE or TRANSFER under the locks of both accounts' stripes, in tick `now`.
+// `sequence` is set to that of the executed operation.
 INLINE enum outcome ledger_execute(memory_t ledger, const struct operation *operation, struct retry *retry, u64 now,
 				   struct remembered *result, u64 *sequence)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// Memory that the node's writer thread changes at any time, and how it is read.
+// Memory that the node's writer thread changes at any time, and how to read it.
 //
-// In the kernel it is a BPF arena: no address in it can do harm, one that is not there reads as zero. Natively, for
-// tests, it is the same memory by plain pointers.
+// In the kernel it is a BPF arena: any address in it is safe to access, and unmapped ones read as zero. In
+// native tests, plain pointers address the same memory.
 #ifndef TURNPIKE_MEMORY_H
 #define TURNPIKE_MEMORY_H
 
@@ -21,8 +21,8 @@ typedef unsigned long long u64;
 
 #ifdef __bpf__
 #define SHARED __attribute__((address_space(1)))
-// The tier runs on x86-64 only, whose loads are not reordered with loads, nor stores with stores: the compiler must not do it
-// either.
+// The tier runs on x86-64 only, which does not reorder loads with loads, nor stores with stores; the compiler
+// must not either.
 #define read_barrier() asm volatile("" ::: "memory")
 #define write_barrier() asm volatile("" ::: "memory")
 #else
@@ -31,12 +31,12 @@ typedef unsigned long long u64;
 #define write_barrier() __atomic_thread_fence(__ATOMIC_RELEASE)
 #endif
 
-// What is done before each load of it: nothing, but tests let a writer come there.
+// Hook before each load: empty, except that tests let a writer run there.
 #ifndef before_load
 #define before_load()
 #endif
 
-// The start of the memory, which everything in it is named by its offset from.
+// The start of the memory; everything in it is addressed by its offset from here.
 typedef u8 SHARED *memory_t;
 
 INLINE u64 load64(memory_t at)
@@ -72,8 +72,8 @@ INLINE u64 be64(u64 value)
 	return __builtin_bswap64(value);
 }
 
-// Packets are not aligned, which x86-64 and the kernel's verifier there do not mind. The compiler does: told so, it makes every
-// access one of bytes. Natively it has to be told.
+// Packets are not aligned, which x86-64 and the kernel's verifier there accept. If told, the BPF compiler would
+// split every access into bytes; the native one must be told.
 #ifdef __bpf__
 #define ANY_ALIGNMENT may_alias
 #else
@@ -114,11 +114,11 @@ INLINE void put64(u8 *at, u64 value)
 	*(packet_u64 *)at = value;
 }
 
-// What became of a look into shared memory.
+// Result of a lookup in shared memory.
 enum found {
 	ABSENT,
 	FOUND,
-	// The writer was at work for as long as one can wait here: the host knows.
+	// The writer was busy for as long as a reader can wait here; the host has the answer.
 	CONTENDED,
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// Reading the mirror of the key-value store beside its writer: the twin of crates/kv/src/store/mirror.rs.
+// Reads the mirror of the key-value store concurrently with its writer: the twin of
+// crates/kv/src/store/mirror.rs.
 #ifndef TURNPIKE_MIRROR_H
 #define TURNPIKE_MIRROR_H
 
@@ -18,20 +19,20 @@ _Static_assert(sizeof(struct mirror_header) <= MIRROR_SLOTS_AT, "the header fits
 // Words of the text before the key: the end of the datagram's header, and `VALUE `.
 #define MIRROR_KEY_AT 1
 
-// Where a key's item is, if it is there.
+// Slot of a key's item, if found.
 struct mirrored {
 	memory_t slot;
 	u32 text_bytes;
 	u64 expires;
 };
 
-// `Hasher::hash_bytes` of crates/table/src/hash.rs. Behind the key are zeros, up to a pair of words.
+// `Hasher::hash_bytes` of crates/table/src/hash.rs. The key is padded with zeros to a pair of words.
 INLINE u64 mirror_hash(memory_t secrets, const u64 *key, u32 key_bytes)
 {
 	u64 state = 0;
 
 	for (u32 pair = 0; pair < KV_KEY_PAIRS && 16 * pair < key_bytes; pair++) {
-		// The secrets come round again behind 112 bytes.
+		// The secrets repeat after 112 bytes.
 		memory_t secret = secrets + pair % (SECRETS / 2 - 1) * 16;
 
 		state = fold(key[2 * pair] ^ load64(secret) ^ state, key[2 * pair + 1] ^ load64(secret + 8));
@@ -40,7 +41,7 @@ INLINE u64 mirror_hash(memory_t secrets, const u64 *key, u32 key_bytes)
 		    (load64(secrets + 8 * (SECRETS - 1)) ^ (u64)key_bytes << 1) | 1);
 }
 
-// Whether two runs of bytes are the same; `key` has zeros behind it.
+// Whether two byte strings are equal; `key` is padded with zeros.
 INLINE bool mirror_has_key(const u64 *text, const u64 *key, u32 key_bytes)
 {
 	u32 whole = key_bytes / 8;
@@ -53,7 +54,7 @@ INLINE bool mirror_has_key(const u64 *text, const u64 *key, u32 key_bytes)
 	return !(difference | ((text[last] ^ key[last]) & ~(~0ull << 8 * rest)));
 }
 
-// Copies the text of a slot, if it is that of a key at one moment during the call.
+// Copies the text of a slot, if it was consistently that of the key at one moment during the call.
 INLINE enum found mirror_read(memory_t header, memory_t slot, u64 shard, u64 hash, const u64 *key, u32 key_bytes,
 			      u64 *text, u64 *sum, struct mirrored *found)
 {
@@ -65,7 +66,7 @@ INLINE enum found mirror_read(memory_t header, memory_t slot, u64 shard, u64 has
 	found->expires = load64(slot + SLOT(expires));
 	found->text_bytes = load16(slot + SLOT(text_bytes));
 	u32 length = load16(slot + SLOT(key_bytes)), words = (found->text_bytes + 7) / 8;
-	// Flushed with all of its shard, it is not there.
+	// An item of a flushed shard does not exist.
 	bool current = load32(header + MIRROR(epochs) + 8 * shard) == since >> 32;
 
 	for (u32 word = 0; word < MIRROR_TEXT_WORDS && word < words; word++) {
@@ -82,7 +83,7 @@ INLINE enum found mirror_read(memory_t header, memory_t slot, u64 shard, u64 has
 	return FOUND;
 }
 
-// Looks for a key in the slots that it may be in.
+// Looks for a key in its possible slots.
 INLINE enum found mirror_find(memory_t header, const u64 *key, u32 key_bytes, u64 *text, u64 *sum, struct mirrored *found)
 {
 	u64 hash = mirror_hash(header, key, key_bytes), shard = hash >> 24 & load64(header + MIRROR(shards));
@@ -97,7 +98,7 @@ INLINE enum found mirror_find(memory_t header, const u64 *key, u32 key_bytes, u6
 	return result;
 }
 
-// Tells that an item was read, so that it is not evicted as one that is not.
+// Marks an item as read, so that it is not evicted as unused.
 INLINE void mirror_mark(const struct mirrored *found)
 {
 	if (!load32(found->slot + SLOT(used)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// Proof frames: hits in the cache of crates/proof/src/cache.rs.
+// Proof frames: answers hits in the cache of crates/proof/src/cache.rs.
 #ifndef TURNPIKE_PROOF_H
 #define TURNPIKE_PROOF_H
 
@@ -8,27 +8,27 @@
 #include "table.h"
 #include "values.h"
 
-// The longest payload that passes an Ethernet undivided (`ETHERNET_DATAGRAM`): longer replies are not in the cache,
-// and requests for longer ones are the host's.
+// The longest unfragmented Ethernet payload (`ETHERNET_DATAGRAM`): longer replies are not in the cache, and
+// requests for longer ones go to the host.
 #define PROOF_MAX_BYTES 1472
 
 // The first four bytes of a proof frame: magic, version, type.
 #define PROOF_REQUEST (MAGIC >> 8 | (MAGIC & 0xff) << 8 | VERSION << 16 | TYPE_PROOF << 24)
 #define PROOF_REPLY (PROOF_REQUEST | (u32)REPLY_BIT << 24)
 
-// Chain and query in one byte and 32 bytes of key; handle of the value, epoch and number of the tip.
+// Key: chain and query in one byte, then 32 bytes. Value: handle, then epoch and number of the tip.
 #define PROOF_KEY_WORDS 5
 #define PROOF_VALUE_WORDS 2
 
-// Hash and height of the tip, which every body begins with.
+// Hash and height of the tip, with which every body begins.
 #define TIP_BYTES (PROOF_REPLY_BLOCK_HASH - PROOF_REPLY_TIP_HASH)
 
 #define TIP(field) __builtin_offsetof(struct published_tip, field)
 
-// Bytes that one check of bounds serves.
+// Bytes covered by one bounds check.
 #define BLOCK_BYTES 64
 
-// The sum of a request's payload, of at least 56 bytes, if its padding is all there and zero: that adds nothing.
+// Sums a request's payload of at least 56 bytes, if its padding is complete and zero, which adds nothing.
 INLINE bool proof_request_sum(const struct packet *packet, memory_t state, u64 *sum)
 {
 	const u8 *frame = packet->payload;
@@ -52,7 +52,7 @@ INLINE bool proof_request_sum(const struct packet *packet, memory_t state, u64 *
 			return false;
 		padding |= get64(rest);
 	}
-	// The last 8 bytes once more: a part of them may not be a whole word.
+	// Checks the last 8 bytes again, as some of them may not form a whole word.
 	const u8 *last = frame + widen(state, packet->length - 8, 2048);
 
 	if (!fits(last, 8, packet->end) || !fits(frame, PROOF_BYTES, packet->end))
@@ -64,7 +64,7 @@ INLINE bool proof_request_sum(const struct packet *packet, memory_t state, u64 *
 	return !padding && !get64(last);
 }
 
-// Copies the body of a reply behind the fixed part. Gives the sum of what it copied.
+// Copies the body of a reply after the fixed part. `sum` is set to that of the copied bytes.
 INLINE bool copy_body(struct packet *packet, memory_t state, const struct value *value, u32 length, u64 *sum)
 {
 	u8 *body = packet->payload + PROOF_BYTES;
@@ -95,7 +95,7 @@ INLINE bool copy_body(struct packet *packet, memory_t state, const struct value 
 		put64(cursor, word);
 		total = sum64(total, word);
 	}
-	// The last 8 bytes once more, as above.
+	// Copies the last 8 bytes again, as above.
 	u8 *last = body + widen(state, length - 8, 2048);
 
 	if (!fits(last, 8, packet->end))
@@ -107,7 +107,7 @@ INLINE bool copy_body(struct packet *packet, memory_t state, const struct value 
 	return true;
 }
 
-// Makes the padding what it was.
+// Restores the padding.
 INLINE void clear_padding(struct packet *packet, memory_t state, u32 length)
 {
 	u8 *body = packet->payload + PROOF_BYTES;
@@ -126,7 +126,7 @@ INLINE void clear_padding(struct packet *packet, memory_t state, u32 length)
 		put64(last, 0);
 }
 
-// The key of a request in the cache's table.
+// Key of a request in the cache's table.
 INLINE void proof_key(const u8 *frame, u64 key[PROOF_KEY_WORDS])
 {
 	u64 asked[4] = { get64(frame + PROOF_KEY), get64(frame + PROOF_KEY + 8), get64(frame + PROOF_KEY + 16),
@@ -139,8 +139,8 @@ INLINE void proof_key(const u8 *frame, u64 key[PROOF_KEY_WORDS])
 	key[4] = asked[3] >> 56;
 }
 
-// Asks for the memory that tells where the answer to a proof frame is, before there is time to check the request. Gives the hash of the
-// request's key; for anything else, 0.
+// Prefetches the memory that locates the answer to a proof frame, before the request is checked. Returns the
+// hash of the request's key; for any other frame, 0.
 INLINE u64 proof_fetch(const struct packet *packet, memory_t state)
 {
 	u64 proofs = load64(state + STATE(proofs_at)), key[PROOF_KEY_WORDS];
@@ -154,8 +154,8 @@ INLINE u64 proof_fetch(const struct packet *packet, memory_t state)
 	return hash;
 }
 
-// Makes a proof frame its reply, if the cache holds the answer; `hash` is what `proof_fetch` gave. `length` is that of the reply then, `reply_sum`
-// that of its bytes. The headers are the caller's.
+// Turns a proof frame into its reply, if the cache holds the answer; `hash` comes from `proof_fetch`. `length`
+// is set to that of the reply, `reply_sum` to that of its bytes. The caller writes the headers.
 INLINE enum counter answer_proof(struct packet *packet, memory_t state, u64 hash, u32 *length, u64 *reply_sum)
 {
 	u8 *frame = packet->payload;
@@ -169,7 +169,7 @@ INLINE enum counter answer_proof(struct packet *packet, memory_t state, u64 hash
 	if (get32(frame) != PROOF_REQUEST || chain > CHAIN_BITCOIN || query > 15 ||
 	    get16(frame + PROOF_STATUS) || get32(frame + PROOF_BODY_LENGTH))
 		return COUNT_HOST;
-	// Who is not trusted has a rate, if there is one, which the host keeps.
+	// Untrusted sources may be rate limited, which the host does.
 	if (load64(state + STATE(flags)) & STATE_RATE_LIMITED && !is_trusted(state, &packet->source))
 		return COUNT_HOST;
 
@@ -193,7 +193,7 @@ INLINE enum counter answer_proof(struct packet *packet, memory_t state, u64 hash
 	default:
 		return COUNT_CONTENDED;
 	}
-	// Of another epoch, or proved against another tip's index.
+	// From another epoch, or proved against another tip's index.
 	if (entry[1] >> 32 != generation >> 32 || (query == QUERY_INDEX && (u32)entry[1] != (u32)generation))
 		return COUNT_HOST;
 
@@ -204,7 +204,7 @@ INLINE enum counter answer_proof(struct packet *packet, memory_t state, u64 hash
 		return COUNT_HOST;
 	u32 body = value.bits;
 
-	// What does not fit gets an error from the host.
+	// The host returns an error if the reply does not fit.
 	if (body < TIP_BYTES || body > packet->length - PROOF_BYTES)
 		return COUNT_HOST;
 	if (!proof_request_sum(packet, state, &sum))
@@ -217,7 +217,7 @@ INLINE enum counter answer_proof(struct packet *packet, memory_t state, u64 hash
 		clear_padding(packet, state, body);
 		return COUNT_CONTENDED;
 	}
-	// The body names the tip of when it was proved, and is as true of the tip of now, which takes its place.
+	// The body names the tip at the time of the proof. It also holds for the current tip, which replaces it.
 #pragma clang loop unroll(full)
 	for (u32 at = 0; at < TIP_BYTES / 8; at++)
 		sum -= sum64(0, get64(frame + PROOF_BYTES + 8 * at));

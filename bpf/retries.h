@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// What the in-NIC ledger remembers of the operations that it executed, so that none is executed again when it is sent again. Nothing is
-// forgotten before it is older than the retention: where there is no place for an operation, it is not executed.
+// Operations that the in-NIC ledger remembers, so that none is executed twice. An operation is kept for at
+// least the retention; if there is no place for a new one, it is not executed.
 //
-// A log has the last operations, in the order in which they were executed: each takes the place of one that is as many operations older, and is
-// only executed if that may be forgotten. An index leads to it, by a secret hash of source and transaction id, so a single account may have all of the
-// memory: sets of entries, each a ring. An operation whose own set has no entry that may be forgotten goes to a second one. What is written one
-// behind the other costs next to nothing; what is found by hash has to be fetched, so it is small.
+// A log holds the last operations in the order of execution: each replaces the one a full log before it, and is
+// executed only if that one may be forgotten. An index leads to the log by a secret hash of source and
+// transaction id, so a single account may use all of the memory. The index consists of sets of entries, each
+// set a ring. An operation whose first set has no entry that may be forgotten goes to a second one. Sequential
+// writes to the log are nearly free; what is found by hash must be fetched, so the index is small.
 //
-// Whoever looks for an operation, or remembers it, holds the lock of its source, so no two do that with the same one at a time. An
-// entry of a set, which is everyone's, is taken by one exchange.
+// Looking an operation up, or remembering it, requires the lock of its source, so no two processors do so for
+// the same one at once. An entry of a set, which all share, is claimed by a single compare-and-swap.
 #ifndef TURNPIKE_RETRIES_H
 #define TURNPIKE_RETRIES_H
 
@@ -17,31 +18,31 @@
 #define SET(field) __builtin_offsetof(struct retry_set, field)
 #define REMEMBERED(field) __builtin_offsetof(struct remembered_operation, field)
 
-// What is remembered of an operation fits its bits: commands that are executed, and statuses that are journalled.
+// A remembered operation fits its bits: commands that are executed, and statuses that are journalled.
 _Static_assert(COMMAND_TRANSFER << WHEN_COMMAND_SHIFT <= WHEN_COMMAND, "two bits for commands");
 _Static_assert(COMMANDS == 4, "a new command: if it is executed, its code has to fit those two bits");
 _Static_assert(STATUS_TABLE_FULL <= WHEN_STATUS, "six bits for statuses");
 
-// How far the sequence of an entry that was taken is ahead.
+// Distance by which the sequence of a claimed entry is ahead.
 #define TAKEN (1u << 30)
 
 #define RETRIES(field) __builtin_offsetof(struct retries_header, field)
 
-// The memory of an operation: the log, and the two sets that may lead to it.
+// Memory of an operation: the log, and the two sets that may lead to it.
 struct retry {
 	memory_t log;
 	u64 log_mask;
 	memory_t sets[2];
 	u64 retention;
 	u64 processors;
-	// Where the last operation's sequence is, what it was when this was looked for, and the tick.
+	// Address of the last operation's sequence, its value at the time of the lookup, and the tick.
 	memory_t sequence_at;
 	u64 sequence;
 	u64 now;
 	u16 tag;
 };
 
-// An entry that was taken.
+// A claimed entry.
 struct retry_entry {
 	bool taken;
 	memory_t set;
@@ -63,7 +64,8 @@ INLINE void store16(memory_t at, u16 value)
 	*(volatile u16 SHARED *)at = value;
 }
 
-// `retries` is where the header is, `store` what its offsets begin from, `secret` two words; at `sequence` is the last one.
+// `retries` is the header, `store` the base of its offsets, `secret` two words; `sequence` is the address of
+// the last one.
 INLINE struct retry retry_of(memory_t retries, memory_t store, memory_t secret, memory_t sequence,
 			     const struct operation *operation)
 {
@@ -90,14 +92,14 @@ INLINE memory_t place_of(const struct retry *retry, u64 sequence)
 	return retry->log + (sequence & retry->log_mask) * sizeof(struct remembered_operation);
 }
 
-// The place that has to be forgotten for the next operation: as far ahead as not to be read any more, for others that take places at the
-// same time.
+// The place to be forgotten for the next operation: far enough ahead that it is no longer read, even with other
+// processors claiming places at the same time.
 INLINE memory_t place_ahead(const struct retry *retry)
 {
 	return place_of(retry, retry->sequence + 2 * retry->processors);
 }
 
-// Asks for the memory that is looked at first, and for what others will write.
+// Prefetches the memory that is read first, and the place that others will write.
 INLINE void retry_fetch(const struct retry *retry)
 {
 	load64(retry->sets[0]);
@@ -105,8 +107,8 @@ INLINE void retry_fetch(const struct retry *retry)
 	load64(place_ahead(retry) + 64);
 }
 
-// Operations since that of an entry; below zero for one that came since `sequence` was read, or is on its way. An entry is used again long before its
-// sequence is as far back as to seem ahead.
+// Operations since that of an entry; negative for one after `sequence` was read, or in progress. An entry is
+// reused long before its sequence is so old that it would appear to be ahead.
 INLINE int age_of(u64 last, u32 sequence)
 {
 	return (u32)last - sequence;
@@ -118,7 +120,7 @@ INLINE bool is_in_log(const struct retry *retry, int age)
 	return age <= (int)(retry->log_mask - retry->processors);
 }
 
-// Whether a tick, as far as it is remembered, is so recent that nothing of it may be forgotten.
+// Whether a tick (its stored bits) is so recent that its operations must not be forgotten.
 INLINE bool is_young(const struct retry *retry, u32 tick)
 {
 	return (((u32)retry->now + TICKS_LATE - tick) & WHEN_TICKS) <= retry->retention;
@@ -131,13 +133,13 @@ INLINE bool may_be_forgotten(const struct retry *retry, memory_t place)
 	return !(when & WHEN_COMMAND) || !is_young(retry, when >> 8);
 }
 
-// Finds the first execution of an operation with this source and transaction id: its status and value, or that it was another
-// one (`STATUS_TRANSACTION_ID_REUSED`), and then the value stays.
+// Finds the first execution of an operation with this source and transaction id, and sets its status and value.
+// If its content differed, sets `STATUS_TRANSACTION_ID_REUSED` and leaves the value unchanged.
 INLINE bool set_find(const struct retry *retry, memory_t set, const struct operation *operation, struct remembered *result)
 {
 	u64 hits = 0;
 
-	// All of them without a branch: as a rule there is none.
+	// All of them without a branch, as there is usually no hit.
 #pragma clang loop unroll(full)
 	for (u32 at = 0; at < SET_ENTRIES; at += 4)
 		hits |= slots_with(load64(set + SET(tags) + 2 * at), retry->tag);
@@ -157,7 +159,7 @@ INLINE bool set_find(const struct retry *retry, memory_t set, const struct opera
 			    (when & WHEN_COMMAND) == operation->command << WHEN_COMMAND_SHIFT;
 
 		read_barrier();
-		// Others may have forgotten it meanwhile, and written over it.
+		// Other processors may have forgotten and overwritten it meanwhile.
 		if (!(when & WHEN_COMMAND) || !is_in_log(retry, age_of(load64(retry->sequence_at), sequence)))
 			continue;
 		result->status = same ? when & WHEN_STATUS : STATUS_TRANSACTION_ID_REUSED;
@@ -177,7 +179,7 @@ INLINE bool retry_find(const struct retry *retry, const struct operation *operat
 	return overflowed && is_young(retry, overflowed - 1) && set_find(retry, retry->sets[1], operation, result);
 }
 
-// Takes the entry whose turn it is in a set, unless it may not be forgotten, or another processor takes it just now.
+// Claims the next entry of a set, unless it must not be forgotten, or another processor is claiming it.
 INLINE struct retry_entry set_take(const struct retry *retry, memory_t set)
 {
 	u32 at = load32(set + SET(next)) % SET_ENTRIES;
@@ -188,7 +190,7 @@ INLINE struct retry_entry set_take(const struct retry *retry, memory_t set)
 
 	if (age < 0 || (is_in_log(retry, age) && !may_be_forgotten(retry, place_of(retry, before))))
 		return entry;
-	// Ahead of all sequences, so that nobody else takes it before it is written.
+	// Ahead of all sequences, so that nobody else claims it before it is written.
 	if (__sync_val_compare_and_swap(word, before, (u32)retry->sequence + TAKEN) != before)
 		return entry;
 	store32(set + SET(next), at + 1);
@@ -196,7 +198,7 @@ INLINE struct retry_entry set_take(const struct retry *retry, memory_t set)
 	return entry;
 }
 
-// Takes an entry for an operation, where there is one, and a place for it in the log. It has to be written then.
+// Claims an entry and a place in the log for an operation, if possible. The caller must then write it.
 INLINE struct retry_entry retry_take(const struct retry *retry)
 {
 	if (!may_be_forgotten(retry, place_ahead(retry)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// The first page of the arena: where everything is, and whom the tier answers.
+// The first page of the arena: locations of everything, and the addresses that the tier answers.
 #ifndef TURNPIKE_STATE_H
 #define TURNPIKE_STATE_H
 
@@ -7,15 +7,16 @@
 
 #define STATE(field) __builtin_offsetof(struct state, field)
 
-// Widens what the verifier knows of a number to its bound, a power of two. It follows every path that a program may take for
-// as long as two of them differ in anything that it knows, so those that are to be looked at as one have to be made to look
-// the same.
+// Widens the verifier's knowledge of a number to its bound, a power of two. The verifier follows every path
+// separately as long as two of them differ in anything that it knows, so paths to be merged must be made to
+// look the same.
 INLINE u32 widen(memory_t state, u32 number, u32 limit)
 {
 	return (number + load64(state + STATE(zero))) & (limit - 1);
 }
 
-// Up to where the tables may have been changed, and up to where all is durable: taken before the tables are read.
+// How far the tables may have been changed, and how far everything is durable: sampled before the tables are
+// read.
 struct moment {
 	u64 announced;
 	u64 durable;
@@ -32,8 +33,8 @@ INLINE struct moment moment_of(memory_t state)
 	return moment;
 }
 
-// Whether an answer may be given that depends on what has been read since a moment: all that the tables had then was durable, and nothing was
-// changed meanwhile. So no answer is out of the midst of a batch.
+// Whether an answer that depends on reads since a moment may be sent: everything in the tables was durable
+// then, and nothing has changed since. So no answer exposes part of a batch.
 INLINE bool may_be_told(memory_t state, const struct moment *moment)
 {
 	if (!(load64(state + STATE(flags)) & STATE_DURABLE))

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// The XDP program between a generator of requests and a checker of replies, for crates/xdp/tests/storm.rs: each run asks for something
-// that a writer is changing meanwhile, and looks at every byte of the answer. Millions of reads a second are checked where they are
-// made. What the writer has done, and what it is about to do, it tells in a page of the arena.
+// The XDP program between a request generator and a reply checker, for crates/xdp/tests/storm.rs: each run
+// requests something that a writer is changing at the same time, and checks every byte of the answer, so
+// millions of reads per second are checked in place. The writer publishes what it has done, and what it is
+// about to do, in a page of the arena.
 #include "turnpike.bpf.c"
 
 #include "request.h"
 #include "storm_layout.h"
 
-// The page behind the state: the test takes it first.
+// The page after the state: the test's first allocation.
 #define STORM_AT 4096
 
 enum kind { BALANCE, ADDED, RETRY, PROOF };
@@ -15,7 +16,7 @@ _Static_assert(PROOF + 1 == KINDS, "as many as are counted");
 
 #define STORM(field) (STORM_AT + __builtin_offsetof(struct storm, field))
 
-// The words of a block's hash, and of a body behind its tip, are made up from what they are of.
+// The words of a block's hash, and of a body after its tip, are derived from their parameters.
 #define TIP_WORD(height, at) ((height) * 0x9e3779b97f4a7c15ull + (at))
 #define BODY_WORD(latest, address, at) ((latest) * 0xbf58476d1ce4e5b9ull + (address) * 0x94d049bb133111ebull + (at))
 
@@ -24,7 +25,7 @@ INLINE void add(memory_t at, u64 more)
 	*(volatile u64 SHARED *)at = load64(at) + more;
 }
 
-// Whether a reply's checksum is right, of the bytes that are there.
+// Whether a reply's checksums are right for its bytes.
 INLINE bool reply_sum_is_right(u8 *start, u64 payload, u16 length)
 {
 	u8 *ip = start + ETHERNET_BYTES, *udp = ip + IPV4_BYTES;
@@ -47,7 +48,7 @@ INLINE bool proof_is_right(u8 *start, u64 address, u64 least, u64 most)
 {
 	u8 *frame = start + REQUEST_AT;
 	u64 height = be64(get64(frame + PROOF_REPLY_TIP_HEIGHT)), sum = 0, difference = 0;
-	// Each block touches the addresses that are it modulo 8.
+	// Block `height` touches the addresses that are congruent to it modulo 8.
 	u64 latest = height - ((height - address) & 7);
 
 #pragma clang loop unroll(disable)
@@ -74,7 +75,7 @@ INLINE u32 address_of(memory_t state)
 	return widen(state, load64(state + STORM(turn)) / KINDS, ADDRESSES);
 }
 
-// Writes the next request. False if there is no room.
+// Writes the next request. Returns false if there is no room.
 INLINE bool ask(struct xdp_md *context, memory_t state)
 {
 	u8 *start = (u8 *)(long)context->data, *frame = start + REQUEST_AT;
@@ -86,7 +87,7 @@ INLINE bool ask(struct xdp_md *context, memory_t state)
 	u32 kind = widen(state, turn, KINDS), account = account_of(state);
 	u64 least = load64(state + STORM(done) + 8 * account);
 
-	// Until there is something of the kind.
+	// Until there is something of that kind.
 	if ((kind == ADDED && !added) || (kind == RETRY && !least))
 		kind = BALANCE;
 	write_envelope(start, load64(state + STATE(port)), kind == PROOF ? 8 * PROOF_WORDS : COMPACT_BYTES);
@@ -105,7 +106,7 @@ INLINE bool ask(struct xdp_md *context, memory_t state)
 	return true;
 }
 
-// Whether what has become of the request is an answer that was true at some moment since it was asked.
+// Whether the request has become an answer that was true at some moment since it was made.
 INLINE bool is_right(struct xdp_md *context, memory_t state, u32 kind)
 {
 	u8 *start = (u8 *)(long)context->data;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// Reading the hash table of crates/table beside its writer: the twin of its `Reader`.
+// Reads the hash table of crates/table concurrently with its writer: the twin of its `Reader`.
 #ifndef TURNPIKE_TABLE_H
 #define TURNPIKE_TABLE_H
 
 #include "hash.h"
 #include "layout.h"
 
-// Times that a reader looks again: the writer changes a bucket for some nanoseconds. It may also have been interrupted
-// in the middle, by this very program, so to look for longer is no use.
+// Attempts of a reader: the writer changes a bucket for some nanoseconds. This very program may also have
+// interrupted it in the middle, so more attempts are no use.
 #define ATTEMPTS 4
 
 #define HEADER(field) __builtin_offsetof(struct table_header, field)
 #define BUCKET(field) __builtin_offsetof(struct bucket, field)
 
-// Lines of a group that are asked for at once: each takes a tenth of what waiting for one does.
+// Lines of a group to prefetch at once: each adds a tenth of the latency of one.
 #define MOST_LINES 4
 
 // A table, and the sizes of its entries in words.
@@ -43,13 +43,13 @@ INLINE u16 hash_tag(u64 hash)
 	return (u16)hash ? (u16)hash : 1;
 }
 
-// One of `count`: the first bucket of a key, or the entry that was to be its own.
+// One of `count`: a key's first bucket, or its preferred entry.
 INLINE u32 hash_pick(u64 hash, u32 count)
 {
 	return ((hash >> 32) * count) >> 32;
 }
 
-// The other bucket of a key with this tag: applied twice it gives `bucket` back.
+// The other bucket of a key with this tag; an involution.
 INLINE u32 alternate(u32 bucket, u16 tag, u32 buckets)
 {
 	// 2^32 divided by the golden ratio spreads the tags evenly.
@@ -59,7 +59,7 @@ INLINE u32 alternate(u32 bucket, u16 tag, u32 buckets)
 	return sum >= bucket ? sum - bucket : sum + (buckets - bucket);
 }
 
-// Whether a bucket holds no key whose tag counts as `tag` that went to its second bucket.
+// Whether a key of this bucket, in the same class of tags as `tag`, may be in its second bucket.
 INLINE bool has_overflow(memory_t bucket, u16 tag)
 {
 	return (load64(bucket + BUCKET(overflow)) >> (tag % 16 * 4)) & 15;
@@ -78,7 +78,8 @@ INLINE bool entry_has_key(const struct table *table, u32 entry, const u64 *key, 
 	return difference == 0;
 }
 
-// Slots of half a bucket whose tags are `tag`: a bit for each, the highest of its lane. What is above the lowest one may be wrong.
+// Slots of half a bucket whose tags equal `tag`: one bit each, the highest of its lane. Bits above the lowest
+// one may be wrong.
 INLINE u64 slots_with(u64 tags, u16 tag)
 {
 	const u64 ones = 0x0001000100010001ull;
@@ -87,8 +88,8 @@ INLINE u64 slots_with(u64 tags, u16 tag)
 	return (difference - ones) & ~difference & (ones << 15);
 }
 
-// The entry of the first slot with a tag, or -1. Which slot that is no processor can foresee, so no branch depends on it: one that was
-// guessed wrong would undo all that has been done since the bucket was asked for.
+// The entry of the first slot with a tag, or -1. No processor can predict which slot that is, so there are no
+// branches on it: a misprediction would discard all work since the bucket was requested.
 INLINE long first_with(memory_t bucket, u16 tag)
 {
 	u64 low = slots_with(load64(bucket + BUCKET(tags)), tag), high = slots_with(load64(bucket + BUCKET(tags) + 8), tag);
@@ -97,17 +98,17 @@ INLINE long first_with(memory_t bucket, u16 tag)
 		return -1;
 	low &= -low;
 	high &= -high;
-	// 1 where the low half has none.
+	// 1 if the low half has none.
 	u64 upper = (low - 1) >> 63;
 	u64 bit = (low | (high & -upper)) >> 15;
 
-	// 2^(16 n), shifted to where the two highest bits are those of n.
+	// 2^(16 n), shifted so that the two highest bits are those of n.
 	u64 lane = (bit * (1ull << 46 | 2ull << 30 | 3ull << 14)) >> 62;
 
 	return load32(bucket + BUCKET(entries) + 4 * (4 * upper + lane));
 }
 
-// Finds a key in a bucket: the index of its entry, or -1.
+// Finds a key in a bucket. Returns the index of its entry, or -1.
 INLINE long find_in(const struct table *table, memory_t bucket, u16 tag, const u64 *key, const u32 key_words,
 		    const u32 entry_words)
 {
@@ -125,13 +126,13 @@ INLINE long find_in(const struct table *table, memory_t bucket, u16 tag, const u
 	return -1;
 }
 
-// Reads the value of an entry, whole.
+// Reads the value of an entry consistently.
 INLINE bool read_value(const struct table *table, u32 entry, u64 *value, const u32 key_words, const u32 value_words)
 {
 	memory_t at = table->memory + table->entries_at + ((u64)entry * (key_words + value_words) + key_words) * 8;
 	memory_t lock = table->memory + sizeof(struct table_header) + entry % VALUE_LOCKS * 4;
 
-	// One word changes in one store and needs no lock.
+	// A single word changes in one store and needs no lock.
 	u32 since = value_words > 1 ? load32(lock) : 0;
 
 	read_barrier();
@@ -170,7 +171,7 @@ INLINE enum found table_find_once(const struct table *table, const u64 *key, u64
 			return CONTENDED;
 		if (entry >= 0)
 			return whole ? FOUND : CONTENDED;
-		// A key that is not in the second bucket may just have come back to the first.
+		// A key that is not in the second bucket may just have moved back to the first.
 	} else if (entry >= 0) {
 		whole = read_value(table, entry, value, key_words, value_words);
 	}
@@ -185,9 +186,9 @@ INLINE u64 table_hash(memory_t memory, const u64 *key, const u32 words)
 	return hash_key(memory + HEADER(secrets), key, words);
 }
 
-// Asks for the memory that `table_find` is going to read, in a table with entries near (`Config::near` of crates/table): the bucket, and the
-// lines that the entry is in, most likely. There is no instruction for that here, but as nothing depends on what these loads
-// give, the processor has all of them under way at once, and goes on meanwhile.
+// Prefetches the memory that `table_find` will read, in a table with nearby entries (`Config::near` of
+// crates/table): the bucket, and the most likely lines of the entry. BPF has no prefetch instruction, but
+// nothing depends on these loads, so the processor has all of them in flight at once and continues.
 INLINE void table_fetch(memory_t memory, u64 hash, const u32 entry_words)
 {
 	struct table table = table_at(memory);
@@ -198,7 +199,8 @@ INLINE void table_fetch(memory_t memory, u64 hash, const u32 entry_words)
 
 	if (table.capacity < GROUP)
 		return;
-	// Of small entries all of the group, which is as many lines as an entry has words; of larger ones what is most likely.
+	// For small entries the whole group, which has as many lines as an entry has words; for larger ones the most
+	// likely lines.
 	memory_t entry = memory + table.entries_at + (u64)own * entry_bytes;
 	memory_t group = entry - (u64)(own % GROUP) * entry_bytes;
 
@@ -212,7 +214,7 @@ INLINE void table_fetch(memory_t memory, u64 hash, const u32 entry_words)
 		load64(group + 64 * line);
 }
 
-// The value of a key with this hash, as it was at one moment during the call.
+// The value of a key with this hash, consistent as of one moment during the call.
 INLINE enum found table_find(memory_t memory, u64 hash, const u64 *key, u64 *value, const u32 key_words,
 			     const u32 value_words)
 {

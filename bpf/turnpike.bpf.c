@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// The XDP program: answers what it can out of the node's own tables, where the frame lies, and leaves all else alone.
+// The XDP program: answers what it can from the node's own tables, in place, and passes everything else on.
 #include <linux/bpf.h>
 
 #include "answer.h"
 
 #define SEC(name) __attribute__((section(name), used))
 
-// Maps, made and named by the loader (crates/xdp/src/program.rs).
+// Maps, created and named by the loader (crates/xdp/src/program.rs).
 SEC(".maps") struct { int unused; } counters, sockets;
 
-// The arena; the loader puts its address here.
+// The arena; the loader fills in its address.
 struct state SHARED arena;
 
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
@@ -26,8 +26,8 @@ INLINE void count(enum counter counter)
 		*number += 1;
 }
 
-// What is not answered here: to the node's socket for this queue, past the host's network stack, or to that. Frames in several pieces,
-// or longer than the socket's, are for the host.
+// Passes an unanswered frame to the node's socket for this queue, which bypasses the host's network stack, or
+// else to that stack. Frames in several fragments, or longer than the socket's, go to the stack.
 INLINE int leave(struct xdp_md *context, const struct packet *packet, memory_t state)
 {
 	u64 length = bpf_xdp_get_buff_len(context);
@@ -53,7 +53,7 @@ INLINE int serve(struct xdp_md *context)
 	count(counter);
 	if (!is_answered(counter))
 		return leave(context, &packet, state);
-	// Shorter than the request; there may also be padding of the Ethernet's behind it.
+	// The reply is shorter than the request; there may also be Ethernet padding after it.
 	if (length != packet.length) {
 		if (bpf_xdp_adjust_tail(context, (int)length - (int)packet.length)) {
 			count(COUNT_LOST);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// Reading the value store of crates/table/src/values.rs beside its writer.
+// Reads the value store of crates/table/src/values.rs concurrently with its writer.
 #ifndef TURNPIKE_VALUES_H
 #define TURNPIKE_VALUES_H
 
@@ -8,11 +8,11 @@
 struct value {
 	memory_t head;
 	memory_t bytes;
-	// Version and length, as they were at first.
+	// Version and length, as first read.
 	u64 bits;
 };
 
-// Finds the value of a handle, of which so many bytes at most are wanted.
+// Finds the value of a handle, of which at most `most` bytes are needed.
 INLINE bool value_find(struct value *value, memory_t values, u64 lines, u64 handle, u32 most)
 {
 	u32 line = handle, version = handle >> 32;
@@ -21,7 +21,7 @@ INLINE bool value_find(struct value *value, memory_t values, u64 lines, u64 hand
 		return false;
 	value->head = values + (u64)line * 8;
 	value->bytes = values + (lines * 8 + (u64)line * VALUE_LINE_BYTES) + VALUE_HEADER_BYTES;
-	// All that is going to be read is under way at once, as in `table_fetch`.
+	// Puts all loads in flight at once, as in `table_fetch`.
 #pragma clang loop unroll(full)
 	for (u32 ahead = 0; ahead < VALUE_FETCHED; ahead++)
 		if (line + ahead < lines && VALUE_LINE_BYTES * ahead < VALUE_HEADER_BYTES + most)
@@ -31,14 +31,14 @@ INLINE bool value_find(struct value *value, memory_t values, u64 lines, u64 hand
 	return value->bits >> 32 == version && version % 2 == 0;
 }
 
-// Whether the value is what it was when it was found.
+// Whether the value is still the one that was found.
 INLINE bool value_is_there(const struct value *value)
 {
 	read_barrier();
 	return (load64(value->head) & ~(u64)VALUE_MARK) == value->bits;
 }
 
-// Has the search for victims pass over the value once.
+// Makes the search for eviction victims skip the value once.
 INLINE void value_mark(const struct value *value)
 {
 	if (!(load64(value->head) & VALUE_MARK))

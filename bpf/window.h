@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// Reading the memory of retries of crates/ledger/src/retries beside its writer: operations without a signature.
+// Reads the retry window of crates/ledger/src/retries concurrently with its writer: operations without a
+// signature.
 #ifndef TURNPIKE_WINDOW_H
 #define TURNPIKE_WINDOW_H
 
 #include "hash.h"
 #include "layout.h"
 
-// Lines that a search looks at. One line in twenty overflows, so four are as good as all.
+// Lines that a search reads. One line in twenty overflows, so four are practically enough.
 #define LINES 4
 
 #define WINDOW(field) __builtin_offsetof(struct window_header, field)
@@ -18,7 +19,7 @@ struct window {
 	memory_t ring;
 };
 
-// An operation of a compact frame.
+// Operation of a compact frame.
 struct operation {
 	u32 command;
 	u32 transaction;
@@ -27,7 +28,7 @@ struct operation {
 	u32 amount;
 };
 
-// What is remembered of one.
+// Remembered result of an operation.
 struct remembered {
 	u16 status;
 	u64 value;
@@ -41,8 +42,8 @@ INLINE u64 identity_hash(memory_t header, const struct operation *operation)
 	return fold(source ^ load64(header + 32), transaction ^ load64(header + 40));
 }
 
-// The record of a sequence that the index tells by its lower half. `ABSENT` where it is of another operation, or not kept any
-// more, or of this identity with another content: that is for the host to say.
+// The record of a sequence, given its lower half from the index. `ABSENT` if it belongs to another operation,
+// is no longer kept, or has this identity with other content: the host decides these.
 INLINE enum found record_find(const struct window *window, u32 sequence, const struct operation *operation,
 			      struct remembered *remembered)
 {
@@ -53,7 +54,7 @@ INLINE enum found record_find(const struct window *window, u32 sequence, const s
 	u64 written = load64(window->header + WINDOW(written));
 
 	u64 first = load64(window->header + WINDOW(first));
-	// How far behind the newest it is.
+	// Distance from the newest.
 	u32 age = (u32)written - 1 - sequence;
 
 	if (age > places || written - 1 - age < first)
@@ -71,7 +72,7 @@ INLINE enum found record_find(const struct window *window, u32 sequence, const s
 	read_barrier();
 	u64 begun = load64(window->header + WINDOW(begun));
 
-	// The record is one that was written all the while.
+	// The record was being written during the read.
 	if (((place - written) & places) < begun - written)
 		return CONTENDED;
 	// Flags and command, status, contract code.
@@ -83,7 +84,7 @@ INLINE enum found record_find(const struct window *window, u32 sequence, const s
 	return FOUND;
 }
 
-// Finds the first execution of an operation. `ABSENT` where it is not among the newest.
+// Finds the first execution of an operation. `ABSENT` if it is not among the newest.
 INLINE enum found window_find(const struct window *window, const struct operation *operation,
 			      struct remembered *remembered)
 {

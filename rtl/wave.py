@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Prints the end of a waveform: `rtl/wave.py FILE.vcd [--cycles 48] [--scope u_fifo] [--signals 'valid|ready']`.
 
-A line for each signal: of one bit as a curve, of more bits the values that it takes and the cycles in which it does. Times are
-those of the testbenches: the clock rises at odd ones.
+One line per signal: a curve for one bit; for more bits, the values and the cycles in which they appear. Times are those of
+the testbenches: the clock rises at odd ones.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def variables(lines):
-    """All signals: the scopes that each is in, its name, width and code. Reads the header and leaves the values in `lines`."""
+    """All signals: their scopes, name, width and code. Reads the header and leaves the values in `lines`."""
     scopes = []
     for line in lines:
         words = line.split()
@@ -29,7 +29,7 @@ def variables(lines):
 
 
 def signals(lines, scope, pattern):
-    """The chosen signals by their codes: names and widths."""
+    """The selected signals by code: names and widths."""
     chosen = {}
     for scopes, name, width, code in variables(lines):
         is_in = scopes[-1] == scope if scope else len(scopes) == 1
@@ -39,7 +39,7 @@ def signals(lines, scope, pattern):
 
 
 def samples(lines, chosen, cycles):
-    """The last cycles: their numbers, and the values that were there when the clock rose."""
+    """The last cycles: their numbers, and the values at the rising edge."""
     values, last, time = {}, deque(maxlen=cycles), 0
     for line in lines:
         first = line[:1]

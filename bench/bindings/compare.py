@@ -1,4 +1,4 @@
-"""Times the package and its peers in turns: compare.py SIGNATURES ROUNDS; bench/bindings/run calls it."""
+"""Times the package and its peers, alternating: compare.py SIGNATURES ROUNDS; bench/bindings/run calls it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VERIFIER = Verifier()
 
 
 def compare(name: str, peer_name: str, items: int, peer: Callable[[], object], ours: Callable[[], object], rounds: int) -> None:
-    """Both must return something true."""
+    """Both must return a true value."""
     times: dict[Callable[[], object], list[float]] = {peer: [], ours: []}
     for _ in range(rounds):
         for work, taken in times.items():
@@ -35,7 +35,7 @@ def compare(name: str, peer_name: str, items: int, peer: Callable[[], object], o
 
 
 def read(data: bytes) -> tuple[list[bytes], list[bytes], list[bytes]]:
-    """Digests, signatures and keys of a file of records; docs/bindings.md has its layout."""
+    """Digests, signatures and keys of a file of records, in the format described in docs/bindings.md."""
     digests, signatures, keys = [], [], []
     at = 0
     while at < len(data):
@@ -49,10 +49,10 @@ def read(data: bytes) -> tuple[list[bytes], list[bytes], list[bytes]]:
 
 
 def ecdsa(path: Path, rounds: int) -> None:
-    """Signatures of a real block as bytes objects: parsing is in both times, for ours also the packing into arrays."""
+    """Signatures of a real block as bytes objects: both times include parsing, ours also packing into arrays."""
     digests, signatures, keys = read(path.read_bytes())
     table = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 32)
-    # libsecp256k1 takes no high s.
+    # libsecp256k1 rejects a high s.
     low = np.flatnonzero(VERIFIER.ecdsa(table, pack(signatures), pack(keys), Policy.DER) == 0)
     digests, signatures, keys = ([items[item] for item in low] for items in (digests, signatures, keys))
     packed = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 32), pack(signatures), pack(keys)

@@ -1,4 +1,4 @@
-"""A bitcoind that has a chain of ours, and what is measured of the servers behind it."""
+"""A bitcoind with one of our chains, and measurements of the servers that index it."""
 
 import os
 import signal
@@ -11,25 +11,25 @@ sys.path.insert(0, str(ROOT / "tests/electrum/bitcoind"))
 from electrumx import ElectrumX  # noqa: E402
 from programs import Bitcoind, Turnpike, wait_until  # noqa: E402
 
-# Its limit of a reply by default is 1 MB: some 10,000 transactions of a history.
+# Its default reply limit is 1 MB: about 10,000 transactions of a history.
 ELECTRUMX_REPLY = {"MAX_SEND": "20000000"}
 
 
 class Miner(Bitcoind):
-    """It takes what our chains have, and makes blocks that are as full as they may be: Knots limits them to less unless told to."""
+    """Accepts our chains, and makes blocks that are as full as allowed: by default, Knots limits them further."""
 
     OPTIONS = [*Bitcoind.OPTIONS, "-acceptnonstdtxn=1", "-blockmaxsize=4000000", "-blockmaxweight=4000000"]
 
 
 def start_all(started, bitcoind_program, turnpike_program, venv, folder, chain):
-    """A bitcoind that has the blocks of a chain and one of its own, and the servers behind it by their names."""
+    """Starts a bitcoind with the blocks of a chain and one of its own, and the servers that use it, by name."""
     bitcoind = Miner(bitcoind_program, f"{folder}/bitcoind")
     started.append(bitcoind)
     for raw in chain.raws[1:]:
         refused = bitcoind.rpc("submitblock", raw.hex())
         if refused:
             sys.exit(f"error: bitcoind refuses a block: {refused}")
-    # The others are old: it would take itself for one that is not done with its first sync.
+    # The chain's blocks are old: bitcoind would assume that its first sync is not finished.
     bitcoind.mine()
     turnpike = Turnpike(turnpike_program, f"{folder}/turnpike", bitcoind)
     started.append(turnpike)
@@ -44,7 +44,7 @@ def wait_for_tip(bitcoind, client):
 
 @contextmanager
 def halted(server):
-    """Keeps a server from taking time that the other one is measured in."""
+    """Stops a server, so that it takes no time from the one being measured."""
     server.process.send_signal(signal.SIGSTOP)
     try:
         yield
@@ -53,20 +53,20 @@ def halted(server):
 
 
 def processor_time(process, of=None):
-    """Microseconds that its threads have used, or those of a name."""
+    """Microseconds of processor time of its threads, or of those with a name."""
     used = 0
     for task in Path(f"/proc/{process.pid}/task").iterdir():
         try:
             if of is None or (task / "comm").read_text().strip() == of:
                 used += int((task / "schedstat").read_text().split()[0])
         except (FileNotFoundError, ProcessLookupError):
-            # A thread that has ended meanwhile is none that serves.
+            # A thread that has just ended does not serve.
             continue
     return used / 1000
 
 
 def figure(name, value, unit, theirs):
-    """Tells what was measured, and keeps it for the page of results."""
+    """Prints a measurement, and stores it for the page of results."""
     print(f"{name}: turnpike {value:.1f} {unit}, ElectrumX {theirs:.1f} {unit}", flush=True)
     if path := os.environ.get("TURNPIKE_FIGURES"):
         with open(path, "a") as file:

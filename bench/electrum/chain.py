@@ -1,11 +1,11 @@
-"""Chains of regtest that a bitcoind takes, with blocks as full as mainnet's, or with one script that has a long history.
+"""Makes regtest chains that bitcoind accepts, with blocks as full as mainnet's, or with a script that has a long history.
 
-usage: chain.py MAINNET FILE full BLOCKS            so many full blocks, each with 2,500 transactions of 2 inputs and 4 outputs
-       chain.py MAINNET FILE coins COUNT            so many coins that can be spent, each of a script of its own
-       chain.py MAINNET FILE history COUNT          so many transactions of the script LONG, 100 in a block
+usage: chain.py MAINNET FILE full BLOCKS            BLOCKS full blocks, each with 2,500 transactions of 2 inputs and 4 outputs
+       chain.py MAINNET FILE coins COUNT            COUNT spendable coins, each of its own script
+       chain.py MAINNET FILE history COUNT          COUNT transactions of the script LONG, 100 per block
 
-MAINNET is a file with mainnet's first blocks, of which genesis's transaction is taken. Behind what a chain is for, and before it, there are
-blocks that have a coinbase only.
+MAINNET is a file with mainnet's first blocks, which supplies genesis's transaction. Coinbase-only blocks come before and after
+the blocks of interest.
 """
 
 import hashlib
@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/electrum/ora
 from blocks import sha256d  # noqa: E402
 from regtest import COIN, block, genesis, root_of, size, sized, write  # noqa: E402
 
-# Blocks until a coinbase can be spent, and blocks after which they have less.
+# Blocks until a coinbase is spendable, and blocks between halvings.
 MATURITY, HALVING = 100, 150
-# With the sizes of `full` some 1.9 MB, and a weight of 3.9 million, of at most 4.
+# With the sizes of `full` about 1.9 MB, and a weight of 3.9 million, of at most 4 million.
 TRANSACTIONS = 2500
 # Outputs of a transaction that makes coins, and of the one that it spends.
 FAN, FANS = 100, 120
@@ -30,11 +30,11 @@ TRUE = b"\x51"
 
 
 def paid_to(script):
-    """The output's script of a script in the witness."""
+    """The output script for a witness script."""
     return b"\x00\x20" + hashlib.sha256(script).digest()
 
 
-# What anybody may spend.
+# Anybody can spend this.
 LONG = paid_to(TRUE)
 
 
@@ -54,7 +54,7 @@ class Chain:
         self.rewards = []
 
     def script(self):
-        """One of its own: it drops what is as large as two signatures and two keys, and leaves a key."""
+        """A unique script: it drops data as large as two signatures and two keys, and leaves a key."""
         return b"\x6d\x6d\x21\x02" + self.random.randbytes(32)
 
     def witness(self, script):
@@ -62,7 +62,7 @@ class Chain:
         return size(len(items) + 1) + b"".join(map(sized, [*items, script]))
 
     def spend(self, coins, scripts):
-        """A transaction of all the coins to the scripts in equal parts: its bytes, both of its hashes, and its coins."""
+        """A transaction that spends the coins in equal parts to the scripts: its bytes, both hashes, and its coins."""
         value = (sum(coin.value for coin in coins) - FEE) // len(scripts)
         inputs = size(len(coins)) + b"".join(coin.transaction + struct.pack("<I", coin.number) + b"\x00" + b"\xff" * 4 for coin in coins)
         outputs = size(len(scripts)) + b"".join(struct.pack("<q", value) + sized(paid_to(script)) for script in scripts)
@@ -86,7 +86,7 @@ class Chain:
         return version + b"\x00\x01" + middle + size(1) + sized(bytes(32)) + locktime, id_
 
     def extend(self, transactions=()):
-        """Puts a block with these on top."""
+        """Adds a block with these transactions."""
         raws, ids = zip(*((raw, ids) for raw, ids, _ in transactions)) if transactions else ((), ())
         coinbase, id_ = self.coinbase([witness for _, witness in ids])
         raw, self.tip = block(self.tip, len(self.raws), [coinbase, *raws], [id_, *(plain for plain, _ in ids)])
@@ -97,7 +97,7 @@ class Chain:
             self.extend()
 
     def fan(self, scripts):
-        """A block that pays these out of a coinbase, by transactions of 100 outputs: its coins."""
+        """Adds a block that pays these scripts from a coinbase, in transactions of 100 outputs. Returns its coins."""
         pieces = [scripts[first:first + FAN] for first in range(0, len(scripts), FAN)]
         first = self.spend([self.rewards.pop(0)], [self.script() for _ in pieces])
         others = [self.spend([coin], piece) for coin, piece in zip(first[2], pieces)]
@@ -105,14 +105,14 @@ class Chain:
         return [coin for _, _, coins in others for coin in coins]
 
     def take(self, coins, count):
-        """Takes any out."""
+        """Removes random coins."""
         for _ in range(count):
             at = self.random.randrange(len(coins))
             coins[at], coins[-1] = coins[-1], coins[at]
             yield coins.pop()
 
     def payments(self, coins, count):
-        """Transactions that spend any of the coins and what they pay themselves, as most of mainnet's do: of 2 inputs and 4 outputs."""
+        """Transactions that spend any of the coins, including their own outputs, with 2 inputs and 4 outputs like most of mainnet's."""
         made = []
         for _ in range(count):
             made.append(self.spend(list(self.take(coins, 2)), [self.script() for _ in range(4)]))
@@ -120,7 +120,7 @@ class Chain:
         return made
 
     def coins(self, count):
-        """So many that can be spent."""
+        """Makes `count` spendable coins."""
         coins = []
         for first in range(0, count, FAN * FANS):
             coins += self.fan([self.script() for _ in range(min(FAN * FANS, count - first))])
@@ -140,7 +140,7 @@ class Chain:
 
 
 def start(mainnet):
-    """A chain some of whose coinbases can be spent."""
+    """Makes a chain with some spendable coinbases."""
     chain = Chain(mainnet)
     chain.empty(MATURITY + 10)
     return chain

@@ -1,10 +1,10 @@
-"""What a script with 100,000 transactions costs a server: its status and its history, cold, and a block with one more.
+"""Cost of a script with 100,000 transactions for a server: its status and its history, cold, and a block with one more.
 
 usage: history.py BITCOIND TURNPIKE VENV FOLDER MAINNET [ROUNDS [TRANSACTIONS]]
 
-Cold is the first question after the server has started; its files may be in memory. One more is a block whose coinbase pays the script, of
-which a client is told. It costs the processor time of the threads that serve clients, less what they use for a block that pays nobody who is
-subscribed. ElectrumX serves in the thread that does all else: of it all is counted in both blocks.
+Cold is the first request after the server starts; its files may be cached. One more is a block whose coinbase pays the script, with
+a subscribed client. Its cost is the processor time of the threads that serve clients, minus that for a block that pays no
+subscribed script. ElectrumX serves clients in its only thread, so all of its time counts in both blocks.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from chain import LONG, start
 from programs import Client, main, script_hash
 
 NOBODY = b"\x00\x20" + bytes(32)
-# Time in which a server is done with what a block brings it behind the notification.
+# Time for a server to finish its work on a block after the notification.
 SETTLED = 0.4
 PIECE = 1 << 20
 
@@ -31,7 +31,7 @@ def restart(server):
 
 
 def timed(client, method, *params):
-    """Milliseconds until the last byte of a reply is there, and the reply."""
+    """Milliseconds until the last byte of a reply has arrived, and the reply."""
     request = json.dumps({"jsonrpc": "2.0", "id": 0, "method": method, "params": params}).encode() + b"\n"
     pieces = []
     before = time.perf_counter()
@@ -42,7 +42,7 @@ def timed(client, method, *params):
 
 
 def cold(server):
-    """Milliseconds of the first status and of the first history, each after a start, and what they were."""
+    """Milliseconds of the first status and the first history, each after a restart, and their contents."""
     status, first = timed(restart(server), "blockchain.scripthash.subscribe", script_hash(LONG.hex()))
     history, listed = timed(restart(server), "blockchain.scripthash.get_history", script_hash(LONG.hex()))
     text = "".join(f"{one['tx_hash']}:{one['height']}:" for one in listed)
@@ -52,7 +52,7 @@ def cold(server):
 
 
 def used_for_block(bitcoind, server, threads, clients, script):
-    """Microseconds of the processor for a block that pays a script. One client is subscribed to headers, one to the long history."""
+    """Microseconds of processor time for a block that pays a script. One client is subscribed to headers, one to the long history."""
     address = bitcoind.rpc("decodescript", script.hex())["address"]
     before = processor_time(server.process, threads)
     bitcoind.rpc("generatetoaddress", 1, address)
@@ -64,7 +64,7 @@ def used_for_block(bitcoind, server, threads, clients, script):
 
 
 def one_more(bitcoind, server, threads, count):
-    """Microseconds for a block with one more transaction of the script, beyond those for a block with none."""
+    """Microseconds for a block with one more transaction of the script, in excess of a block without."""
     clients = [Client(server.address, "1.4") for _ in range(2)]
     wait_for_tip(bitcoind, clients[0])
     clients[0].told.clear()

@@ -1,9 +1,10 @@
-"""How long it takes from a new block at bitcoind until a subscribed client of a server behind it is told.
+"""Time from a new block at bitcoind until a server notifies a subscribed client.
 
 usage: notify.py BITCOIND TURNPIKE VENV FOLDER MAINNET [ROUNDS]
 
-The time begins when bitcoind tells others of the block: when `waitfornewblock` of another connection returns. Blocks are empty, or have what
-waited: 2,500 transactions of 2 inputs and 4 outputs, 1.9 MB, which the server knew before. The servers take turns; the other one is halted.
+The time starts when bitcoind announces the block, that is, when `waitfornewblock` on another connection returns. Blocks are empty, or
+contain the mempool: 2,500 transactions of 2 inputs and 4 outputs, 1.9 MB, which the server already knows. The servers alternate; the
+other one is stopped.
 """
 
 import statistics
@@ -19,7 +20,7 @@ KINDS = {"empty": 0, "full": TRANSACTIONS}
 
 
 def fill(bitcoind, chain, coins, count):
-    """Has so many transactions wait. Gives a script that is paid by the last one."""
+    """Fills the mempool with `count` transactions. Returns a script that the last one pays."""
     script = None
     for _ in range(count):
         raw, _, paid = chain.spend([coins.pop(), coins.pop()], [chain.script() for _ in range(4)])
@@ -29,7 +30,7 @@ def fill(bitcoind, chain, coins, count):
 
 
 def told_of_block(bitcoind, client):
-    """Milliseconds from when bitcoind tells of the next block until the client is told."""
+    """Milliseconds from bitcoind's announcement of the next block to the client's notification."""
     waited = []
 
     def wait():
@@ -38,7 +39,7 @@ def told_of_block(bitcoind, client):
 
     waiter = threading.Thread(target=wait)
     waiter.start()
-    # Until it waits.
+    # Wait until the thread is waiting.
     time.sleep(0.2)
     client.told.clear()
     miner = threading.Thread(target=bitcoind.mine)
@@ -60,7 +61,7 @@ def run(started, bitcoind_program, turnpike_program, venv, folder, mainnet, roun
         for (kind, name), times in samples.items():
             client, (other,) = clients[name], (server for its, server in servers.items() if its != name)
             with halted(other):
-                # Until it is done with what came while it was halted itself.
+                # Wait until it has caught up with what arrived while it was stopped.
                 wait_for_tip(bitcoind, client)
                 time.sleep(1)
                 # ElectrumX takes seconds.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The bound of a request and its reply: two processes with a plain socket between them, one request at a time. Prints microseconds: p50, p99.
+"""Lower bound of a request and its reply: two processes with a plain socket, one request at a time. Prints microseconds: p50, p99.
 
 usage: bench/electrum/round_trip.py COUNT
 """

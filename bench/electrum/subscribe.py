@@ -1,4 +1,4 @@
-"""Subscribes to scripts that nobody pays, says so, and keeps the connection until it is ended.
+"""Subscribes to scripts that nobody pays, reports success, and keeps the connection open until it is stopped.
 
 usage: subscribe.py ADDRESS COUNT
 """
@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 
-# Requests under way.
+# Requests in flight.
 DEPTH = 1000
 
 

@@ -1,5 +1,5 @@
-# Shared by the scripts under bench/: source it. Gives a scratch folder on a disk, starts and stops servers, medians, and keeps what was
-# measured: at the end of a run that succeeded, bench/results/MACHINE/NAME.json is made of its figures (bench/results.py).
+# Sourced by the scripts under bench/. Provides a scratch folder on a disk, starts and stops servers, computes medians,
+# and stores figures: after a successful run, bench/results.py makes bench/results/MACHINE/NAME.json from them.
 #
 #   BENCH_DIR   where the servers keep their data: a folder on the disk to be measured, target/bench by default
 #   QUICK       one round of everything, and less of it
@@ -14,10 +14,10 @@ scratch=$(mktemp -d "$bench_dir/XXXXXX")
 pids=
 bench_name=$(basename "$(cd "$(dirname "$0")" && pwd)")
 bench_command="${QUICK:+QUICK=1 }bench/$bench_name/run${*:+ $*}"
-# Where turnpike-figures writes, and `figure`.
+# Output file of turnpike-figures and `figure`.
 export TURNPIKE_FIGURES="$scratch/figures"
 
-# Ends what was started, and nothing else.
+# Ends the processes that were started, and nothing else.
 cleanup() {
     status=$?
     trap - EXIT INT TERM
@@ -43,12 +43,12 @@ fail() {
     exit 1
 }
 
-# setup [PACKAGE...]: installs what is missing of what builds take, and of Debian's packages that are named: the peers.
+# setup [PACKAGE...]: installs missing build dependencies, and the named Debian packages: the peers.
 setup() {
     "$root/scripts/setup" "$@" >&2
 }
 
-# start NAME COMMAND...: runs a server in the background, its output in $scratch/NAME.log.
+# start NAME COMMAND...: runs a server in the background, with its output in $scratch/NAME.log.
 start() {
     name=$1
     shift
@@ -56,7 +56,7 @@ start() {
     pids="$pids $!"
 }
 
-# wait_for NAME TEXT: until the log of a server has the text.
+# wait_for NAME TEXT: waits until the log of a server contains the text.
 wait_for() {
     tries=0
     until grep -qs -- "$2" "$scratch/$1.log"; do
@@ -69,22 +69,22 @@ wait_for() {
     done
 }
 
-# figure NAME VALUE UNIT [PEER VALUE]: keeps what was measured, as bench/figures does for programs.
+# figure NAME VALUE UNIT [PEER VALUE]: stores a figure, as bench/figures does for programs.
 figure() {
     printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "${4-}" "${5-}" >>"$TURNPIKE_FIGURES"
 }
 
-# rounds DEFAULT [GIVEN]: how many: those that were given, one where it is to be quick.
+# rounds DEFAULT [GIVEN]: number of rounds: the given one, or one in quick mode.
 rounds() {
     echo "${2:-${QUICK:+1}}" | grep . || echo "$1"
 }
 
-# median: of the numbers on standard input, one a line.
+# median: of the numbers on standard input, one per line.
 median() {
     sort -n | awk '{ value[NR] = $1 } END { print (NR % 2) ? value[(NR + 1) / 2] : (value[NR / 2] + value[NR / 2 + 1]) / 2 }'
 }
 
-# machine: a line that tells where figures come from.
+# machine: prints a line that describes where figures come from.
 machine() {
     cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
     echo "$(nproc) processors ($cpu), Linux $(uname -r), $(df --output=fstype "$bench_dir" | tail -n 1)"

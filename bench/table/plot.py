@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what crates/table/examples/failed_inserts prints: standard input to SVG on standard output."""
+"""Draws the output of crates/table/examples/failed_inserts: standard input to SVG on standard output."""
 
 import sys
 from pathlib import Path

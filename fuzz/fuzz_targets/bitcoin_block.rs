@@ -1,4 +1,5 @@
-//! Any bytes as a Bitcoin block: what is accepted encodes itself again, and its tree proves each transaction.
+//! Any bytes as a Bitcoin block: an accepted block encodes back to the same bytes, and its tree proves each
+//! transaction.
 #![no_main]
 
 use chain::bitcoin::{Block, Tree, WitnessTree};

@@ -1,4 +1,4 @@
-//! Any bytes as a list of coins, and a block whose inputs spend them in turns: what the inputs claim.
+//! Any bytes as a list of coins, and a block whose inputs spend them in rotation: the amounts that the inputs claim.
 #![no_main]
 
 use chain::bitcoin::{Block, Coin, Coins, Rules, claims};
@@ -11,7 +11,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(39 * coins.len() <= list.len());
     }
     let Ok(block) = Block::parse(block) else { return };
-    // Scripts that the block itself pays to, and some of the forms that are understood.
+    // Scripts that the block itself pays to, and some of the recognised forms.
     let script_hash = [&[0xa9, 20][..], &[7; 20], &[0x87]].concat();
     let taproot = [&[0x51, 32][..], &[7; 32]].concat();
     for transaction in block.transactions() {

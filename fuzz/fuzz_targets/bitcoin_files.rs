@@ -1,4 +1,4 @@
-//! Any bytes as a blk*.dat file, XORed with the first eight of them, read in pieces of any size.
+//! Any bytes as a blk*.dat file, XORed with their first eight bytes, read in chunks of any size.
 #![no_main]
 
 use chain::bitcoin::BlockReader;
@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use spv::bitcoin::Network;
 use std::io::Read;
 
-/// Gives at most so many bytes at once.
+/// Returns at most this many bytes per read.
 struct Pieces<'a>(&'a [u8], usize);
 
 impl Read for Pieces<'_> {

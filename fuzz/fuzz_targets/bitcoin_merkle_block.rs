@@ -1,4 +1,5 @@
-//! Any bytes as the output of `gettxoutproof`, and as a proof of the proof frame: no panic, and what is proved is in order.
+//! Any bytes as the output of `gettxoutproof`, and as a proof of the proof frame: no panic, and proved transactions are
+//! in order.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

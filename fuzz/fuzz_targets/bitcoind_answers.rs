@@ -1,4 +1,5 @@
-//! Any bytes as the body of a Bitcoin node's answer: each call gives a value or an error, and takes no more than was sent.
+//! Any bytes as the body of a Bitcoin node's answer: each call returns a value or an error, and allocates no more than
+//! was sent.
 #![no_main]
 
 use std::{
@@ -12,10 +13,10 @@ use std::{
 use bitcoind::{Client, Settings};
 use libfuzzer_sys::fuzz_target;
 
-/// The body that is answered next.
+/// Body of the next answer.
 static BODY: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-/// A client of a node that answers `BODY` to whatever it is asked.
+/// A client of a node that answers every request with `BODY`.
 fn client() -> &'static Client {
     static CLIENT: OnceLock<Client> = OnceLock::new();
     CLIENT.get_or_init(|| {
@@ -24,7 +25,7 @@ fn client() -> &'static Client {
         thread::spawn(move || {
             for socket in listener.incoming() {
                 let Ok(mut socket) = socket else { continue };
-                // A request of these is read at once or in two; what is behind its head is of no interest.
+                // Such a request arrives in one or two reads; anything after its head is irrelevant.
                 let mut request = Vec::new();
                 let mut room = [0; 4096];
                 while !request.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -35,7 +36,7 @@ fn client() -> &'static Client {
                 }
                 let body = BODY.lock().expect("no panic here").clone();
                 let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
-                // A client that has enough may be gone.
+                // The client may have closed the connection early.
                 let _ = socket.write_all(&[head.as_bytes(), &body].concat());
             }
         });

@@ -1,4 +1,5 @@
-//! Any bytes as points, keys, proofs and inputs of EIP-2537: what is taken is written as it was, and blst takes the same points.
+//! Any bytes as points, keys, proofs and inputs of EIP-2537: accepted encodings round-trip, and blst accepts the same
+//! points.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,7 +7,7 @@ use verify::bls12_381::groth16::{Claim, VerifyingKey, verify};
 use verify::bls12_381::signature::{PROOF_OF_POSSESSION, Signed};
 use verify::bls12_381::{CurvePoint, G1, G2, Group, Point, eip2537, signature};
 
-/// Parses a point of each length as the library does, and says what blst says of it.
+/// Parses a point of each length with the library, and compares with blst.
 fn point<G: Group>(bytes: &[u8], blst: impl Fn(&[u8]) -> bool) {
     for length in [G::COMPRESSED, 2 * G::COMPRESSED] {
         let Some(bytes) = bytes.get(..length) else { return };
@@ -20,7 +21,7 @@ fn point<G: Group>(bytes: &[u8], blst: impl Fn(&[u8]) -> bool) {
     }
 }
 
-/// The bytes with the first one made such that more of them are points: flags, and a number that is likely below the prime.
+/// Changes the first byte so that more inputs are points: sets flags, and a number that is likely below the prime.
 fn likely(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     if let Some(first) = bytes.first_mut() {
@@ -44,7 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = eip2537::add::<G2>(bytes);
     let _ = eip2537::map::<G1>(bytes);
     let _ = eip2537::map::<G2>(bytes);
-    // Long inputs are cut: more points of the same kind show nothing new.
+    // Truncates long inputs: more points of the same kind show nothing new.
     let some = &bytes[..bytes.len().min(4 * eip2537::PAIR)];
     let _ = eip2537::multi_scalar_multiply::<G1>(some);
     let _ = eip2537::multi_scalar_multiply::<G2>(some);

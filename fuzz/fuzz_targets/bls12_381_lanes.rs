@@ -1,5 +1,5 @@
-//! Batches of encodings and of multiples on each backend, the model of the vector lanes included: what is said of each, and what comes
-//! of it, is what blst says, one after the other.
+//! Batches of encodings and of multiples on each backend, including the model of the vector lanes: verdicts and results
+//! match blst, one by one.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,15 +8,15 @@ use verify::bls12_381::{Backend, G1, G2, Group, ORDER, PRIME, Point, Rule, Scala
 /// A vector of eight: fewer leave lanes empty.
 const MOST: usize = 8;
 
-/// An instruction: which point, what is done to its encoding and where, and which scalar.
+/// An instruction: the point, the change to its encoding and its position, and the scalar.
 type Instruction = [u8; 5];
 
-/// A small number of a point, so that some are the same.
+/// A small multiple of the generator, so that some points repeat.
 fn point<G: Group>(number: u8) -> Point<G> {
     Point::generator().multiply(&Scalar::from(u64::from(number % 16)))
 }
 
-/// A point's encoding as it is, with a bit flipped, or of another x: a small number, or one around the prime.
+/// A point's encoding: unmodified, with a flipped bit, or with another x: a small number, or one around the prime.
 fn encoding<G: Group>([number, kind, place, value, _]: Instruction) -> Vec<u8> {
     let mut bytes = point::<G>(number).compressed();
     let part = usize::from(place) * 48 % bytes.len();
@@ -42,7 +42,7 @@ fn encoding<G: Group>([number, kind, place, value, _]: Instruction) -> Vec<u8> {
     bytes
 }
 
-/// Small numbers, such around the order and around powers of the curve's parameter, and others.
+/// Small numbers, numbers around the order and around powers of the curve's parameter, and others.
 fn scalar([number, kind, place, value, more]: Instruction) -> Scalar {
     let parameter = Scalar::from(0xd201_0000_0001_0000_u64);
     let near = Scalar::from(u64::from(value));

@@ -1,5 +1,5 @@
-//! The engine headers of `bpf/`, compiled for this machine, beside the Rust engines: any frame of the network, and any talk in compact
-//! frames, to the in-NIC ledger and to the tier.
+//! The engine headers of `bpf/`, compiled for this machine, against the Rust engines: any network frame, and any
+//! sequence of compact frames, to the in-NIC ledger and to the tier.
 #![no_main]
 
 use ledger::{Ledger, Limits, Secret, retries};
@@ -9,10 +9,10 @@ use wire::{CompactFrame, Status};
 
 const LIMITS: Limits = Limits { accounts: 16, retries: retries::Limits::of(retries::MIN_CAPACITY) };
 
-/// Those of the tests: any will do.
+/// The same as in the tests; any values will do.
 const SECRET: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
 
-/// Steps of a talk: no more than both remember.
+/// Steps of a sequence: no more than both remember.
 const STEPS: usize = 64;
 
 /// Bytes of a step: command, transaction, source, destination, amount (2), status.
@@ -32,7 +32,7 @@ fuzz_target!(|data: &[u8]| {
     for frame in &frames {
         let Some(request) = reference.request(frame) else {
             assert!(in_nic.answer(frame).is_none(), "what the Rust engines do not take");
-            // Proof frames have no cache to be answered from.
+            // There is no cache to answer proof frames from.
             assert!(tier.answer(frame).is_none());
             continue;
         };
@@ -50,7 +50,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// A request with few ids, so that they meet.
+/// A request with few distinct ids, so that they collide.
 fn request(step: &[u8]) -> CompactFrame {
     let &[command, transaction, source, destination, high, low, status] = step else { return CompactFrame::default() };
     let amount = u32::from(low) << (high % 25);

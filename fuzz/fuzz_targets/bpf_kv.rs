@@ -1,14 +1,14 @@
-//! The NIC tier of the key-value store, compiled for this machine, beside the store: any datagrams and any requests by other
-//! ways. Whatever it answers, the host would have said.
+//! The NIC tier of the key-value store, compiled for this machine, against the store: any datagrams, mixed with any
+//! requests through other paths. Each of its answers is what the host would have sent.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use native::{KvEngine, datagram as frame_of};
 
-/// Room behind a frame for a longer reply: any.
+/// Room after a frame for a longer reply.
 const ROOM: usize = 512;
 
-/// Steps of a talk, and bytes of one.
+/// Steps of a sequence, and bytes of one.
 const STEPS: usize = 32;
 const STEP: usize = 600;
 
@@ -18,13 +18,13 @@ fuzz_target!(|data: &[u8]| {
     for step in data.split(|byte| *byte == b'|').take(STEPS) {
         let step = &step[..step.len().min(STEP)];
         match step.split_first() {
-            // A datagram's payload.
+            // Payload of a datagram.
             Some((b'd', payload)) => {
                 let ahead = engine.answer(&frame_of(payload), ROOM, now);
                 let host = engine.host.serve(payload, now);
                 assert!(ahead.is_none() || ahead == host);
             }
-            // A frame of the network.
+            // A network frame.
             Some((b'f', frame)) => drop(engine.answer(frame, ROOM, now)),
             Some((b't', text)) => drop(engine.host.execute(&[text, b"\r\n"].concat(), now)),
             Some((seconds, _)) => now += u32::from(*seconds % 4),

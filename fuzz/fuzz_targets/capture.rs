@@ -1,7 +1,7 @@
-//! Any bytes as a capture file: its payloads are no more than the file has, however it is read.
+//! Any bytes as a capture file: its payloads never exceed the file, however it is read.
 #![no_main]
 
-// The program is no library; this is its parser.
+// The program is not a library; this is its parser.
 #[allow(dead_code)]
 #[path = "../../crates/turnpike/src/capture.rs"]
 mod capture;

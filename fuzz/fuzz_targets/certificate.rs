@@ -1,5 +1,5 @@
-//! Any bytes as a certificate of finality, as evidence or as a change of members: what is read is written the same, and nobody's
-//! keys made it.
+//! Any bytes as a certificate of finality, as evidence or as a change of members: accepted encodings round-trip, and
+//! none verifies, as no input was made with a replica's keys.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,7 +11,7 @@ use spv::finality::{
 use std::sync::LazyLock;
 use zerocopy::FromBytes;
 
-/// Replicas whose keys no corpus signs with.
+/// Replicas whose keys signed nothing in any corpus.
 static REPLICAS: LazyLock<ReplicaSet> = LazyLock::new(|| {
     let key = |byte| SealingKey::from_bytes(&[byte; 32]).expect("a key").public();
     ReplicaSet::new((101..=104).map(key).collect()).expect("a set")
@@ -28,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(reconfiguration.encode(), bytes);
         assert!(bytes.len() <= MAX_RECONFIGURATION_SIZE && reconfiguration.signers().is_sorted());
         assert!(reconfiguration.verify(network, &REPLICAS, reconfiguration.change.generation.get()).is_err());
-        // What is applied changes the set by one member.
+        // An applied change adds or removes one member.
         if let Ok(after) = reconfiguration.change.apply(&REPLICAS) {
             assert!(after.keys().len().abs_diff(REPLICAS.keys().len()) == 1);
         }
@@ -39,7 +39,7 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(vouched) = Vouched::decode(bytes) {
         assert_eq!(vouched.encode(), bytes);
         assert!(vouched.reconfigurations.len() <= MAX_RECONFIGURATIONS);
-        // A change that holds is of the founders' own keys, as those of the golden vectors are.
+        // A valid change is signed by the founders' own keys, as in the golden vectors.
         if let Err(error) = vouched.replicas(network) {
             assert!((error.generation as usize) < vouched.reconfigurations.len());
         }

@@ -1,5 +1,5 @@
-//! An own chain whose flat files and snapshots are damaged in any way, with checksums that hold, and a catalog that believes them:
-//! opening it says so, and what opens can be read, audited and extended.
+//! An own chain with arbitrarily damaged flat files and snapshots, with valid checksums, and a catalog that trusts
+//! them: opening it fails, or the chain can be read, audited and extended.
 #![no_main]
 
 use std::sync::{Arc, OnceLock};
@@ -16,7 +16,7 @@ use zerocopy::FromBytes;
 /// Small, so that blocks cross segments.
 const OPTIONS: Options = Options { segment_size: 8192, levels: Levels::Stored };
 
-/// Bytes of a record; its header comes first with its seal, and the position in the journal behind it.
+/// Bytes of a record: first the header with its seal, then the position in the journal.
 const RECORD: usize = 288;
 
 const ACCOUNTS: u32 = 24;
@@ -62,7 +62,7 @@ fn files() -> &'static Files {
     })
 }
 
-/// A catalog that takes the files for what was committed.
+/// A catalog that takes the files for committed.
 #[derive(Debug)]
 struct Believing(Option<Commit>);
 

@@ -1,4 +1,5 @@
-//! Any text and any image as a program of the coprocessor: what is taken survives its image and its disassembly, and runs without harm.
+//! Any text and any image as a program of the coprocessor: accepted programs survive their image and disassembly, and
+//! run safely.
 #![no_main]
 
 use coproc::{Machine, Program, assemble, disassemble};
@@ -17,7 +18,7 @@ fn run(program: &Program) {
     for interrupt in machine.run(INSTRUCTIONS) {
         assert_eq!(interrupt.message().len(), 16 + 48 * interrupt.value.slots().len());
     }
-    // A machine that has been stopped stays where it is.
+    // A stopped machine stays at its counter.
     let (state, counter) = (machine.state(), machine.counter());
     if state != coproc::RunState::Running {
         assert!(machine.step().is_none() && (machine.state(), machine.counter()) == (state, counter));

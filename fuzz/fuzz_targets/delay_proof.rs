@@ -1,10 +1,11 @@
-//! Any bytes as the proof of a delay: what is parsed is written as it was, and is only accepted if it is right.
+//! Any bytes as the proof of a delay: parsed proofs round-trip, and only correct ones are accepted.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use verify::vdf::{Delay, Evaluated};
 
-/// Bytes of a modulus, and squarings, up to which a proof is verified here, and evaluated again: more would only be slower.
+/// Limits, in bytes of modulus and in squarings, up to which a proof is verified here and evaluated again: more would
+/// only be slower.
 const BYTES: usize = 16;
 const SQUARINGS: u64 = 1000;
 
@@ -15,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
     if modulus.length() > BYTES || *iterations > SQUARINGS || evaluated.verify().is_err() {
         return;
     }
-    // In a group as small as this a wrong result can have a proof, but what was evaluated honestly is among what is accepted.
+    // In so small a group a wrong result can have a proof, but an honest evaluation must be among the accepted ones.
     let delay = Delay { modulus: modulus.clone(), input: input.clone(), iterations: *iterations };
     if let Ok(Some(honest)) = delay.evaluate(&[], |_| std::ops::ControlFlow::Continue(())) {
         honest.verify().expect("what was evaluated verifies");

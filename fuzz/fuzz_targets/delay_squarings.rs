@@ -1,4 +1,4 @@
-//! Squarings in a row modulo any number, which run in vectors where there is code for its length, are multiplications of words by itself.
+//! Repeated squarings modulo any number, vectorised for some lengths, match multiplications of the number by itself.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,7 +8,7 @@ fuzz_target!(|data: &[u8]| {
     let [times, data @ ..] = data else { return };
     let (modulus, number) = data.split_at(data.len() / 2);
     let Ok(modulus) = Modulus::new(modulus) else { return };
-    // What is left of a number that is not below the modulus is, without its first byte.
+    // Without its first byte, a number is below the modulus.
     let mut bytes = vec![0; modulus.length()];
     let length = number.len().min(bytes.len() - 1);
     bytes[modulus.length() - length..].copy_from_slice(&number[number.len() - length..]);

@@ -1,5 +1,5 @@
-//! Any bytes as lines of an Electrum client: each reply is JSON of one line, no reply grows without bound, and bytes that come in
-//! pieces get the replies that they get at once.
+//! Any bytes as lines of an Electrum client: each reply is one line of JSON, no reply grows without bound, and
+//! splitting the bytes does not change the replies.
 #![no_main]
 
 use std::net::Ipv4Addr;
@@ -8,7 +8,7 @@ use std::time::Instant;
 use electrum::{Next, Session};
 use libfuzzer_sys::fuzz_target;
 use turnpike_fuzz::genesis::{LONGEST, service};
-/// What is answered to bytes that come in pieces, and how it ends.
+/// Replies to bytes that arrive in pieces, and whether the session ends.
 fn replies(pieces: &[&[u8]]) -> (Vec<u8>, bool) {
     let service = service();
     let now = Instant::now();

@@ -1,5 +1,5 @@
-//! Any bytes as a header of Zcash, and as an Equihash problem with its solution: all backends and crate
-//! `equihash` say the same.
+//! Any bytes as a header of Zcash, and as an Equihash problem with its solution: all backends agree with crate
+//! `equihash`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

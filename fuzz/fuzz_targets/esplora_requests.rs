@@ -1,4 +1,4 @@
-//! Any bytes as the path of a request to Esplora's API, and what is posted to it: each gets a reply, and none is longer than it may be.
+//! Any bytes as the path and body of a request to Esplora's API: each gets a reply within the length limit.
 #![no_main]
 
 use std::{net::Ipv4Addr, sync::OnceLock, time::Instant};

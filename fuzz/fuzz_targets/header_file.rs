@@ -1,11 +1,11 @@
-//! Any bytes as files of headers: what is accepted is a chain.
+//! Any bytes as files of headers: accepted headers form a chain.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use spv::bitcoin::Network;
 use turnpike_fuzz::input;
 
-// The program is no library; these are its parsers.
+// The program is not a library; these are its parsers.
 #[allow(dead_code)]
 #[path = "../../crates/turnpike/src/error.rs"]
 mod error;

@@ -1,5 +1,5 @@
-//! A journal whose files are damaged in any way, with digests that hold: opening it says so or cuts it off, what is read fits the files,
-//! and a journal that opens goes on.
+//! A journal with arbitrarily damaged files, with valid digests: opening it fails or truncates it, what is read matches
+//! the files, and a journal that opens can be continued.
 #![no_main]
 
 use std::sync::{Arc, OnceLock};
@@ -16,7 +16,7 @@ fn options() -> Options {
     Options { segment_bytes: 4 * PAGE, batch_bytes: 3 * PAGE as usize, key: [7; 32] }
 }
 
-/// A journal of three segments with batches of some sizes, one of them empty.
+/// A journal of three segments with batches of various sizes, one of them empty.
 fn files() -> &'static Files {
     static FILES: OnceLock<Files> = OnceLock::new();
     FILES.get_or_init(|| {
@@ -37,7 +37,7 @@ fn files() -> &'static Files {
     })
 }
 
-/// Reads all there is and executes it again; gives the number of operations, or nothing where reading fails.
+/// Reads and re-executes everything. Returns the number of operations, or `None` if reading fails.
 fn read(journal: &Journal) -> Option<u64> {
     let log = journal.log();
     let first = log.first_sequence();

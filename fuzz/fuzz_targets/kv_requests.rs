@@ -1,4 +1,5 @@
-//! The parsers of the key-value store, each on any bytes: what they give lies in the bytes, and keys are no longer than keys are.
+//! The parsers of the key-value store, each on any bytes: results are slices of the input, and keys are within the
+//! length limit.
 #![no_main]
 
 use kv::protocol::ascii::{self, Command};

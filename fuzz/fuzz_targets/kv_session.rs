@@ -1,4 +1,4 @@
-//! Any bytes as requests to the key-value store, text or binary: in pieces they get the replies that they get at once, and no
+//! Any bytes as requests to the key-value store, text or binary: splitting them does not change the replies, and no
 //! reply grows without bound.
 #![no_main]
 
@@ -11,7 +11,7 @@ use kv::store::{Config, Store};
 use kv::turn::Turn;
 use libfuzzer_sys::fuzz_target;
 
-/// Bytes of the largest item: what a request may be answered with.
+/// Bytes of the largest item, which a request may return.
 const LARGEST: usize = 4096;
 
 fn replies(pieces: &[&[u8]], gathered: usize) -> Vec<u8> {
@@ -40,7 +40,7 @@ fn replies(pieces: &[&[u8]], gathered: usize) -> Vec<u8> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    // What the store tells of itself, such as times, is not the same twice.
+    // The store's statistics, such as times, differ between runs.
     if bytes.windows(4).any(|word| word == b"stat") || bytes.contains(&0x10) {
         return;
     }

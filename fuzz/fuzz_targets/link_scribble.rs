@@ -1,4 +1,4 @@
-//! A peer that scribbles in the memory that it shares: bounds hold, and it is told the same again.
+//! A peer that corrupts the shared memory: bounds hold, and the error is sticky.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,7 +10,7 @@ fuzz_target!(|input: (bool, Vec<(u8, u16, u64)>)| {
         .into_iter()
         .map(|(step, at, word)| match step % 8 {
             0 => Step::Scribble(at, word),
-            // An index that may be one, and a length that may fit.
+            // A possibly valid index, and a length that may fit.
             1 => Step::Message(u64::from(at % 6) << 32 | word % 80),
             2 => Step::Message(word),
             3 => Step::GiveBack(at % 5),

@@ -1,10 +1,11 @@
-//! A stream of a peer, cut anywhere: it gives the same messages and the same end however it is cut, and none too long.
+//! A peer's stream, split anywhere: the messages and the end are the same however it is split, and no message is too
+//! long.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use link::tcp::messages;
 
-/// Buffers, and bytes of each.
+/// Number of buffers, and bytes of each.
 const POOL: (u16, u32) = (4, 512);
 
 fuzz_target!(|input: (u16, &[u8])| {

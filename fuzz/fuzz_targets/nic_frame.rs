@@ -1,5 +1,5 @@
-//! Network frames: whatever is found in one is what another implementation finds, and a reply can be read again. What is no datagram
-//! is answered by the host of the simulated NIC once at most: an answer is not answered.
+//! Network frames: parsing agrees with another implementation, and a reply can be parsed again. A frame that is not a
+//! datagram gets at most one answer from the simulated NIC's host: answers are not answered.
 #![no_main]
 
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ const PORT: u16 = 7400;
 const MAC: frame::Mac = [2, 0, 0, 0, 0, 1];
 
 fuzz_target!(|bytes: &[u8]| {
-    // Where the address that is asked stands: IPv4's destination, ARP's target.
+    // Position of the requested address: IPv4's destination, ARP's target.
     for at in [30, 38] {
         let Some(asked) = bytes.get(at..at + 4) else { continue };
         let asked = <[u8; 4]>::try_from(asked).expect("four bytes").into();

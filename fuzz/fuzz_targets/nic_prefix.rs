@@ -1,4 +1,4 @@
-//! Any text as a network prefix: what parses is written so that it parses again, and contains its own address.
+//! Any text as a network prefix: parsed prefixes round-trip, and contain their own address.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

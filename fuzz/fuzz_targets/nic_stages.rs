@@ -1,5 +1,5 @@
 //! Any datagram through packet selector, command extractor and packet generator: no reply is longer than its request,
-//! and every reply is one.
+//! and every reply parses.
 #![no_main]
 
 use std::time::Instant;
@@ -38,7 +38,7 @@ fuzz_target!(|data: &[u8]| {
         };
         assert!(length <= data.len());
         Reply::parse(&datagram[..length]).expect("a reply");
-        // What waits for the disk may have to be refused after all.
+        // A reply that waits for the disk may have to be replaced by a refusal.
         let refused = generator::refuse(&mut datagram[..length], Status::StorageFailed, 0);
         assert!(refused <= length);
         Reply::parse(&datagram[..refused]).expect("a refusal");

@@ -1,4 +1,4 @@
-//! Any datagram as a proof of the own chain: it is parsed and checked against a header, which may be made to fit.
+//! Any datagram as a proof of the own chain: parsed and checked against a header, which may be made to match.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

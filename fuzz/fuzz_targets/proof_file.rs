@@ -1,4 +1,5 @@
-//! Any bytes as a proof file of a Bitcoin transaction: nothing is proved by chance, also where the header is made to fit.
+//! Any bytes as a proof file of a Bitcoin transaction: nothing is proved by chance, even if the header is made to
+//! match.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

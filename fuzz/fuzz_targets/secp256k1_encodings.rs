@@ -1,5 +1,5 @@
-//! Any bytes as a signature in strict and lax DER, as a compact one, and as a public key: parsed just where libsecp256k1 does,
-//! and to the same numbers.
+//! Any bytes as a signature in strict and lax DER, as a compact one, and as a public key: accepted exactly if
+//! libsecp256k1 accepts them, with the same numbers.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,7 +7,7 @@ use secp256k1::ecdsa::Signature as Peer;
 use verify::secp256k1::ecdsa::{Policy, Signature};
 use verify::secp256k1::{PublicKey, Rule, XOnlyKey};
 
-/// libsecp256k1 takes numbers that are too large for zeros, which are refused later.
+/// libsecp256k1 parses numbers that are too large as zeros, which are rejected later.
 fn peer(parsed: Result<Peer, secp256k1::Error>) -> Option<Signature> {
     Signature::from_compact(&parsed.ok()?.serialize_compact()).ok()
 }
@@ -21,14 +21,14 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(lax, strict);
         assert_eq!(Policy::BITCOIN_RELAY.signature(bytes) == Err(Rule::HighS), !signature.has_low_s());
         let mut normalised = Peer::from_compact(&signature.compact()).expect("it is in range");
-        // Strict DER has one encoding for each signature.
+        // Strict DER has one encoding per signature.
         assert_eq!(*normalised.serialize_der(), *bytes);
         normalised.normalize_s();
         assert_eq!(signature.normalised().compact(), normalised.serialize_compact());
     }
     let key = secp256k1::PublicKey::from_slice(bytes);
     match PublicKey::parse(bytes) {
-        // Whether there is such a point is not looked at yet.
+        // Parsing does not check whether the point is on the curve.
         Ok(parsed) => {
             if let Ok(key) = key {
                 assert_eq!(parsed.compressed(), key.serialize());

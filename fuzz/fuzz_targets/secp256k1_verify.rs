@@ -1,5 +1,5 @@
-//! Batches of signatures, good ones and such with a few bytes changed or replaced by numbers at the edges: each backend, the
-//! model of the vector lanes included, gives the verdicts that libsecp256k1 gives.
+//! Batches of signatures, good ones and ones with a few bytes changed or replaced by edge cases: each backend,
+//! including the model of the vector lanes, agrees with libsecp256k1.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -25,7 +25,7 @@ fn edge(number: u8) -> [u8; 32] {
     bytes
 }
 
-/// Digest, r, s and the key's x: left as they are, or one of them at an edge, or a byte changed.
+/// Digest, r, s and the key's x: unmodified, with one of them at an edge, or with a changed byte.
 fn change(bytes: &mut [u8; 128], [kind, place, value]: [u8; 3]) {
     match kind % 8 {
         0..=3 => {}

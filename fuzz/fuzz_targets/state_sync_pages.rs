@@ -1,9 +1,9 @@
-//! Any bytes as what a replica gives to one that joins: what is read is what was sent.
+//! Any bytes as pages sent by a replica to a joining one: parsed pages round-trip.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 
-// The parsers alone: with the node comes all that it is made of.
+// Only the parsers: the node crate would add all of its dependencies.
 #[allow(dead_code, clippy::redundant_pub_crate)]
 #[path = "../../crates/node/src/replica/state_sync/pages.rs"]
 mod pages;

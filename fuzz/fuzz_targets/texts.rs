@@ -1,7 +1,7 @@
-//! Any text as an id or hexadecimal digits: what parses is written so that it parses again.
+//! Any text as an id or hexadecimal digits: parsed values round-trip.
 #![no_main]
 
-// The program is no library; this is its parser.
+// The program is not a library; this is its parser.
 #[allow(dead_code)]
 #[path = "../../crates/turnpike/src/hex.rs"]
 mod hex;

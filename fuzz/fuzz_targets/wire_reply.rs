@@ -1,4 +1,4 @@
-//! Any datagram to a client: its parts are read.
+//! Any datagram to a client: its fields can be read.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any datagram to a node: it is parsed, checked entry by entry, and answered in place.
+//! Any datagram to a node: parsed, checked entry by entry, and answered in place.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -24,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Reads all that a node reads of a request.
+/// Reads everything that a node reads of a request.
 fn inspect(frame: Frame<'_>) {
     match frame {
         Frame::Compact(frame) => assert!(frame.check().is_ok()),
@@ -48,7 +48,7 @@ fn inspect(frame: Frame<'_>) {
     }
 }
 
-/// Answers as a node does, and returns the answer's length.
+/// Answers like a node, and returns the answer's length.
 fn answer(frame: FrameMut<'_>) -> usize {
     match frame {
         FrameMut::Compact(frame) => {

@@ -1,4 +1,4 @@
-//! What fuzz targets of servers over Bitcoin blocks share: a service over genesis alone.
+//! Shared by fuzz targets of servers over Bitcoin blocks: a service with only the genesis block.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -8,12 +8,12 @@ use electrum::{Limits, Service, Settings};
 use spv::bitcoin::Network;
 use storage::RealDirectory;
 
-/// Mainnet's first block: a chain to ask for.
+/// Mainnet's first block, the chain to query.
 const GENESIS: &[u8] = include_bytes!("../seeds/bitcoin_block/block-0");
-/// Bytes of the longest reply, and of the longest request.
+/// Maximum bytes of a reply, and of a request.
 pub const LONGEST: usize = 8192;
 
-/// A service over a store with genesis alone.
+/// A service over a store with only the genesis block.
 pub fn service() -> &'static Arc<Service> {
     static SERVICE: OnceLock<Arc<Service>> = OnceLock::new();
     SERVICE.get_or_init(|| {
@@ -26,7 +26,7 @@ pub fn service() -> &'static Arc<Service> {
         importer.add(GENESIS, &origin).expect("genesis is a block");
         importer.commit().expect("a disk");
         drop(importer);
-        // A cost that is never spent: a client that has to wait gets no replies meanwhile.
+        // A budget that is never exhausted: a client that must wait gets no replies meanwhile.
         let limits = Limits { prefix_cost: 1 << 40, reply: LONGEST, request: LONGEST, ..Limits::default() };
         Arc::new(
             Service::new(chain, None, Settings { limits, ..Settings::default() }).expect("a store from genesis on"),

@@ -1,4 +1,4 @@
-//! What fuzz targets of files share: a directory as it was written, and any damage to it.
+//! Shared by fuzz targets of files: the contents of a directory, and arbitrary damage to it.
 
 pub mod genesis;
 
@@ -20,8 +20,8 @@ pub fn read_all(directory: &dyn Directory) -> Files {
     names.into_iter().map(read).collect()
 }
 
-/// A new disk with these files, damaged as `bytes` tell. They are a list of changes, each of which begins with four bytes: what to do
-/// (two bits) and to which file, a place in it (two bytes, little-endian), and a length.
+/// A new disk with these files, damaged according to `bytes`: a list of changes, each of which begins with four bytes:
+/// an action (two bits) and a file, a position in it (two bytes, little-endian), and a length.
 pub fn damaged(files: &Files, mut bytes: &[u8]) -> Arc<dyn Directory> {
     let mut files = files.clone();
     while let Some(([kind, place @ .., length], rest)) = bytes.split_first_chunk::<4>() {
@@ -40,7 +40,7 @@ pub fn damaged(files: &Files, mut bytes: &[u8]) -> Arc<dyn Directory> {
             }
             2 => content.resize(place, 0),
             _ if place == 0 => drop(files.remove(number)),
-            // What was written once is found again elsewhere.
+            // Old contents reappear elsewhere.
             _ => {
                 let from = content.len().min(usize::from(*length) << 6);
                 let copied = content[from..content.len().min(from + 4096)].to_vec();
@@ -57,7 +57,7 @@ pub fn damaged(files: &Files, mut bytes: &[u8]) -> Arc<dyn Directory> {
     root
 }
 
-/// The name that messages call an input by.
+/// The name of the input in messages.
 pub fn input() -> &'static Path {
     Path::new("input")
 }

@@ -15,15 +15,15 @@ NIC = Path(__file__).resolve().parent
 ROOT = NIC.parent.parent
 MADE = "Made by rtl/nic/csr.py of rtl/nic/csr.yml; change that."
 WORD = 4
-# As rtl.py formats.
+# Same options as in rtl.py.
 VERIBLE_FORMAT = ["--column_limit=120", "--named_port_alignment=preserve", "--port_declarations_alignment=preserve",
                   "--assignment_statement_alignment=preserve", "--named_parameter_alignment=preserve",
                   "--formal_parameters_alignment=preserve", "--struct_union_members_alignment=preserve"]
 # Integers in Rust.
 RUST = {"u8": "u8", "u64": "U64<BigEndian>"}
-# A page: what a board maps.
+# A page: the unit that a board maps.
 ADDRESS_WIDTH = 12
-# Of registers that are constants of the hardware, what they are: parameters of the module, or the value here.
+# Registers that are constants of the hardware: parameters of the module, or the value here.
 CONSTANTS = {"id": "32'h54504e49", "version": "32'd4", "ports": "32'(Ports)", "retries": "32'(Retries)",
              "verify_engines": "32'(VerifyEngines)"}
 

@@ -1,4 +1,4 @@
-// The model of the pairing coprocessor (rtl/twin/src/coprocessor.rs), as the testbench sees it.
+// C++ declarations of the pairing coprocessor's model (rtl/twin/src/coprocessor.rs).
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 
 struct Machine;
 
-// A vector of EIP-2537 (rtl/twin/src/eip2537.rs).
+// Vector of EIP-2537 (rtl/twin/src/eip2537.rs).
 struct Vector {
   char name[80];
-  // Which contract; the rule that the input breaks, 0 if none.
+  // The contract; the rule that the input breaks, 0 if none.
   uint8_t contract, rule;
-  // Whether there is a program, and whether the model does what the vector says.
+  // Whether there is a program, and whether the model's result matches the vector.
   bool has_program, holds;
   uint16_t instructions, slots;
 };

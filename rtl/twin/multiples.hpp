@@ -1,4 +1,4 @@
-// Sums of multiples of points of BLS12-381 (rtl/twin/src/multiples.rs), as the testbench sees them.
+// C++ declarations of multi-scalar multiplication on BLS12-381 (rtl/twin/src/multiples.rs).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Signatures of all kinds (rtl/twin/src/signatures.rs), as the testbenches see them.
+// C++ declarations of the signature cases (rtl/twin/src/signatures.rs).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ struct Case {
   uint8_t schnorr, low_s, key_long, key_form;
   uint8_t r[32], s[32], e[32], x[32], y[32];
   uint8_t rule;
-  // Whether a verify frame can have it, and what is signed then.
+  // Whether a verify frame can carry it, and the signed message in that case.
   uint8_t framed;
   uint8_t message[32];
 };

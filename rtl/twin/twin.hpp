@@ -1,4 +1,4 @@
-// The Rust ledger (rtl/twin/src/lib.rs), as the testbenches see it.
+// C++ wrapper of the Rust ledger (rtl/twin/src/lib.rs).
 #pragma once
 
 #include <array>
@@ -27,10 +27,10 @@ class Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  // Writes the reply over the frame and gives its value in full.
+  // Overwrites the frame with the reply. Returns the value in full.
   uint64_t execute(Frame& frame) { return turnpike_ledger_execute(ledger_, frame.data()); }
 
-  // Operations that were remembered so far.
+  // Number of operations remembered so far.
   uint64_t remembered() const { return turnpike_ledger_remembered(ledger_); }
 
  private:

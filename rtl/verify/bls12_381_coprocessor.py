@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The micro-program of the BLS12-381 coprocessor: `rtl/verify/bls12_381_coprocessor.py`, or `--check` to compare with what is there; `--report` tells
-the slots and products of each block.
+"""The micro-program of the BLS12-381 coprocessor: `rtl/verify/bls12_381_coprocessor.py`, `--check` to compare with the
+existing file, or `--report` to print the slots and products of each block.
 
-Writes src/bls12_381_program_pkg.sv. The formulas are those of docs/coprocessor.md, where they are part of the definition; where only the value is, in
-Fp12, they are Karatsuba's, the complex square and that of Granger and Scott (eprint 2009/565) for the final exponentiation.
+Writes src/bls12_381_program_pkg.sv. The formulas are those of docs/coprocessor.md if the definition includes them; if it
+only defines the value, as in Fp12, they are Karatsuba's, the complex square, and Granger and Scott's (eprint 2009/565)
+for the final exponentiation.
 """
 
 import sys
@@ -19,7 +20,7 @@ RADIX = 2**381
 
 # Places of the operand buffer: a from 0, b from 12, then the number one and the context's inverse.
 OPERAND_B, INPUT_ONE, INPUT_INVERSE = 12, 24, 25
-# Flags: what formulas test, then what comes with the instruction.
+# Flags: those set by the formulas' tests, then those supplied with the instruction.
 FLAGS = 8
 GIVEN_TRIVIAL, GIVEN_PAIRING = 8, 9
 
@@ -40,7 +41,7 @@ def raw_constant(number):
     return constant_places[number]
 
 
-# To Montgomery's form; of an inverse of a number in that form; out of it.
+# Factors into Montgomery form; from the inverse of a number in that form; out of it.
 INTO, INVERSE_INTO, OUT = raw_constant(RADIX**2 % P), raw_constant(RADIX**3 % P), raw_constant(1)
 
 homes = {}
@@ -227,7 +228,7 @@ def power2(a, exponent):
     return result
 
 
-# Coefficients stand at these powers of w.
+# Coefficients belong to these powers of w.
 POWERS = [0, 2, 4, 1, 3, 5]
 
 
@@ -264,7 +265,7 @@ def start(label=None):
 def finish(then="NEXT", target=0, mask=()):
     """Ends the block; its last slot does what comes next."""
     if then == "FINISH":
-        # Once what it stores is in memory.
+        # After its results are stored.
         finish()
         control(then)
         return
@@ -333,7 +334,7 @@ def end():
     control("FINISH")
 
 
-# Arithmetic of elements: loaded, computed and stored in a block.
+# Arithmetic of elements: loaded, computed and stored in one block.
 def elements():
     def elementwise(operation):
         return lambda a, b: [operation(x, y) for x, y in zip(a, b)]
@@ -416,7 +417,7 @@ def inverses():
     finish("RETURN")
 
 
-# Points. T is the sum, U what is added.
+# Points. T is the sum, U the point added to it.
 Z1, Z2, H, R = 0, 2, 4, 6
 
 
@@ -506,7 +507,7 @@ def points():
         finish("FINISH")
 
 
-# The pairing. P is (-2 x, 2 y) of the point of G1, T the point that moves, U the other.
+# The pairing. P is (-2 x, 2 y) of the point of G1, T the moving point, U the other one.
 def miller():
     start("MILLER")
     x, y = load_value(Element, 0, 2)
@@ -564,7 +565,7 @@ def final():
     start("FINAL")
     write("F", load_value(Element2, 0, 6))
     finish("LOADED")
-    # To the power of (p^6 - 1) (p^2 + 1). Of zero there is no power: told by its norm.
+    # To the power of (p^6 - 1) (p^2 + 1). Zero has no such power; its norm reveals it.
     control("CALL", "INVERT12", label="FINAL_BEGIN")
     start()
     (n,) = read("N", Element2, 1)

@@ -1,19 +1,20 @@
-"""Straight-line programs over Fp, scheduled for the engine of the BLS12-381 coprocessor: what it can do in a slot, and when a result can be read.
+"""Schedules straight-line programs over Fp for the engine of the BLS12-381 coprocessor: the operations per slot, and the
+latency of results.
 
-A block is written as formulas. Sums cost nothing until something needs them: an expression is a number of nodes, each with a factor. A product takes
-sums of two nodes; larger ones are made by linear operations of up to four terms. All reads of a home, a register that outlives the block, are of what
-it held when the block began.
+A block is written as formulas. Sums cost nothing until something needs them: an expression maps nodes to factors. A
+product takes sums of two nodes; larger ones become linear operations of up to four terms. A home is a register that
+outlives the block; all reads of it return its value at the start of the block.
 """
 
-# A context has a slot in every eighth cycle. A product is there after 43 cycles, a sum after 8.
+# A context has a slot in every eighth cycle. A product is ready after 43 cycles, a sum after 8.
 PRODUCT_SLOTS = 6
 LINEAR_SLOTS = 1
-# A flag is seen by the slot after next: the one behind the sum may be evaluated with it.
+# A flag is visible to the slot after next: the slot after the sum may be evaluated together with it.
 TEST_SLOTS = 2
 UNITS = 2
 TERMS = 4
 REGISTERS = 128
-PRODUCTS, SPECIAL = 0, 3  # banks; 1 and 2 are those of the linear units
+PRODUCTS, SPECIAL = 0, 3  # banks; 1 and 2 belong to the linear units
 
 
 class Node:
@@ -88,7 +89,7 @@ class Block:
                     factor -= terms[-1][1]
                 terms.append((node, factor))
             while len(terms) > TERMS:
-                # What is there first.
+                # The earliest available terms first.
                 part = self.node("linear", terms[:TERMS])
                 terms = sorted(terms[TERMS:] + [(part, 1)], key=lambda item: (item[0].level, item[0].number))
             self.cache[key] = self.node("linear", terms)
@@ -115,7 +116,7 @@ class Block:
         if not left or not right:
             return Expression()
         (left_sign, a), (right_sign, b) = self.factor(left), self.factor(right)
-        # The first factor's port has the constants, the second's the inputs.
+        # Constants are on the first factor's port, inputs on the second's.
         if b[0][0].kind == "constant" or a[0][0].kind == "input":
             a, b = b, a
         key = (frozenset([tuple(a), tuple(b)]), "product")
@@ -165,7 +166,7 @@ class Block:
                 node.waits += each.kind in ("product", "linear")
                 if each.kind == "home" and each.home in self.outputs:
                     old_readers.setdefault(each.home, set()).add(node)
-        # Longest way to the end.
+        # Longest path to the end.
         for node in reversed(real):
             node.urgency = node.latency() + max((each.urgency for each in node.readers), default=0)
         reading = {node: set(old_readers.get(node.home, ())) - {node} for node in real if node.home}

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The micro-program and the constants of the secp256k1 engine: `rtl/verify/secp256k1.py`, or `--check` to compare with what is there.
+"""The micro-program and the constants of the secp256k1 engine: `rtl/verify/secp256k1.py`, or `--check` to compare with
+the existing file.
 
-Writes src/secp256k1_rom_pkg.sv. An instruction is what a signature does in one turn: a product (`mul`), a sum (`lin`) that may take this
-product, and what comes next (`then`). docs/rtl-verify.md tells how the engine executes them.
+Writes src/secp256k1_rom_pkg.sv. An instruction is what a context does in one turn: a product (`mul`), a sum (`lin`)
+that may use this product, and control flow (`then`). docs/rtl-verify.md describes how the engine executes them.
 
-Registers written by products are M, those written by sums L. Points are in Jacobian coordinates.
+M are the registers written by products, L those written by sums. Points are in Jacobian coordinates.
 """
 
 import sys
@@ -21,14 +22,16 @@ G = (0x79BE667EF9DCBBAC55A06295CE870B07029BFCDB2DCE28D959F2815B16F81798,
      0x483ADA7726A3C4655DA4FBFC0E1108A8FD17B448A68554199C47D08FFB10D4B8)
 # The endomorphism: (beta x, y) is lambda times (x, y).
 BETA = 0x7AE96A2B657C07106E64479EAC3434E99CF0497512F58995C1396C28719501EE
-# Short vectors of the lattice of (a, b) with a + b lambda = 0 modulo n: (A1, -B1) and (A2, A1). See Guide to ECC, algorithm 3.74.
+# Short vectors of the lattice of (a, b) with a + b lambda = 0 modulo n: (A1, -B1) and (A2, A1). See Guide to ECC,
+# algorithm 3.74.
 A1 = 0x3086D221A7D46BCDE86C90E49284EB15
 B1 = 0xE4437ED6010E88286F547FA90ABFE4C3
 A2 = 0x114CA50F7A8E2F3F657C1108D9D44CFD8
-# Odd multiples of G and of 2^128 G up to 2^(w - 1) - 1: windows of 9 bits are 256 words of the two coordinates, which two block RAMs' width holds.
+# Odd multiples of G and of 2^128 G up to 2^(w - 1) - 1: windows of 9 bits need 256 words of both coordinates, which fit
+# the width of two block RAMs.
 WINDOW_G = 9
 MULTIPLES_G = 2 ** (WINDOW_G - 2)
-# Of the key: 8 odd multiples. 16 would cost 8 more additions for 6 fewer.
+# Of the key: 8 odd multiples. 16 would cost 8 more additions and save 6.
 WINDOW_Q = 5
 
 
@@ -59,21 +62,21 @@ def multiples():
 
 
 CONSTANTS = {
-    "C": 2**256 - N,  # what 2^256 is modulo n
+    "C": 2**256 - N,  # 2^256 modulo n
     "G1": (2**384 * A1 + N // 2) // N,
     "G2": (2**384 * B1 + N // 2) // N,
     "A1": A1, "B1": B1, "A2": A2, "BETA": BETA,
     "P_LESS_N": P - N,
 }
 
-# Registers. Of M: x of the key's odd multiples, x of the same times lambda, y of both; then others.
+# Registers. M: x of the key's odd multiples, their x times lambda, y of both; then others.
 M = {f"TX{i}": i for i in range(8)} | {f"TB{i}": 8 + i for i in range(8)} | {f"TY{i}": 16 + i for i in range(8)}
 M |= {name: 24 + i for i, name in enumerate(["Z", "ZG", "MA", "MB", "MC", "MD", "ME", "MF"])}
 L = {name: i for i, name in enumerate(["X", "Y", "W", "H", "R", "K", "ONE", "SR", "SE", "SS", "KX", "KY", "T"])}
 L |= {f"X{i}": 13 + i - 1 for i in range(1, 7)} | {f"Y{i}": 19 + i - 1 for i in range(1, 7)} | {f"H{i}": 25 + i for i in range(7)}
-# The seventh multiple is needed by itself only until it is in its place.
+# The seventh multiple is needed separately only until it is stored.
 L |= {"X7": L["W"], "Y7": L["R"]}
-# Once the key's multiples are made.
+# Available once the key's multiples are computed.
 L |= {"U1": L["X1"], "U2": L["X2"], "K1": L["X3"], "K2": L["X4"], "SUM": L["X5"]}
 INPUTS = ["R", "S", "E", "X", "Y", "ONE", "SEVEN", "INVERSE"]
 
@@ -107,7 +110,7 @@ def double(then_first, then_second, then_last):
 
 
 def times_modulo_n(register, a, b):
-    """2^256 is C modulo n, three times over."""
+    """Product modulo n: folds with 2^256 = C modulo n three times."""
     turn(("MA", a, b, "high"))
     turn(("MB", a, b, "low"))
     turn(("MC", "MA", "#C", "high"))
@@ -145,7 +148,7 @@ def add_point(z, end):
 
 
 def assemble():
-    # A request: its five numbers, and the number one.
+    # Reads a request: its five numbers, and the number one.
     label("START")
     turn(then="WAIT")
     turn(None, ("SR", "<R", "0", "raw"))
@@ -154,7 +157,7 @@ def assemble():
     turn(None, ("KX", "<X", "0", "raw"))
     turn(None, ("KY", "<Y", "0", "raw"), "LOADED")
     turn(None, ("ONE", "<ONE", "0", "raw"), "IF", "CURVE", "SCHNORR")
-    # The inverse of s comes while the key is looked at.
+    # Computes the inverse of s while the key is checked.
     turn(None, ("T", "+SS", "0", "n"), "INVERT")
 
     # x^3 + 7, for the key or, in the second phase, for the nonce.
@@ -174,7 +177,7 @@ def assemble():
     label("NOT_ON_CURVE")
     turn(None, None, "IF", "DROP_INVERSE_CURVE", "ALWAYS")
 
-    # Odd multiples of the key Q. D = 2 Q and Q itself have the same Z, y: on the isomorphic curve of that Z both are affine.
+    # Odd multiples of the key Q. D = 2 Q and Q have the same Z: on the isomorphic curve of that Z both are affine.
     label("TABLE")
     turn(("", "KX", "KX"), ("W", "+prod", "+2prod", "p", "half"))
     turn(("MA", "KY", "KY"))
@@ -182,7 +185,7 @@ def assemble():
     turn(("", "W", "W"), ("X", "+prod", "-2TX0"))
     turn(("TY0", "MA", "MA"), ("K", "+TX0", "-X"))
     turn(("", "W", "K"), ("Y", "+prod", "-TY0"))
-    # Each is the last one and D, both of which have one Z; D is brought to that of the sum (Meloni, co-Z addition).
+    # Each is the previous one plus D; both have the same Z, and D is rescaled to the sum's (Meloni, co-Z addition).
     for i in range(7):
         x, y, dx, dy = (f"X{i}", f"Y{i}", "MB", "ME") if i else ("TX0", "TY0", "X", "Y")
         turn(None, (f"H{i}", "+" + x, "-" + dx))
@@ -193,7 +196,7 @@ def assemble():
         turn(("ME", dy, "T"), (f"X{i + 1}", "+K", "-T"))
         turn(None, ("T", "+MB", f"-X{i + 1}"))
         turn(("", "R", "T"), (f"Y{i + 1}", "+prod", "-ME"))
-    # All to the Z of the last.
+    # Rescale all to the Z of the last.
     turn(("TX7", "X7", "ONE"))
     turn(("TY7", "Y7", "ONE"))
     for i in reversed(range(7)):
@@ -268,13 +271,13 @@ def assemble():
     turn(("", "ONE", "@Y"), ("Y", "?prod", "0"))
     turn(("Z", "ONE", "ONE"), None, "DISPATCH", infinity=False)
 
-    # The sum is there: its Z on the curve itself.
+    # The sum is complete: its Z on the curve itself.
     label("END")
     turn(("Z", "Z", "ZG"), None, "IF", "BAD", "INFINITY")
     turn(("MA", "Z", "Z"), None, "IF", "SCHNORR_END", "SCHNORR")
     turn(("", "MA", "SR"), ("R", "+prod", "-X"))
     turn(("MB", "ONE", "#P_LESS_N", "low"), None, "IF", "GOOD", "ZERO")
-    # r + n is a number of the field, too, if r < p - n.
+    # r + n is also a field element if r < p - n.
     turn(None, ("SR", "+SR", "-MB"), "IF", "GO_ON", "WRAPS")
     turn(then="FINISH", target=RULE["SIGNATURE_MISMATCH"])
     label("GO_ON")
@@ -294,7 +297,7 @@ def assemble():
     label("BAD")
     turn(None, None, "IF", "BAD_NONCE", "SCHNORR")
     turn(then="FINISH", target=RULE["SIGNATURE_MISMATCH"])
-    # Of a Schnorr signature that is not good: whether there is a point with r for its x at all.
+    # For a bad Schnorr signature: whether any point has r as its x.
     label("BAD_NONCE")
     turn(None, ("KX", "+SR", "0"), "PHASE")
     turn(None, None, "IF", "CURVE")
@@ -303,7 +306,7 @@ def assemble():
     turn(then="FINISH", target=RULE["SIGNATURE_MISMATCH"])
     label("NO_NONCE")
     turn(then="FINISH", target=RULE["NONCE_NOT_ON_CURVE"])
-    # The inverse has to be taken before the next signature may ask for one.
+    # The inverse must be consumed before the next signature may request one.
     label("DROP_INVERSE_CURVE")
     turn(None, None, "IF", "FINISH_CURVE", "SCHNORR")
     turn(None, ("T", "<INVERSE", "0", "n"), "INVERTED")
@@ -340,7 +343,7 @@ def encode(number, instruction):
         f["lin_write"], f["lin_register"] = 1, L[register]
         f["modulus"] = MODULI[rest[0] if rest else "p"]
         f["half"] = int("half" in rest)
-        # x: a product, a register, an input. Its sign: plus, minus, that of the digit.
+        # x: a product, a register, an input. Its sign: plus, minus, or the digit's.
         if x[0] == "<":
             f["x_source"], f["x_register"] = 3, INPUTS.index(x[1:])
         else:

@@ -1,8 +1,8 @@
-//! Compiles `engine.c`, and with it the headers of `bpf/`, for this machine. Undefined behaviour traps.
+//! Compiles `engine.c`, including the headers of `bpf/`, for this machine. Undefined behaviour traps.
 
 use std::{env, path::PathBuf, process::Command};
 
-/// Compilers whose code tells libFuzzer what it covers, best first.
+/// Compilers that report coverage to libFuzzer, best first.
 const CLANGS: [&str; 4] = ["clang-21", "clang-20", "clang-19", "clang"];
 
 fn main() {
@@ -12,7 +12,7 @@ fn main() {
     println!("cargo::rerun-if-changed=engine.c");
     let mut build = cc::Build::new();
     build.file("engine.c").include(headers).opt_level(2).warnings(true).warnings_into_errors(true);
-    // `#pragma clang`.
+    // Because of `#pragma clang`.
     build
         .flag_if_supported("-Wno-unknown-pragmas")
         .flags(["-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"]);

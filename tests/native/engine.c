@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// The engine headers behind plain functions. What is not here is what takes the kernel: maps, locks, the ring.
+// The engine headers as plain functions, without what needs the kernel: maps, locks, the ring.
 #include <string.h>
 
-// Between any two loads a writer may have come: tests let one come there.
+// A writer may run between any two loads: tests let it run there.
 void native_before_load(void);
 #define before_load() native_before_load()
 
@@ -10,14 +10,14 @@ void native_before_load(void);
 #include "kv.h"
 #include "ledger.h"
 
-// What becomes of a frame: 0, it passes; else it is a reply of so many bytes.
+// Outcome of a frame: 0, it passes; otherwise the length of the reply in its place.
 u32 native_tier(u8 *start, u32 bytes, memory_t memory);
 u32 native_ledger(u8 *start, u32 bytes, memory_t memory, u64 now, struct committed *committed);
 u32 native_kv(u8 *start, u32 bytes, u32 room, memory_t memory, u64 now);
 void native_interrupt_changes(memory_t memory);
 u16 native_fold_sum(u64 sum);
 
-// As bpf/turnpike.bpf.c.
+// As in bpf/turnpike.bpf.c.
 u32 native_tier(u8 *start, u32 bytes, memory_t memory)
 {
 	struct packet packet = { .start = start, .end = start + bytes };
@@ -30,7 +30,8 @@ u32 native_tier(u8 *start, u32 bytes, memory_t memory)
 	return bytes + length - packet.length;
 }
 
-// As bpf/ledger.bpf.c, on one thread, in the tick `now`. An operation that leaves a trace is told by its sequence.
+// As in bpf/ledger.bpf.c, on one thread, in tick `now`. `committed` receives an operation for the journal; its sequence
+// is nonzero.
 u32 native_ledger(u8 *start, u32 bytes, memory_t memory, u64 now, struct committed *committed)
 {
 	struct packet packet = { .start = start, .end = start + bytes };
@@ -64,12 +65,12 @@ u32 native_ledger(u8 *start, u32 bytes, memory_t memory, u64 now, struct committ
 	return bytes;
 }
 
-// As bpf/kv.bpf.c, at a moment of the monotonic clock. Behind the frame there is so much room for a longer reply.
+// As in bpf/kv.bpf.c, at a time of the monotonic clock. There is `room` after the frame for a longer reply.
 u32 native_kv(u8 *start, u32 bytes, u32 room, memory_t memory, u64 now)
 {
 	struct packet packet = { .start = start, .end = start + bytes };
 	struct kv_reply reply;
-	// What the last request has left there.
+	// Uninitialised, as the previous request would have left it.
 	struct kv_work work;
 
 	memset(&work, 0xa5, sizeof(work));
@@ -88,7 +89,7 @@ u32 native_kv(u8 *start, u32 bytes, u32 room, memory_t memory, u64 now)
 	return bytes + reply.length - packet.length;
 }
 
-// Leaves every bucket of the proofs' table as a writer does that is interrupted while it changes it.
+// Leaves every bucket of the proofs' table in the state of an interrupted change.
 void native_interrupt_changes(memory_t memory)
 {
 	u64 proofs = load64(memory + STATE(proofs_at));

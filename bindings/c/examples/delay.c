@@ -1,7 +1,7 @@
 /* Evaluates a delay and verifies it: delay MODULUS MESSAGE SQUARINGS
  *
- * The modulus is an odd number in hexadecimal digits, of up to 512 bytes. Prints how far it is ten times, then the length of
- * the proof and the first bytes of the result.
+ * The modulus is an odd number in hexadecimal digits, of up to 512 bytes. Prints the progress ten times, then the
+ * length of the proof and the first bytes of the result.
  */
 
 #include <inttypes.h>

@@ -1,7 +1,8 @@
 /* Verifies a file of ECDSA signatures on all processors: verify FILE
  *
- * A record of the file is a digest of 32 bytes, a length byte and the key, a length byte and the DER signature; the file
- * vectors/secp256k1/bitcoin_block_413567.bin has all those of a block of Bitcoin. Exit status 0 if all are valid, 1 if not.
+ * A record of the file is a digest of 32 bytes, a length byte and the key, a length byte and the DER signature; the
+ * file vectors/secp256k1/bitcoin_block_413567.bin has all signatures of a Bitcoin block. Exit status 0 if all are
+ * valid, 1 if not.
  */
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 enum { DIGEST = 32, LEAST_RECORD = DIGEST + 2 };
 
-/* Digests, keys and signatures, as the library takes them. */
+/* Digests, keys and signatures in the library's format. */
 struct records {
     size_t count;
     uint8_t *digests;

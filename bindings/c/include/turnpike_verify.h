@@ -21,33 +21,33 @@
 // The code of an item that breaks no rule.
 #define TURNPIKE_VALID 0
 
-// The code of an item that was not verified, because the call did not end well.
+// The code of an item that was not verified, because the call did not complete.
 #define TURNPIKE_NOT_VERIFIED 255
 
-// What came of a call. turnpike_status_message has each in words.
+// Outcome of a call. turnpike_status_message describes it.
 enum turnpike_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint8_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-    // All is done, and every item is valid.
+    // The call completed, and every item is valid.
     TURNPIKE_STATUS_OK = 0,
-    // All is done, and an item breaks a rule: its code tells which.
+    // The call completed, and at least one item is invalid: see its code.
     TURNPIKE_STATUS_INVALID = 1,
-    // A pointer to something is NULL, or is not aligned as its type must be.
+    // A required pointer is NULL, or is not aligned for its type.
     TURNPIKE_STATUS_POINTER = 2,
-    // A length is too large for any memory, offsets fall, a header has the wrong length, or a tree has no leaves.
+    // A length exceeds any memory, offsets decrease, a header has the wrong length, or a tree has no leaves.
     TURNPIKE_STATUS_LENGTH = 3,
-    // A number stands for no backend, scheme or policy, Equihash has no such parameters, a verifying key or a modulus is none,
-    // nothing is to be squared, or a text is not UTF-8.
+    // Unknown backend, scheme or policy, unsupported Equihash parameters, invalid verifying key or modulus, zero
+    // squarings, or a text that is not UTF-8.
     TURNPIKE_STATUS_ARGUMENT = 4,
-    // This processor does not have the backend, or the scheme does not.
+    // This processor, or the scheme, does not support the backend.
     TURNPIKE_STATUS_BACKEND = 5,
-    // The system did not start the threads.
+    // The system could not start the threads.
     TURNPIKE_STATUS_THREADS = 6,
-    // The library failed. Please report what it wrote to the standard error output.
+    // The library failed. Please report its output on standard error.
     TURNPIKE_STATUS_INTERNAL = 7,
-    // You asked to break off.
+    // The progress callback stopped the call.
     TURNPIKE_STATUS_BROKEN_OFF = 8,
 };
 #ifndef __cplusplus
@@ -58,13 +58,13 @@ typedef uint8_t turnpike_status;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// The instructions that a scheme is computed with. Which they are changes no result.
+// The instructions that compute a scheme. The choice never changes a result.
 enum turnpike_backend
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint8_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-    // The fastest of those that this processor has.
+    // The fastest one that this processor supports.
     TURNPIKE_BACKEND_FASTEST = 0,
     // AVX-512; for curves its IFMA.
     TURNPIKE_BACKEND_AVX512 = 1,
@@ -72,7 +72,7 @@ enum turnpike_backend
     TURNPIKE_BACKEND_AVX2 = 2,
     // The SHA extensions. SHA-256 only.
     TURNPIKE_BACKEND_SHA_NI = 3,
-    // Any processor: no vectors, and no extensions but ADX, which products of BLS12-381 take where there is one.
+    // Any processor: no vectors, and no extensions except ADX, which products of BLS12-381 use if available.
     TURNPIKE_BACKEND_PORTABLE = 4,
 };
 #ifndef __cplusplus
@@ -83,10 +83,10 @@ typedef uint8_t turnpike_backend;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// How ECDSA signatures are encoded: one of the first three, and any of the two that follow, added with |. The others are
-// what chains have.
+// Encoding of ECDSA signatures: one of the first three values, plus any of the next two, combined with |. The others
+// are the policies of chains.
 //
-// Keys have 33 bytes (2 or 3, x), 65 bytes (4, x, y), or, where the policy takes them, 65 bytes (6 or 7, x, y).
+// Keys have 33 bytes (2 or 3, x), 65 bytes (4, x, y), or, if the policy allows it, 65 bytes (6 or 7, x, y).
 enum turnpike_ecdsa_policy
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint8_t
@@ -96,11 +96,11 @@ enum turnpike_ecdsa_policy
     TURNPIKE_ECDSA_POLICY_COMPACT = 0,
     // Signatures are strict DER (BIP66) without the byte of the signature hash type, and s is low.
     TURNPIKE_ECDSA_POLICY_DER = 1,
-    // Signatures are what Bitcoin took for DER before BIP66.
+    // Signatures are in the form that Bitcoin accepted as DER before BIP66.
     TURNPIKE_ECDSA_POLICY_LAX_DER = 2,
-    // A high s is replaced, not refused.
+    // A high s is normalised, not rejected.
     TURNPIKE_ECDSA_POLICY_NORMALISE_HIGH_S = 16,
-    // Keys in the hybrid form are taken.
+    // Keys in the hybrid form are accepted.
     TURNPIKE_ECDSA_POLICY_HYBRID_KEYS = 32,
     // Bitcoin's consensus since BIP66.
     TURNPIKE_ECDSA_POLICY_BITCOIN = ((1 | 16) | 32),
@@ -221,7 +221,7 @@ typedef uint8_t turnpike_rule;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// What is computed or verified.
+// A kind of computation or verification.
 enum turnpike_scheme
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint8_t
@@ -244,19 +244,19 @@ typedef uint8_t turnpike_scheme;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// A choice of a backend, and threads that share out the items of a call among them.
+// A choice of backend, and threads that share the items of a call.
 //
-// It may be used by many threads at the same time.
+// Many threads may use it at the same time.
 typedef struct turnpike_verifier turnpike_verifier;
 
-// Items that lie one after the other. The functions that take them say how many there are.
+// Contiguous items. The functions that take them define their number.
 typedef struct {
     // The first byte of the first item.
     const uint8_t *bytes;
-    // The length of each item. Not read where there are offsets.
+    // The length of each item. Ignored if there are offsets.
     size_t width;
-    // NULL for items of one length. Else item i is from `offsets[i]` to `offsets[i + 1]`, so there is one more offset than
-    // items; the last is the length of `bytes`.
+    // NULL for items of one length. Otherwise item i extends from `offsets[i]` to `offsets[i + 1]`, so there is one
+    // more offset than items; the last one is the length of `bytes`.
     const uint64_t *offsets;
 } turnpike_items;
 
@@ -264,14 +264,15 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-// How many bytes the proof of a delay has. 0 if there is no modulus of this length.
+// Returns the length of a delay's proof in bytes, or 0 if no modulus has this length.
 size_t turnpike_delay_proof_length(size_t modulus_length, uint64_t squarings);
 
-// Squares the number that a message is hashed to, so many times modulo an odd number of up to 512 bytes, the highest byte, not zero,
-// first. Writes the result with its proof: turnpike_delay_proof_length bytes, which turnpike_verify_delay reads.
+// Squares a message's hash `squarings` times modulo an odd number of up to 512 bytes, most significant byte first and
+// not zero. Writes the result with its proof: turnpike_delay_proof_length bytes, for turnpike_verify_delay.
 //
-// `progress`, if it is not NULL, is called now and then, by the calling thread, with `context` and the squarings that are done; if it returns
-// false, the function breaks off with TURNPIKE_STATUS_BROKEN_OFF and writes nothing. It takes one more thread for a while.
+// `progress`, if it is not NULL, is called occasionally, by the calling thread, with `context` and the number of
+// squarings done; if it returns false, the function stops with TURNPIKE_STATUS_BROKEN_OFF and writes nothing. Uses one
+// more thread for part of the time.
 turnpike_status turnpike_delay_evaluate(const uint8_t *modulus,
                                         size_t modulus_length,
                                         const uint8_t *message,
@@ -281,8 +282,8 @@ turnpike_status turnpike_delay_evaluate(const uint8_t *modulus,
                                         void *context,
                                         uint8_t *proof);
 
-// Verifies in milliseconds that a proof is one of turnpike_delay_evaluate, for the same modulus, message and number of squarings. Writes
-// the result, as many bytes as the modulus has: all zeros with TURNPIKE_STATUS_INVALID.
+// Verifies in milliseconds that turnpike_delay_evaluate made a proof for the same modulus, message and number of
+// squarings. Writes the result, as long as the modulus: all zeros with TURNPIKE_STATUS_INVALID.
 turnpike_status turnpike_verify_delay(const uint8_t *modulus,
                                       size_t modulus_length,
                                       const uint8_t *message,
@@ -292,39 +293,39 @@ turnpike_status turnpike_verify_delay(const uint8_t *modulus,
                                       size_t proof_length,
                                       uint8_t *result);
 
-// Makes a verifier. `threads` counts the calling thread; 0 are as many as there are processors. `backend` is a
-// turnpike_backend: TURNPIKE_BACKEND_FASTEST unless you know better.
+// Creates a verifier. `threads` includes the calling thread; 0 means one per processor. `backend` is a
+// turnpike_backend: TURNPIKE_BACKEND_FASTEST unless you have a reason to choose.
 //
-// The verifier is yours: give it back with turnpike_verifier_free.
+// The caller owns the verifier: free it with turnpike_verifier_free.
 turnpike_status turnpike_verifier_new(uint32_t threads, uint8_t backend, turnpike_verifier **verifier);
 
-// Frees a verifier, which no call uses any more, nor will. NULL is allowed.
+// Frees a verifier. No call may be using it, or use it afterwards. NULL is allowed.
 void turnpike_verifier_free(turnpike_verifier *verifier);
 
-// How many threads a verifier has, counting the calling one. 0 for NULL.
+// Returns the number of a verifier's threads, including the calling one; 0 for NULL.
 uint32_t turnpike_verifier_threads(const turnpike_verifier *verifier);
 
-// Writes which turnpike_backend a verifier uses for a turnpike_scheme: never TURNPIKE_BACKEND_FASTEST.
+// Writes the turnpike_backend that a verifier uses for a turnpike_scheme: never TURNPIKE_BACKEND_FASTEST.
 turnpike_status turnpike_verifier_backend(const turnpike_verifier *verifier, uint8_t scheme, uint8_t *backend);
 
-// Whether this processor has a turnpike_backend for a turnpike_scheme.
+// Returns whether this processor supports a turnpike_backend for a turnpike_scheme.
 bool turnpike_backend_available(uint8_t scheme, uint8_t backend);
 
-// SHA-256 of each of `count` messages of `length` bytes, which lie one after the other. A digest has 32 bytes.
+// SHA-256 of each of `count` contiguous messages of `length` bytes. A digest has 32 bytes.
 turnpike_status turnpike_sha256(const turnpike_verifier *verifier,
                                 const uint8_t *messages,
                                 size_t length,
                                 size_t count,
                                 uint8_t *digests);
 
-// As turnpike_sha256, but Bitcoin's hash: SHA-256 of SHA-256.
+// Like turnpike_sha256, but Bitcoin's hash: SHA-256 of SHA-256.
 turnpike_status turnpike_sha256d(const turnpike_verifier *verifier,
                                  const uint8_t *messages,
                                  size_t length,
                                  size_t count,
                                  uint8_t *digests);
 
-// As turnpike_sha256, but the tagged hash of BIP340. The tag is a text in UTF-8 of any length that ends with a zero byte.
+// Like turnpike_sha256, but BIP340's tagged hash. The tag is zero-terminated UTF-8 of any length.
 turnpike_status turnpike_tagged_sha256(const turnpike_verifier *verifier,
                                        const char *tag,
                                        const uint8_t *messages,
@@ -332,16 +333,16 @@ turnpike_status turnpike_tagged_sha256(const turnpike_verifier *verifier,
                                        size_t count,
                                        uint8_t *digests);
 
-// One level of a Bitcoin Merkle tree. `children` are `count` digests of 32 bytes, `parents` (count + 1) / 2: each is the
-// double hash of left and right, where a right child that is missing is the left one again.
+// Computes one level of a Bitcoin Merkle tree. `children` are `count` digests of 32 bytes, `parents` (count + 1) / 2:
+// each is the double hash of left and right; a missing right child is replaced by the left one.
 turnpike_status turnpike_merkle_parents(const turnpike_verifier *verifier,
                                         const uint8_t *children,
                                         size_t count,
                                         uint8_t *parents);
 
-// The root, of 32 bytes, of the Bitcoin Merkle tree over `count` leaves of 32 bytes; `count` is 1 at least.
+// Computes the root, of 32 bytes, of the Bitcoin Merkle tree over `count` leaves of 32 bytes; `count` is at least 1.
 //
-// `ambiguous` is set to 1 if two equal nodes are side by side, or else to 0. Refuse a block for which it is 1: a shorter
+// Sets `ambiguous` to 1 if two adjacent nodes are equal, otherwise to 0. Reject a block for which it is 1: a shorter
 // list of transactions has the same root (CVE-2012-2459).
 turnpike_status turnpike_merkle_root(const turnpike_verifier *verifier,
                                      const uint8_t *leaves,
@@ -349,10 +350,10 @@ turnpike_status turnpike_merkle_root(const turnpike_verifier *verifier,
                                      uint8_t *root,
                                      uint8_t *ambiguous);
 
-// Verifies `count` Equihash solutions with parameters n and k. An input is a header up to and with the nonce, a
-// personalisation has 8 bytes ("ZcashPoW"). A solution that has not the length of the parameters breaks a rule.
+// Verifies `count` Equihash solutions with parameters n and k. An input is a header up to and including the nonce; a
+// personalisation has 8 bytes ("ZcashPoW"). A solution whose length does not match the parameters breaks a rule.
 //
-// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+// Each of `count` codes is TURNPIKE_VALID or the first turnpike_rule that the item breaks.
 turnpike_status turnpike_verify_equihash(const turnpike_verifier *verifier,
                                          uint32_t n,
                                          uint32_t k,
@@ -362,19 +363,19 @@ turnpike_status turnpike_verify_equihash(const turnpike_verifier *verifier,
                                          size_t count,
                                          uint8_t *codes);
 
-// Verifies that `count` headers of Zcash, of 1487 bytes each, show the work that their own targets ask for. Whether a
-// target is the one that the chain asks for is for you to check.
+// Verifies that `count` headers of Zcash, of 1487 bytes each, have the proof of work that their own targets require.
+// The caller must check that a target is the one that the chain requires.
 //
-// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+// Each of `count` codes is TURNPIKE_VALID or the first turnpike_rule that the item breaks.
 turnpike_status turnpike_verify_zcash_headers(const turnpike_verifier *verifier,
                                               const uint8_t *headers,
                                               size_t count,
                                               uint8_t *codes);
 
-// Verifies `count` ECDSA signatures of digests of 32 bytes. `policy` is a turnpike_ecdsa_policy: it tells how signatures
-// and keys are encoded.
+// Verifies `count` ECDSA signatures of digests of 32 bytes. `policy` is a turnpike_ecdsa_policy, the encoding of
+// signatures and keys.
 //
-// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+// Each of `count` codes is TURNPIKE_VALID or the first turnpike_rule that the item breaks.
 turnpike_status turnpike_verify_ecdsa(const turnpike_verifier *verifier,
                                       uint32_t policy,
                                       const uint8_t *digests,
@@ -383,12 +384,13 @@ turnpike_status turnpike_verify_ecdsa(const turnpike_verifier *verifier,
                                       size_t count,
                                       uint8_t *codes);
 
-// Recovers the keys, of 33 bytes, that `count` ECDSA signatures of digests of 32 bytes were made with. `policy` is a
-// turnpike_ecdsa_policy. Each of `count` ids is from 0 to 3: plus 1 if the y of the nonce's point is odd, plus 2 if its x
-// is r + n. Where the policy replaces a high s, the id goes with it: the key is that of the signature as it is given.
+// Recovers the keys, of 33 bytes, that made `count` ECDSA signatures of digests of 32 bytes. `policy` is a
+// turnpike_ecdsa_policy. Each of `count` ids is from 0 to 3: plus 1 if the y of the nonce's point is odd, plus 2 if
+// its x is r + n. If the policy replaces a high s, the id is adjusted with it: the key is that of the original
+// signature.
 //
-// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first; the key of such an item is all
-// zeros.
+// Each of `count` codes is TURNPIKE_VALID or the first turnpike_rule that the item breaks; the key of an invalid item
+// is all zeros.
 turnpike_status turnpike_recover_ecdsa(const turnpike_verifier *verifier,
                                        uint32_t policy,
                                        const uint8_t *digests,
@@ -400,7 +402,7 @@ turnpike_status turnpike_recover_ecdsa(const turnpike_verifier *verifier,
 
 // Verifies `count` BIP340 Schnorr signatures, of 64 bytes, of messages of any length with keys of 32 bytes.
 //
-// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+// Each of `count` codes is TURNPIKE_VALID or the first turnpike_rule that the item breaks.
 turnpike_status turnpike_verify_schnorr(const turnpike_verifier *verifier,
                                         turnpike_items messages,
                                         const uint8_t *signatures,
@@ -408,10 +410,10 @@ turnpike_status turnpike_verify_schnorr(const turnpike_verifier *verifier,
                                         size_t count,
                                         uint8_t *codes);
 
-// Verifies `count` BLS signatures on BLS12-381, of 96 bytes, of messages of any length with keys of 48 bytes: as Ethereum
-// has them, with the tag of proofs of possession.
+// Verifies `count` BLS signatures on BLS12-381, of 96 bytes, of messages of any length with keys of 48 bytes: as in
+// Ethereum, with the tag of proofs of possession.
 //
-// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+// Each of `count` codes is TURNPIKE_VALID or the first turnpike_rule that the item breaks.
 turnpike_status turnpike_verify_bls(const turnpike_verifier *verifier,
                                     turnpike_items messages,
                                     const uint8_t *signatures,
@@ -422,7 +424,7 @@ turnpike_status turnpike_verify_bls(const turnpike_verifier *verifier,
 // Verifies `count` Groth16 proofs on BLS12-381, of 192 bytes. `key` is a verifying key in bellman's encoding, of
 // `key_length` bytes. An item of `inputs` has the public inputs of a proof, 32 little-endian bytes each.
 //
-// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+// Each of `count` codes is TURNPIKE_VALID or the first turnpike_rule that the item breaks.
 turnpike_status turnpike_verify_groth16(const turnpike_verifier *verifier,
                                         const uint8_t *key,
                                         size_t key_length,
@@ -431,10 +433,10 @@ turnpike_status turnpike_verify_groth16(const turnpike_verifier *verifier,
                                         size_t count,
                                         uint8_t *codes);
 
-// Verifies that `count` products of pairings on BLS12-381 are one. An item has pairs of points in the encoding of EIP-2537,
-// 384 bytes each, one at least.
+// Verifies that `count` products of pairings on BLS12-381 are one. An item has at least one pair of points in the
+// encoding of EIP-2537, 384 bytes each.
 //
-// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+// Each of `count` codes is TURNPIKE_VALID or the first turnpike_rule that the item breaks.
 turnpike_status turnpike_verify_pairings(const turnpike_verifier *verifier,
                                          turnpike_items products,
                                          size_t count,
@@ -443,10 +445,10 @@ turnpike_status turnpike_verify_pairings(const turnpike_verifier *verifier,
 // The version of the library, for instance "0.1.0".
 const char *turnpike_verify_version(void);
 
-// A status in words.
+// Describes a status.
 const char *turnpike_status_message(uint8_t status);
 
-// The code of an item in words.
+// Describes the code of an item.
 const char *turnpike_rule_message(uint8_t code);
 
 #ifdef __cplusplus

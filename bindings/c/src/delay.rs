@@ -1,4 +1,4 @@
-//! Delay functions. What a caller promises is said once for all functions, at the beginning of the header.
+//! Delay functions. The safety requirements, the same for all functions, are at the beginning of the header.
 #![allow(clippy::missing_safety_doc, reason = "the texts are those of the header, which has it at its beginning")]
 
 use std::ffi::c_void;
@@ -9,17 +9,18 @@ use shared::{Evaluated, Modulus};
 use crate::Status;
 use crate::memory::{slice, slice_mut};
 
-/// How many bytes the proof of a delay has. 0 if there is no modulus of this length.
+/// Returns the length of a delay's proof in bytes, or 0 if no modulus has this length.
 #[unsafe(no_mangle)]
 pub extern "C" fn turnpike_delay_proof_length(modulus_length: usize, squarings: u64) -> usize {
     if (1..=Modulus::MAX_BITS / 8).contains(&modulus_length) { Evaluated::bytes(modulus_length, squarings) } else { 0 }
 }
 
-/// Squares the number that a message is hashed to, so many times modulo an odd number of up to 512 bytes, the highest byte, not zero,
-/// first. Writes the result with its proof: turnpike_delay_proof_length bytes, which turnpike_verify_delay reads.
+/// Squares a message's hash `squarings` times modulo an odd number of up to 512 bytes, most significant byte first and
+/// not zero. Writes the result with its proof: turnpike_delay_proof_length bytes, for turnpike_verify_delay.
 ///
-/// `progress`, if it is not NULL, is called now and then, by the calling thread, with `context` and the squarings that are done; if it returns
-/// false, the function breaks off with TURNPIKE_STATUS_BROKEN_OFF and writes nothing. It takes one more thread for a while.
+/// `progress`, if it is not NULL, is called occasionally, by the calling thread, with `context` and the number of
+/// squarings done; if it returns false, the function stops with TURNPIKE_STATUS_BROKEN_OFF and writes nothing. Uses one
+/// more thread for part of the time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_delay_evaluate(
     modulus: *const u8,
@@ -48,8 +49,8 @@ pub unsafe extern "C" fn turnpike_delay_evaluate(
     })
 }
 
-/// Verifies in milliseconds that a proof is one of turnpike_delay_evaluate, for the same modulus, message and number of squarings. Writes
-/// the result, as many bytes as the modulus has: all zeros with TURNPIKE_STATUS_INVALID.
+/// Verifies in milliseconds that turnpike_delay_evaluate made a proof for the same modulus, message and number of
+/// squarings. Writes the result, as long as the modulus: all zeros with TURNPIKE_STATUS_INVALID.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_verify_delay(
     modulus: *const u8,

@@ -1,4 +1,4 @@
-//! The functions. What a caller promises is said once for all of them, at the beginning of the header.
+//! The functions. The safety requirements, the same for all of them, are at the beginning of the header.
 #![allow(clippy::missing_safety_doc, reason = "the texts are those of the header, which has it at its beginning")]
 
 use std::ffi::{CStr, c_char};
@@ -16,10 +16,10 @@ fn scheme(number: u8) -> Result<Scheme, Status> {
     Scheme::ALL.into_iter().find(|scheme| *scheme as u8 == number).ok_or(Status::Argument)
 }
 
-/// Makes a verifier. `threads` counts the calling thread; 0 are as many as there are processors. `backend` is a
-/// turnpike_backend: TURNPIKE_BACKEND_FASTEST unless you know better.
+/// Creates a verifier. `threads` includes the calling thread; 0 means one per processor. `backend` is a
+/// turnpike_backend: TURNPIKE_BACKEND_FASTEST unless you have a reason to choose.
 ///
-/// The verifier is yours: give it back with turnpike_verifier_free.
+/// The caller owns the verifier: free it with turnpike_verifier_free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_verifier_new(threads: u32, backend: u8, verifier: *mut *mut Verifier) -> Status {
     Status::of(|| {
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn turnpike_verifier_new(threads: u32, backend: u8, verifi
     })
 }
 
-/// Frees a verifier, which no call uses any more, nor will. NULL is allowed.
+/// Frees a verifier. No call may be using it, or use it afterwards. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_verifier_free(verifier: *mut Verifier) {
     if !verifier.is_null() {
@@ -45,14 +45,14 @@ pub unsafe extern "C" fn turnpike_verifier_free(verifier: *mut Verifier) {
     }
 }
 
-/// How many threads a verifier has, counting the calling one. 0 for NULL.
+/// Returns the number of a verifier's threads, including the calling one; 0 for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_verifier_threads(verifier: *const Verifier) -> u32 {
     // SAFETY: the caller's promise.
     unsafe { reference(verifier) }.map_or(0, |verifier| verifier.threads() as u32)
 }
 
-/// Writes which turnpike_backend a verifier uses for a turnpike_scheme: never TURNPIKE_BACKEND_FASTEST.
+/// Writes the turnpike_backend that a verifier uses for a turnpike_scheme: never TURNPIKE_BACKEND_FASTEST.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_verifier_backend(verifier: *const Verifier, scheme: u8, backend: *mut u8) -> Status {
     Status::of(|| {
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn turnpike_verifier_backend(verifier: *const Verifier, sc
     })
 }
 
-/// Whether this processor has a turnpike_backend for a turnpike_scheme.
+/// Returns whether this processor supports a turnpike_backend for a turnpike_scheme.
 #[unsafe(no_mangle)]
 pub extern "C" fn turnpike_backend_available(scheme: u8, backend: u8) -> bool {
     let available = || {
@@ -95,7 +95,7 @@ unsafe fn hash(
     })
 }
 
-/// SHA-256 of each of `count` messages of `length` bytes, which lie one after the other. A digest has 32 bytes.
+/// SHA-256 of each of `count` contiguous messages of `length` bytes. A digest has 32 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_sha256(
     verifier: *const Verifier,
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn turnpike_sha256(
     unsafe { hash(verifier, || Ok(Function::Sha256), messages, length, count, digests) }
 }
 
-/// As turnpike_sha256, but Bitcoin's hash: SHA-256 of SHA-256.
+/// Like turnpike_sha256, but Bitcoin's hash: SHA-256 of SHA-256.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_sha256d(
     verifier: *const Verifier,
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn turnpike_sha256d(
     unsafe { hash(verifier, || Ok(Function::Sha256d), messages, length, count, digests) }
 }
 
-/// As turnpike_sha256, but the tagged hash of BIP340. The tag is a text in UTF-8 of any length that ends with a zero byte.
+/// Like turnpike_sha256, but BIP340's tagged hash. The tag is zero-terminated UTF-8 of any length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_tagged_sha256(
     verifier: *const Verifier,
@@ -143,8 +143,8 @@ pub unsafe extern "C" fn turnpike_tagged_sha256(
     unsafe { hash(verifier, function, messages, length, count, digests) }
 }
 
-/// One level of a Bitcoin Merkle tree. `children` are `count` digests of 32 bytes, `parents` (count + 1) / 2: each is the
-/// double hash of left and right, where a right child that is missing is the left one again.
+/// Computes one level of a Bitcoin Merkle tree. `children` are `count` digests of 32 bytes, `parents` (count + 1) / 2:
+/// each is the double hash of left and right; a missing right child is replaced by the left one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_merkle_parents(
     verifier: *const Verifier,
@@ -162,9 +162,9 @@ pub unsafe extern "C" fn turnpike_merkle_parents(
     })
 }
 
-/// The root, of 32 bytes, of the Bitcoin Merkle tree over `count` leaves of 32 bytes; `count` is 1 at least.
+/// Computes the root, of 32 bytes, of the Bitcoin Merkle tree over `count` leaves of 32 bytes; `count` is at least 1.
 ///
-/// `ambiguous` is set to 1 if two equal nodes are side by side, or else to 0. Refuse a block for which it is 1: a shorter
+/// Sets `ambiguous` to 1 if two adjacent nodes are equal, otherwise to 0. Reject a block for which it is 1: a shorter
 /// list of transactions has the same root (CVE-2012-2459).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_merkle_root(
@@ -186,10 +186,10 @@ pub unsafe extern "C" fn turnpike_merkle_root(
     })
 }
 
-/// Verifies `count` Equihash solutions with parameters n and k. An input is a header up to and with the nonce, a
-/// personalisation has 8 bytes ("ZcashPoW"). A solution that has not the length of the parameters breaks a rule.
+/// Verifies `count` Equihash solutions with parameters n and k. An input is a header up to and including the nonce; a
+/// personalisation has 8 bytes ("ZcashPoW"). A solution whose length does not match the parameters breaks a rule.
 ///
-/// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+/// Each of `count` codes is TURNPIKE_VALID or the first turnpike_rule that the item breaks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_verify_equihash(
     verifier: *const Verifier,
@@ -213,10 +213,10 @@ pub unsafe extern "C" fn turnpike_verify_equihash(
     })
 }
 
-/// Verifies that `count` headers of Zcash, of 1487 bytes each, show the work that their own targets ask for. Whether a
-/// target is the one that the chain asks for is for you to check.
+/// Verifies that `count` headers of Zcash, of 1487 bytes each, have the proof of work that their own targets require.
+/// The caller must check that a target is the one that the chain requires.
 ///
-/// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+/// Each of `count` codes is TURNPIKE_VALID or the first turnpike_rule that the item breaks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_verify_zcash_headers(
     verifier: *const Verifier,
@@ -234,10 +234,10 @@ pub unsafe extern "C" fn turnpike_verify_zcash_headers(
     })
 }
 
-/// Verifies `count` ECDSA signatures of digests of 32 bytes. `policy` is a turnpike_ecdsa_policy: it tells how signatures
-/// and keys are encoded.
+/// Verifies `count` ECDSA signatures of digests of 32 bytes. `policy` is a turnpike_ecdsa_policy, the encoding of
+/// signatures and keys.
 ///
-/// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+/// Each of `count` codes is TURNPIKE_VALID or the first turnpike_rule that the item breaks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_verify_ecdsa(
     verifier: *const Verifier,
@@ -261,12 +261,13 @@ pub unsafe extern "C" fn turnpike_verify_ecdsa(
     })
 }
 
-/// Recovers the keys, of 33 bytes, that `count` ECDSA signatures of digests of 32 bytes were made with. `policy` is a
-/// turnpike_ecdsa_policy. Each of `count` ids is from 0 to 3: plus 1 if the y of the nonce's point is odd, plus 2 if its x
-/// is r + n. Where the policy replaces a high s, the id goes with it: the key is that of the signature as it is given.
+/// Recovers the keys, of 33 bytes, that made `count` ECDSA signatures of digests of 32 bytes. `policy` is a
+/// turnpike_ecdsa_policy. Each of `count` ids is from 0 to 3: plus 1 if the y of the nonce's point is odd, plus 2 if
+/// its x is r + n. If the policy replaces a high s, the id is adjusted with it: the key is that of the original
+/// signature.
 ///
-/// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first; the key of such an item is all
-/// zeros.
+/// Each of `count` codes is TURNPIKE_VALID or the first turnpike_rule that the item breaks; the key of an invalid item
+/// is all zeros.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_recover_ecdsa(
     verifier: *const Verifier,
@@ -322,7 +323,7 @@ unsafe fn verify_signed(
 
 /// Verifies `count` BIP340 Schnorr signatures, of 64 bytes, of messages of any length with keys of 32 bytes.
 ///
-/// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+/// Each of `count` codes is TURNPIKE_VALID or the first turnpike_rule that the item breaks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_verify_schnorr(
     verifier: *const Verifier,
@@ -347,10 +348,10 @@ pub unsafe extern "C" fn turnpike_verify_schnorr(
     }
 }
 
-/// Verifies `count` BLS signatures on BLS12-381, of 96 bytes, of messages of any length with keys of 48 bytes: as Ethereum
-/// has them, with the tag of proofs of possession.
+/// Verifies `count` BLS signatures on BLS12-381, of 96 bytes, of messages of any length with keys of 48 bytes: as in
+/// Ethereum, with the tag of proofs of possession.
 ///
-/// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+/// Each of `count` codes is TURNPIKE_VALID or the first turnpike_rule that the item breaks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_verify_bls(
     verifier: *const Verifier,
@@ -378,7 +379,7 @@ pub unsafe extern "C" fn turnpike_verify_bls(
 /// Verifies `count` Groth16 proofs on BLS12-381, of 192 bytes. `key` is a verifying key in bellman's encoding, of
 /// `key_length` bytes. An item of `inputs` has the public inputs of a proof, 32 little-endian bytes each.
 ///
-/// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+/// Each of `count` codes is TURNPIKE_VALID or the first turnpike_rule that the item breaks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_verify_groth16(
     verifier: *const Verifier,
@@ -400,10 +401,10 @@ pub unsafe extern "C" fn turnpike_verify_groth16(
     })
 }
 
-/// Verifies that `count` products of pairings on BLS12-381 are one. An item has pairs of points in the encoding of EIP-2537,
-/// 384 bytes each, one at least.
+/// Verifies that `count` products of pairings on BLS12-381 are one. An item has at least one pair of points in the
+/// encoding of EIP-2537, 384 bytes each.
 ///
-/// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+/// Each of `count` codes is TURNPIKE_VALID or the first turnpike_rule that the item breaks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_verify_pairings(
     verifier: *const Verifier,

@@ -1,7 +1,7 @@
-//! The verification engines for C: the functions of `include/turnpike_verify.h`, where their documentation is to be read.
+//! The verification engines for C: the functions of `include/turnpike_verify.h`, which documents them.
 //!
 //! Each function does three things: it turns pointers into slices (`memory`), calls the [`shared`] verifier, and turns
-//! what comes of it, a panic too, into a [`Status`].
+//! the outcome, including a panic, into a [`Status`].
 
 #![allow(non_camel_case_types)]
 
@@ -23,7 +23,7 @@ pub use text::*;
 /// The code of an item that breaks no rule.
 pub const TURNPIKE_VALID: u8 = 0;
 
-/// The code of an item that was not verified, because the call did not end well.
+/// The code of an item that was not verified, because the call did not complete.
 pub const TURNPIKE_NOT_VERIFIED: u8 = 255;
 
 const _: () = assert!(TURNPIKE_VALID == shared::VALID && TURNPIKE_NOT_VERIFIED == shared::NOT_VERIFIED);

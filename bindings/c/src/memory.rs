@@ -1,17 +1,17 @@
-//! From pointers to slices.
+//! Converts pointers to slices.
 
 use crate::Status;
 
-/// Items that lie one after the other. The functions that take them say how many there are.
+/// Contiguous items. The functions that take them define their number.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Items {
     /// The first byte of the first item.
     pub bytes: *const u8,
-    /// The length of each item. Not read where there are offsets.
+    /// The length of each item. Ignored if there are offsets.
     pub width: usize,
-    /// NULL for items of one length. Else item i is from `offsets[i]` to `offsets[i + 1]`, so there is one more offset than
-    /// items; the last is the length of `bytes`.
+    /// NULL for items of one length. Otherwise item i extends from `offsets[i]` to `offsets[i + 1]`, so there is one
+    /// more offset than items; the last one is the length of `bytes`.
     pub offsets: *const u64,
 }
 
@@ -60,8 +60,8 @@ pub(crate) unsafe fn slice<'a, T>(pointer: *const T, count: usize) -> Result<&'a
 
 /// # Safety
 ///
-/// The pointer is to `count` values, which nobody else uses until the call that has the pointer returns. Every pattern of
-/// bits is one of the type.
+/// The pointer is to `count` values, which nobody else uses until the call that has the pointer returns. Every bit
+/// pattern is a valid value of the type.
 pub(crate) unsafe fn slice_mut<'a, T>(pointer: *mut T, count: usize) -> Result<&'a mut [T], Status> {
     if count == 0 {
         return Ok(&mut []);

@@ -1,7 +1,7 @@
-/// How ECDSA signatures are encoded: one of the first three, and any of the two that follow, added with |. The others are
-/// what chains have.
+/// Encoding of ECDSA signatures: one of the first three values, plus any of the next two, combined with |. The others
+/// are the policies of chains.
 ///
-/// Keys have 33 bytes (2 or 3, x), 65 bytes (4, x, y), or, where the policy takes them, 65 bytes (6 or 7, x, y).
+/// Keys have 33 bytes (2 or 3, x), 65 bytes (4, x, y), or, if the policy allows it, 65 bytes (6 or 7, x, y).
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcdsaPolicy {
@@ -9,11 +9,11 @@ pub enum EcdsaPolicy {
     Compact = 0,
     /// Signatures are strict DER (BIP66) without the byte of the signature hash type, and s is low.
     Der = 1,
-    /// Signatures are what Bitcoin took for DER before BIP66.
+    /// Signatures are in the form that Bitcoin accepted as DER before BIP66.
     LaxDer = 2,
-    /// A high s is replaced, not refused.
+    /// A high s is normalised, not rejected.
     NormaliseHighS = 16,
-    /// Keys in the hybrid form are taken.
+    /// Keys in the hybrid form are accepted.
     HybridKeys = 32,
     /// Bitcoin's consensus since BIP66.
     Bitcoin = 1 | 16 | 32,

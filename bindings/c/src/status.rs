@@ -2,28 +2,28 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use shared::{DelayError, Error, EvaluateError};
 
-/// What came of a call. turnpike_status_message has each in words.
+/// Outcome of a call. turnpike_status_message describes it.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// All is done, and every item is valid.
+    /// The call completed, and every item is valid.
     Ok = 0,
-    /// All is done, and an item breaks a rule: its code tells which.
+    /// The call completed, and at least one item is invalid: see its code.
     Invalid = 1,
-    /// A pointer to something is NULL, or is not aligned as its type must be.
+    /// A required pointer is NULL, or is not aligned for its type.
     Pointer = 2,
-    /// A length is too large for any memory, offsets fall, a header has the wrong length, or a tree has no leaves.
+    /// A length exceeds any memory, offsets decrease, a header has the wrong length, or a tree has no leaves.
     Length = 3,
-    /// A number stands for no backend, scheme or policy, Equihash has no such parameters, a verifying key or a modulus is none,
-    /// nothing is to be squared, or a text is not UTF-8.
+    /// Unknown backend, scheme or policy, unsupported Equihash parameters, invalid verifying key or modulus, zero
+    /// squarings, or a text that is not UTF-8.
     Argument = 4,
-    /// This processor does not have the backend, or the scheme does not.
+    /// This processor, or the scheme, does not support the backend.
     Backend = 5,
-    /// The system did not start the threads.
+    /// The system could not start the threads.
     Threads = 6,
-    /// The library failed. Please report what it wrote to the standard error output.
+    /// The library failed. Please report its output on standard error.
     Internal = 7,
-    /// You asked to break off.
+    /// The progress callback stopped the call.
     BrokenOff = 8,
 }
 
@@ -58,7 +58,7 @@ impl Status {
         }
     }
 
-    /// Calls what a function does; a panic ends here.
+    /// Runs the body of a function, and turns a panic into a status.
     pub(crate) fn of(call: impl FnOnce() -> Result<Self, Self>) -> Self {
         match catch_unwind(AssertUnwindSafe(call)) {
             Ok(Ok(status) | Err(status)) => status,
@@ -66,7 +66,7 @@ impl Status {
         }
     }
 
-    /// Of codes that were all set.
+    /// Status for codes that have all been set.
     pub(crate) fn of_codes(codes: &[u8]) -> Self {
         if codes.iter().all(|code| *code == shared::VALID) { Self::Ok } else { Self::Invalid }
     }

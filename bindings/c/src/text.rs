@@ -16,14 +16,14 @@ pub extern "C" fn turnpike_verify_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// A status in words.
+/// Describes a status.
 #[unsafe(no_mangle)]
 pub extern "C" fn turnpike_status_message(status: u8) -> *const c_char {
     let known = Status::ALL.into_iter().find(|known| *known as u8 == status);
     known.map_or(c"not a status", Status::message).as_ptr()
 }
 
-/// The code of an item in words.
+/// Describes the code of an item.
 #[unsafe(no_mangle)]
 pub extern "C" fn turnpike_rule_message(code: u8) -> *const c_char {
     static MESSAGES: LazyLock<Vec<(u8, CString)>> = LazyLock::new(|| {

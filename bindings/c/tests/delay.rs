@@ -1,4 +1,4 @@
-//! Delay functions, called as C calls them.
+//! Delay functions, called as from C.
 #![allow(clippy::unwrap_used)]
 
 use std::ffi::c_void;

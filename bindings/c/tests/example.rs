@@ -1,5 +1,5 @@
-//! The examples in C, compiled with all warnings and, where the compiler has them, the sanitizers of addresses and of
-//! undefined behaviour, linked with the static and with the shared library.
+//! The C examples, compiled with all warnings and, if the compiler has them, the address and undefined behaviour
+//! sanitizers, linked with the static and with the shared library.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ fn compile(folder: &Path, example: &str, library: &[&str]) -> PathBuf {
     folder.join(example)
 }
 
-/// Where cargo puts the libraries of this package for its tests: beside the tests.
+/// Where cargo puts this package's libraries for its tests: beside the tests.
 fn libraries() -> PathBuf {
     env::current_exe().unwrap().parent().unwrap().to_path_buf()
 }

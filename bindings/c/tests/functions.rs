@@ -1,4 +1,4 @@
-//! The functions, called as C calls them: published vectors, every backend, threads, and every wrong argument.
+//! The functions, called as from C: published vectors, every backend, threads, and every wrong argument.
 #![allow(clippy::unwrap_used)]
 
 use std::ffi::CStr;
@@ -38,12 +38,12 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: it was made, and no call uses it.
+        // SAFETY: it is valid, and no call uses it.
         unsafe { turnpike_verifier_free(self.0) };
     }
 }
 
-/// Items of any lengths, in one piece of memory.
+/// Items of any lengths, in one block of memory.
 struct Packed {
     bytes: Vec<u8>,
     offsets: Vec<u64>,
@@ -87,7 +87,7 @@ fn hashes_of_every_count_agree_with_sha2() {
                 let expect = |digests: &[[u8; 32]], hash: &dyn Fn(&[u8]) -> [u8; 32]| {
                     assert!(digests.iter().enumerate().all(|(item, digest)| *digest == hash(message(item))));
                 };
-                // SAFETY: the pointers are to as many bytes; here and below.
+                // SAFETY: the pointers are to that many bytes; here and below.
                 let status = unsafe { turnpike_sha256(verifier.0, bytes.as_ptr(), length, count, out) };
                 assert_eq!(status, Status::Ok);
                 expect(&digests, &|message| Sha256::digest(message).into());
@@ -125,7 +125,7 @@ fn merkle_roots_of_every_count() {
         for count in COUNTS.into_iter().filter(|count| *count > 0) {
             let (mut root, mut ambiguous) = ([0; 32], 9);
             let from = leaves.as_ptr().cast();
-            // SAFETY: the pointers are to as many bytes; here and below.
+            // SAFETY: the pointers are to that many bytes; here and below.
             let status = unsafe { turnpike_merkle_root(verifier.0, from, count, root.as_mut_ptr(), &mut ambiguous) };
             assert_eq!((status, ambiguous, root), (Status::Ok, 0, merkle_root(&leaves[..count])));
             let mut parents = vec![[0; 32]; count.div_ceil(2)];
@@ -137,7 +137,7 @@ fn merkle_roots_of_every_count() {
                 assert_eq!(merkle_root(&parents), root);
             }
         }
-        // The last two leaves once more: the same root.
+        // The last two leaves repeated: the same root.
         let (mut roots, mut ambiguous) = ([[0; 32]; 2], [9; 2]);
         let repeated = [&leaves[..6], &leaves[4..6]].concat();
         for (at, leaves) in [&leaves[..6], &repeated].into_iter().enumerate() {
@@ -163,20 +163,20 @@ fn equihash_vectors_fail_for_the_rule_that_they_name() {
             "Root" => RuleCode::EquihashRoot as u8,
             other => panic!("no such rule: {other}"),
         };
-        // The others are lists of indices, which the crate's own tests encode.
+        // The other vectors are lists of indices, which the crate's own tests encode.
         if fields[4].contains(',') {
             continue;
         }
         let input = from_hex(fields[3]);
         let solution = from_hex(fields[4]);
         for verifier in Owned::all(Scheme::Equihash) {
-            // The solution, one that is too short, and the solution again.
+            // The solution, a truncated one, and the solution again.
             let inputs = Packed::new(&[&input, &input, &input]);
             let solutions = Packed::new(&[&solution[..], &solution[1..], &solution]);
             let mut codes = [0; 3];
             let (inputs, solutions, out) = (inputs.items(), solutions.items(), codes.as_mut_ptr());
             let name = b"ZcashPoW".as_ptr();
-            // SAFETY: the pointers are to as many items.
+            // SAFETY: the pointers are to that many items.
             let status = unsafe { turnpike_verify_equihash(verifier.0, n, k, name, inputs, solutions, 3, out) };
             assert_eq!(status, Status::Invalid);
             assert_eq!(codes, [expected, RuleCode::EquihashLength as u8, expected], "{line}");
@@ -205,7 +205,7 @@ fn headers_of_zcash() {
     let expected = [0, 8, 9, 10, 0];
     for verifier in Owned::all(Scheme::Equihash) {
         let (bytes, mut codes) = (headers.concat(), [77; 5]);
-        // SAFETY: the pointers are to as many headers; here and below.
+        // SAFETY: the pointers are to that many headers; here and below.
         let status = unsafe { turnpike_verify_zcash_headers(verifier.0, bytes.as_ptr(), 5, codes.as_mut_ptr()) };
         assert_eq!((status, codes), (Status::Invalid, expected));
         // SAFETY: as above.
@@ -226,7 +226,7 @@ fn bip340_vectors() {
     for verifier in Owned::all(Scheme::Secp256k1) {
         let mut codes = [77; 19];
         let (signatures, keys) = (signatures.as_ptr(), keys.as_ptr());
-        // SAFETY: the pointers are to as many items.
+        // SAFETY: the pointers are to that many items.
         let status =
             unsafe { turnpike_verify_schnorr(verifier.0, messages.items(), signatures, keys, 19, codes.as_mut_ptr()) };
         assert_eq!(status, Status::Invalid);
@@ -270,7 +270,7 @@ fn ecdsa_of_every_count_names_the_broken_item() {
             let mut codes = vec![77; count];
             let mut verify = |digests: &[u8]| {
                 let (signatures, keys) = (signatures.items(), keys.items());
-                // SAFETY: the pointers are to as many items.
+                // SAFETY: the pointers are to that many items.
                 let status = unsafe {
                     let out = codes.as_mut_ptr();
                     turnpike_verify_ecdsa(verifier.0, policy, digests.as_ptr(), signatures, keys, count, out)
@@ -300,7 +300,7 @@ fn keys_of_real_signatures_are_recovered() {
             let (mut found, mut codes, ids) = (vec![[7; 33]; 1000], [77; 1000], [id; 1000]);
             let (from, ids, found_at, out) = (digests.as_ptr(), ids.as_ptr(), found.as_mut_ptr(), codes.as_mut_ptr());
             let signatures = signatures.items();
-            // SAFETY: the pointers are to as many items.
+            // SAFETY: the pointers are to that many items.
             let status = unsafe {
                 turnpike_recover_ecdsa(verifier.0, policy, from, signatures, ids, 1000, found_at.cast(), out)
             };
@@ -331,7 +331,7 @@ fn wrong_arguments_have_a_status() {
     let nothing = Items { bytes: null(), width: 64, offsets: null() };
     let from = bytes.as_ptr();
     let to = out.as_mut_ptr();
-    // SAFETY: the pointers are NULL, not aligned, or to enough bytes for what is read before the call is refused.
+    // SAFETY: the pointers are NULL, misaligned, or to enough bytes for what is read before the call is rejected.
     unsafe {
         let mut made = null_mut();
         assert_eq!(turnpike_verifier_new(1, 0, null_mut()), Status::Pointer);
@@ -392,7 +392,7 @@ fn a_scheme_without_the_backend_says_so() {
     };
     let (mut codes, mut backend) = ([77], 77);
     let items = rows(&[0; 64], 64);
-    // SAFETY: the pointers are to as many items.
+    // SAFETY: the pointers are to that many items.
     unsafe {
         assert_eq!(turnpike_verifier_backend(verifier.0, Scheme::Sha256 as u8, &mut backend), Status::Ok);
         assert_eq!(backend, Backend::ShaNi as u8);
@@ -412,7 +412,7 @@ fn a_verifier_is_used_by_many_threads_at_once() {
                 let messages = vec![byte; 64 * 5000];
                 let mut digests = vec![[0; 32]; 5000];
                 let out = digests.as_mut_ptr().cast();
-                // SAFETY: the pointers are to as many bytes, and the verifier outlives the threads.
+                // SAFETY: the pointers are to that many bytes, and the verifier outlives the threads.
                 let status = unsafe { turnpike_sha256d(address as *const Verifier, messages.as_ptr(), 64, 5000, out) };
                 assert_eq!(status, Status::Ok);
                 let expected: [u8; 32] = Sha256::digest(Sha256::digest([byte; 64])).into();
@@ -424,7 +424,7 @@ fn a_verifier_is_used_by_many_threads_at_once() {
 
 #[test]
 fn every_code_has_a_text() {
-    // SAFETY: the texts are the library's.
+    // SAFETY: the texts belong to the library.
     let text = |pointer| unsafe { CStr::from_ptr(pointer) }.to_str().unwrap();
     assert_eq!(text(turnpike_verify_version()), env!("CARGO_PKG_VERSION"));
     for rule in RuleCode::ALL {
@@ -463,7 +463,7 @@ fn proofs_and_pairings_on_bls12_381() {
                 assert_eq!(codes[..2], [TURNPIKE_VALID, RuleCode::Groth16Mismatch as u8]);
             }
         }
-        // A key and a signature at infinity; pairs with both points at infinity, of which one is cut.
+        // A key and a signature at infinity; pairs with both points at infinity, one of them truncated.
         let (mut key, mut signature, mut codes) = ([0; 48], [0; 96], [9; 2]);
         (key[0], signature[0]) = (0xc0, 0xc0);
         let (message, pairs) = (Packed::new(&[b"message"]), Packed::new(&[&[0; 384][..], &[0; 383]]));

@@ -1,10 +1,10 @@
-//! The header is the one that the code makes.
+//! The header is up to date with the code.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 use std::{env, fs};
 
-/// The files whose types and functions C sees.
+/// The files with the types and functions of the C interface.
 const SOURCES: [&str; 4] =
     ["../../crates/verify/src/rule_code.rs", "../shared/src/backend.rs", "../shared/src/verifier.rs", "src/lib.rs"];
 

@@ -1,7 +1,7 @@
 """Verifies a file of ECDSA signatures on all processors: python examples/block.py FILE
 
 A record of the file is a digest of 32 bytes, a length byte and the key, a length byte and the DER signature; the file
-vectors/secp256k1/bitcoin_block_413567.bin has all those of a block of Bitcoin. Exit status 0 if all are valid, 1 if not.
+vectors/secp256k1/bitcoin_block_413567.bin has all signatures of a Bitcoin block. Exit status 0 if all are valid, 1 if not.
 """
 
 from __future__ import annotations

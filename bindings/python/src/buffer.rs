@@ -1,4 +1,4 @@
-//! From Python's buffers to slices, without copying.
+//! Converts Python buffers to slices, without copying.
 
 use std::ffi::CStr;
 
@@ -7,7 +7,8 @@ use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use shared::Items;
 
-/// Whether values of more bytes than one have them in the other order than this machine has. A format says so by its first character.
+/// Whether multi-byte values are in the other byte order than this machine's, according to the format's first
+/// character.
 fn is_of_another_byte_order(format: &CStr) -> bool {
     match format.to_bytes() {
         [b'>' | b'!', ..] => cfg!(target_endian = "little"),
@@ -16,10 +17,10 @@ fn is_of_another_byte_order(format: &CStr) -> bool {
     }
 }
 
-/// Values that a Python object keeps for as long as this lives.
+/// Values that a Python object keeps alive for as long as this lives.
 ///
-/// Whoever calls must not let another thread write to them during a call, which the documentation says. Python's own
-/// functions that let go of the interpreter's lock, `hashlib`'s for instance, ask for the same.
+/// The caller must not let another thread write to them during a call; the documentation says so. Python's own
+/// functions that release the interpreter's lock, for instance in `hashlib`, require the same.
 pub struct Array<T: Element> {
     name: &'static str,
     buffer: PyBuffer<T>,
@@ -28,8 +29,8 @@ pub struct Array<T: Element> {
 impl<T: Element> Array<T> {
     /// # Errors
     ///
-    /// TypeError if the object is no buffer of this type, ValueError if it has not as many dimensions, or its values do not
-    /// lie one after the other.
+    /// TypeError if the object is not a buffer of this type, ValueError if the number of dimensions is wrong, or its
+    /// values are not contiguous.
     pub fn new(name: &'static str, object: &Bound<'_, PyAny>, kind: &str, dimensions: usize) -> PyResult<Self> {
         let wrong_type = || {
             let found = object.getattr("dtype").or_else(|_| object.get_type().name().map(Bound::into_any));
@@ -64,15 +65,15 @@ impl<T: Element> Array<T> {
         if count == 0 {
             return &[];
         }
-        // SAFETY: the buffer is contiguous, of this type, and stays for as long as it is not released; nobody writes to it.
+        // SAFETY: the buffer is contiguous, of this type, and valid until it is released; nobody writes to it.
         unsafe { std::slice::from_raw_parts(self.buffer.buf_ptr().cast(), count) }
     }
 
-    /// All values, to be written to.
+    /// All values, writable.
     ///
     /// # Errors
     ///
-    /// BufferError if the values must not be written to.
+    /// BufferError if the buffer is read-only.
     pub fn values_mut(&mut self) -> PyResult<&mut [T]> {
         if self.buffer.readonly() {
             return Err(PyBufferError::new_err(format!("{} must be writable", self.name)));
@@ -81,12 +82,12 @@ impl<T: Element> Array<T> {
         if count == 0 {
             return Ok(&mut []);
         }
-        // SAFETY: as above; the package makes the arrays that are written to, so nobody else knows them.
+        // SAFETY: as above; the package creates the arrays that are written to, so nobody else refers to them.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.buffer.buf_ptr().cast(), count) })
     }
 }
 
-/// A table of bytes, an item in each row.
+/// A table of bytes, one item per row.
 pub struct Rows(Array<u8>);
 
 impl Rows {
@@ -94,7 +95,7 @@ impl Rows {
         Ok(Self(Array::new(name, object, "uint8", 2)?))
     }
 
-    /// A table whose rows have this length.
+    /// A table with rows of this length.
     pub fn of<const N: usize>(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let rows = Self::new(name, object)?;
         if rows.width() != N {
@@ -118,7 +119,7 @@ impl Rows {
         self.0.values()
     }
 
-    /// The rows, whose length was checked.
+    /// The rows; their length has been checked.
     pub fn arrays<const N: usize>(&self) -> &[[u8; N]] {
         self.bytes().as_chunks().0
     }

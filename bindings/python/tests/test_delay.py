@@ -13,7 +13,7 @@ SQUARINGS: Final = 1000
 
 
 def squared(modulus: bytes, message: bytes, squarings: int) -> bytes:
-    """As docs/delay.md has it, with Python's numbers."""
+    """As in docs/delay.md, with Python's integers."""
     n = int.from_bytes(modulus)
     blocks = -(-(len(modulus) + 16) // 32)
     tag = 2 * hashlib.sha256(b"turnpike/vdf/input").digest()

@@ -97,7 +97,7 @@ def test_offsets_of_another_type() -> None:
 
 
 def test_offsets_of_another_byte_order() -> None:
-    """They are not read as if they were this machine's."""
+    """They are not read as if they were in this machine's order."""
     for order in "><":
         offsets = np.array([0, 64], np.dtype(f"{order}u8"))
         packed: Any = (np.zeros(64, np.uint8), offsets)
@@ -190,7 +190,7 @@ def test_arrays_are_read_where_they_are() -> None:
 
 
 def test_other_threads_go_on_during_a_call() -> None:
-    """While the call works, this interpreter's other thread counts."""
+    """While the call works, another thread of the interpreter counts."""
     verifier = Verifier(backend=Backend.PORTABLE)
     messages = np.zeros((200_000, 64), np.uint8)
     counted = 0

@@ -1,4 +1,4 @@
-"""An interrupt from the keyboard ends every call that works for long, soon and with its exception."""
+"""A keyboard interrupt ends every long call quickly, with its exception."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ VECTORS: Final = ROOT / "vectors/bls12_381"
 KEYS: Final = ROOT / "crates/verify/src/bls12_381/groth16/keys"
 
 BEFORE: Final = 0.3
-"""Seconds until the interrupt. Every call here takes some seconds at least."""
+"""Seconds until the interrupt. Every call here takes at least some seconds."""
 SOON: Final = 0.5
-"""Seconds of processor time that it may take, of all threads. It is some twenty milliseconds each, for bad signatures twice that;
-other load on the machine does not lengthen it. The whole of a call takes some seconds."""
+"""Limit in seconds of processor time, over all threads. It is about twenty milliseconds each, twice that for bad signatures;
+other load on the machine does not count. A whole call takes some seconds."""
 
 GENERATOR: Final = bytes.fromhex("79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798")
 ONE: Final = bytes(31) + b"\1"
@@ -32,7 +32,7 @@ ONE: Final = bytes(31) + b"\1"
 
 @pytest.fixture(autouse=True)
 def keyboard() -> Iterator[None]:
-    """What a shell starts in the background ignores the keyboard's interrupts, and so would Python."""
+    """A process that a shell starts in the background ignores keyboard interrupts, and so would Python."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -131,7 +131,7 @@ def interrupted(call: Callable[[], object]) -> float:
 def test_an_interrupt_ends_a_call(call: Callable[[Verifier], object], threads: int) -> None:
     verifier = Verifier(threads, Backend.PORTABLE)
     assert interrupted(partial(call, verifier)) < SOON
-    # It goes on with the next.
+    # The verifier works for the next call.
     assert not verifier.sha256d(np.zeros((0, 80), np.uint8)).any()
 
 

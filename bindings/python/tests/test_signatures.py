@@ -88,7 +88,7 @@ def test_bip340(bip340: list[dict[str, str]]) -> None:
         for vector, code in zip(bip340, codes, strict=True):
             assert (code == Rule.VALID) == (vector["verification result"] == "TRUE"), (vector, Rule(code))
             assert code == rules.get(vector["comment"], code), (vector, Rule(code))
-        # Once more with all lanes and all threads in use.
+        # Repeat with all lanes and all threads in use.
         many = 53
         packed = pack([bytes.fromhex(vector["message"]) for vector in bip340] * many)
         again = verifier.schnorr(packed, np.tile(signatures, (many, 1)), np.tile(keys, (many, 1)))

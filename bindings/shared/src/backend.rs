@@ -3,7 +3,7 @@ use verify::{bls12_381, equihash, secp256k1, sha256};
 
 use crate::Error;
 
-/// What is computed or verified.
+/// A kind of computation or verification.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
@@ -24,11 +24,11 @@ impl Scheme {
     pub const ALL: [Self; 4] = [Self::Sha256, Self::Equihash, Self::Secp256k1, Self::Bls12381];
 }
 
-/// The instructions that a scheme is computed with. Which they are changes no result.
+/// The instructions that compute a scheme. The choice never changes a result.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// The fastest of those that this processor has.
+    /// The fastest one that this processor supports.
     Fastest = 0,
     /// AVX-512; for curves its IFMA.
     Avx512 = 1,
@@ -36,7 +36,7 @@ pub enum Backend {
     Avx2 = 2,
     /// The SHA extensions. SHA-256 only.
     ShaNi = 3,
-    /// Any processor: no vectors, and no extensions but ADX, which products of BLS12-381 take where there is one.
+    /// Any processor: no vectors, and no extensions except ADX, which products of BLS12-381 use if available.
     Portable = 4,
 }
 
@@ -46,7 +46,7 @@ impl Backend {
     /// cbindgen:ignore
     pub const ALL: [Self; 5] = [Self::Fastest, Self::Avx512, Self::Avx2, Self::ShaNi, Self::Portable];
 
-    /// Whether there is one for this scheme on this processor.
+    /// Whether this processor supports the backend for a scheme.
     pub fn is_available(self, scheme: Scheme) -> bool {
         match scheme {
             Scheme::Sha256 => Sha256::new(self).is_some(),
@@ -116,7 +116,7 @@ fn bls12_381_backend(backend: Backend) -> Option<bls12_381::Backend> {
     backend.is_available().then_some(backend)
 }
 
-/// What a [`Backend`] is in each scheme; none where there is none.
+/// The engine of each scheme for a [`Backend`]; `None` if it has none.
 #[derive(Debug)]
 pub(crate) struct Backends {
     asked: Backend,
@@ -157,7 +157,7 @@ impl Backends {
         self.bls12_381.ok_or_else(|| self.missing(Scheme::Bls12381))
     }
 
-    /// Which backend a scheme runs on: never [`Backend::Fastest`]. SHA-256 has two, and this is the one for many messages.
+    /// The backend that a scheme uses: never [`Backend::Fastest`]. SHA-256 has two; this is the one for many messages.
     pub(crate) fn used(&self, scheme: Scheme) -> Result<Backend, Error> {
         Ok(match scheme {
             Scheme::Sha256 => match self.sha256()?.wide() {

@@ -6,13 +6,13 @@ use verify::bls12_381::{Backend, Product, Rule, eip2537};
 use crate::parsed::verify_parsed;
 use crate::{Call, Error, Items, NOT_VERIFIED, code};
 
-/// Items in a piece of work, at least: half a millisecond each alone, and what a batch shares is small beside that.
+/// Minimum items per work unit: half a millisecond each, compared with which the shared cost of a batch is small.
 const LEAST: usize = 8;
 
-/// Pairs of a product in a piece of work.
+/// Pairs of a product per work unit.
 const PAIRS: usize = 64;
 
-/// Items in a piece of work, at most: some twenty milliseconds of them, a few times as long where most are bad.
+/// Maximum items per work unit: about twenty milliseconds, a few times as long if most are invalid.
 fn most(backend: Backend) -> usize {
     match backend {
         Backend::Portable => 64,
@@ -21,8 +21,8 @@ fn most(backend: Backend) -> usize {
 }
 
 impl Call<'_> {
-    /// Verifies BLS signatures of messages of any length, with the tag of proofs of possession. Keys have 48 bytes and signatures 96;
-    /// others break a rule.
+    /// Verifies BLS signatures of messages of any length, with the tag of proofs of possession. Keys have 48 bytes and
+    /// signatures 96; other lengths break a rule.
     pub fn bls(
         &mut self,
         messages: Items<'_>,
@@ -49,8 +49,8 @@ impl Call<'_> {
         )
     }
 
-    /// Verifies Groth16 proofs of 192 bytes, for a verifying key in bellman's encoding. The inputs of a proof are numbers of 32
-    /// little-endian bytes, one after the other; others than the key asks for break a rule.
+    /// Verifies Groth16 proofs of 192 bytes, for a verifying key in bellman's encoding. The inputs of a proof are
+    /// contiguous 32-byte little-endian numbers; a number of inputs that the key does not expect breaks a rule.
     pub fn groth16(&mut self, key: &[u8], proofs: Items<'_>, inputs: Items<'_>, codes: &mut [u8]) -> Result<(), Error> {
         let backend = self.backends().bls12_381()?;
         let key = VerifyingKey::parse(key).map_err(Error::VerifyingKey)?;
@@ -70,7 +70,8 @@ impl Call<'_> {
         )
     }
 
-    /// Verifies that products of pairings are one: pairs of points in the encoding of EIP-2537, 384 bytes each, at least one.
+    /// Verifies that products of pairings are one. Each has at least one pair of points in the encoding of EIP-2537,
+    /// 384 bytes long.
     pub fn pairings(&mut self, products: Items<'_>, codes: &mut [u8]) -> Result<(), Error> {
         let backend = self.backends().bls12_381()?;
         products.check_count("products", codes.len())?;
@@ -87,7 +88,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// The code of a product whose pairs are shared out.
+    /// The code of a product whose pairs are split among threads.
     fn long_product(&mut self, backend: Backend, pairs: &[u8]) -> Result<u8, Error> {
         if !pairs.len().is_multiple_of(eip2537::PAIR) {
             return Ok(code(Err(Rule::Length.into())));

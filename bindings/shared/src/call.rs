@@ -1,7 +1,7 @@
 use crate::backend::Backends;
 use crate::{Error, NOT_VERIFIED, Verifier};
 
-/// Bytes of the items in a piece of work, but for one that alone has more: hashing them takes ten milliseconds or two.
+/// Maximum bytes of items per work unit, unless a single item has more: hashing them takes ten to twenty milliseconds.
 const MOST_BYTES: usize = 4 << 20;
 
 /// A call of a verifier: the functions are its methods.
@@ -15,13 +15,13 @@ impl<'a> Call<'a> {
         &self.verifier.backends
     }
 
-    /// How many items are in a piece of work: as many as give every thread a piece, but not so few that handing them out
-    /// costs more than they do, nor so many that they leave the caches, or that an end of the call would be waited for.
+    /// Items per work unit: enough for every thread to get a unit, but not so few that distributing them costs more
+    /// than the work, nor so many that they exceed the caches, or delay stopping the call.
     pub(crate) fn piece(&self, items: usize, least: usize, most: usize) -> usize {
         items.div_ceil(self.verifier.threads()).clamp(least, most)
     }
 
-    /// Does the work on every piece, unless the caller breaks off.
+    /// Processes every work unit, unless the caller stops.
     pub(crate) fn each<P: Send>(
         &mut self,
         pieces: impl Iterator<Item = P> + Send,
@@ -31,8 +31,8 @@ impl<'a> Call<'a> {
         if self.verifier.pool.each_while(pieces, work, go_on) { Ok(()) } else { Err(Error::BrokenOff) }
     }
 
-    /// Sets the code of every item: `verify` gets the number of the first item of a piece and the codes of all of it. A piece has at
-    /// most this many items, and, if these are what `bytes` tells, not too many bytes.
+    /// Sets the code of every item: `verify` gets the number of the first item of a work unit and all its codes. A unit
+    /// has at most this many items, and, measured by `bytes`, a limited number of bytes.
     pub(crate) fn verify(
         &mut self,
         codes: &mut [u8],
@@ -47,7 +47,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The number of the first item of each piece, and the codes of all of it.
+/// The number of the first item of each work unit, and all its codes.
 struct Pieces<'a, B> {
     codes: &'a mut [u8],
     first: usize,
@@ -76,7 +76,7 @@ impl<'a, B: Fn(usize) -> usize> Iterator for Pieces<'a, B> {
     }
 }
 
-/// How many rows of a length are in a piece of work, if there may be no more than `most`.
+/// Rows of a length per work unit, at most `most`.
 pub(crate) fn rows(length: usize, most: usize) -> usize {
     (MOST_BYTES / length.max(1)).clamp(1, most)
 }

@@ -3,13 +3,13 @@ use std::ops::ControlFlow;
 use thiserror::Error;
 use verify::vdf::{Delay, EvaluateError, Evaluated, Modulus, NumberError};
 
-/// Why nothing was evaluated, or verified.
+/// Why nothing was evaluated or verified.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DelayError {
     /// Not a modulus.
     #[error(transparent)]
     Modulus(#[from] NumberError),
-    /// A modulus begins with its first byte that is not zero, so that all lengths follow from its own.
+    /// A modulus must begin with a nonzero byte, so that all other lengths follow from its own.
     #[error("the modulus begins with a zero byte")]
     Zero,
     /// There is no result.
@@ -17,7 +17,7 @@ pub enum DelayError {
     Evaluate(#[from] EvaluateError),
 }
 
-/// The delay of a message: the number it is hashed to, squared so many times modulo a number whose bytes begin with the highest.
+/// The delay of a message: its hash, squared `iterations` times modulo a big-endian number.
 pub fn delay(modulus: &[u8], message: &[u8], iterations: u64) -> Result<Delay, DelayError> {
     let parsed = Modulus::new(modulus)?;
     if parsed.length() != modulus.len() {
@@ -26,8 +26,8 @@ pub fn delay(modulus: &[u8], message: &[u8], iterations: u64) -> Result<Delay, D
     Ok(Delay { input: parsed.hash(message), modulus: parsed, iterations })
 }
 
-/// Evaluates a delay and proves the result, in bytes as docs/delay.md has them. `progress` sees now and then how many squarings are
-/// done, and may break off: then there is no result.
+/// Evaluates a delay and proves the result, in the byte format of docs/delay.md. `progress` is called occasionally with
+/// the number of squarings done, and may stop: then there is no result.
 pub fn evaluate_delay(
     delay: &Delay,
     mut progress: impl FnMut(u64) -> ControlFlow<()>,

@@ -4,7 +4,7 @@ use crate::items::check_count;
 use crate::{Call, Error, Items, code};
 
 impl Call<'_> {
-    /// Verifies Equihash solutions. An input is a header up to and with the nonce.
+    /// Verifies Equihash solutions. An input is a header up to and including the nonce.
     pub fn equihash(
         &mut self,
         (n, k): (usize, usize),
@@ -17,7 +17,7 @@ impl Call<'_> {
         let parameters = Parameters::new(n, k, personalisation).ok_or(Error::Parameters { n, k })?;
         inputs.check_count("inputs", codes.len())?;
         solutions.check_count("solutions", codes.len())?;
-        // A solution has leaves for all lanes, and takes longer than handing it out does.
+        // A single solution fills all lanes with leaves, and takes longer than distributing it.
         self.verify(
             codes,
             1,
@@ -29,7 +29,7 @@ impl Call<'_> {
         )
     }
 
-    /// Verifies that headers of Zcash, of 1,487 bytes each, show the work that their own targets ask for.
+    /// Verifies that headers of Zcash, of 1,487 bytes each, have the proof of work that their own targets require.
     pub fn zcash_headers(&mut self, headers: Items<'_>, codes: &mut [u8]) -> Result<(), Error> {
         let backend = self.backends().equihash()?;
         headers.check_count("headers", codes.len())?;
@@ -41,7 +41,7 @@ impl Call<'_> {
             1,
             |_| 0,
             |item, codes| {
-                // Where there is no header, the length of the solution that it tells is more than there is.
+                // If no header can be parsed, its length field claims a solution longer than the input.
                 let header = Header::first_of(headers.get(item)).ok_or(HeaderRule::SolutionLength);
                 codes[0] = code(header.and_then(|header| header.verify_on(backend)).map_err(|rule| rule.code()));
             },

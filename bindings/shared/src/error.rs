@@ -4,10 +4,10 @@ use thiserror::Error;
 
 use crate::{Backend, Scheme};
 
-/// Why nothing was verified. None of these depends on what the items are, only on their number and place.
+/// Why nothing was verified. None of these depends on the contents of items, only on their number and layout.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// Arguments that go together differ in their number.
+    /// Corresponding arguments differ in number.
     #[error("{found} {what} are given where {needed} are needed")]
     Count {
         /// Of what.
@@ -17,7 +17,7 @@ pub enum Error {
         /// How many there must be.
         needed: usize,
     },
-    /// Items of one length do not fill the memory that they are in, or are too many for any memory.
+    /// Items of one length do not fill their memory, or exceed any memory.
     #[error("{count} items of {width} bytes are not {length} bytes")]
     Length {
         /// The number of items.
@@ -27,7 +27,7 @@ pub enum Error {
         /// The length of all.
         length: usize,
     },
-    /// Offsets that are not those of items.
+    /// Invalid offsets.
     #[error("offsets must begin at 0 or later, never fall, and end within the {length} bytes of the items")]
     Offsets {
         /// The length of all.
@@ -36,7 +36,7 @@ pub enum Error {
     /// A tree without leaves has no root.
     #[error("a tree has one leaf at least")]
     NoLeaves,
-    /// Not parameters of Equihash.
+    /// Unsupported parameters of Equihash.
     #[error(
         "({n},{k}) are not parameters of Equihash that can be verified: use (200,9), (144,5) or what your chain has"
     )]
@@ -46,26 +46,26 @@ pub enum Error {
         /// Levels of the tree.
         k: usize,
     },
-    /// Not a verifying key of Groth16.
+    /// Invalid verifying key of Groth16.
     #[error("this is not a verifying key of Groth16 in bellman's encoding: {0}")]
     VerifyingKey(verify::bls12_381::Rule),
-    /// This processor, or this scheme, does not have the backend.
+    /// This processor, or this scheme, does not support the backend.
     #[error("there is no backend {backend:?} for {scheme:?} on this processor: use Fastest or Portable")]
     Backend {
         /// The backend that was asked for.
         backend: Backend,
-        /// What for.
+        /// The scheme.
         scheme: Scheme,
     },
-    /// The caller broke off: codes of items that were not verified say so, and nothing else that was written counts.
+    /// The caller stopped the call: codes of unverified items say so, and no other output is valid.
     #[error("the call was broken off")]
     BrokenOff,
     /// The threads could not be started.
     #[error("{threads} threads cannot be started ({source}): use fewer")]
     Threads {
-        /// How many were asked for.
+        /// Number of threads requested.
         threads: usize,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -1,6 +1,6 @@
 use crate::Error;
 
-/// Items that lie one after the other in memory.
+/// Items that are contiguous in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Items<'a> {
     bytes: &'a [u8],
@@ -22,7 +22,7 @@ impl<'a> Items<'a> {
         Ok(Self { bytes, layout: Layout::Rows { width, count } })
     }
 
-    /// Items of any lengths: item i is from offset i to offset i + 1, so there is one more offset than items.
+    /// Items of any lengths: item i extends from offset i to offset i + 1, so there is one more offset than items.
     pub fn offsets(bytes: &'a [u8], offsets: &'a [u64]) -> Result<Self, Error> {
         let within = offsets.last().is_some_and(|last| *last <= bytes.len() as u64);
         if !within || !offsets.is_sorted() {
@@ -39,7 +39,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -48,7 +48,7 @@ impl<'a> Items<'a> {
     ///
     /// # Panics
     ///
-    /// If there are not as many items.
+    /// If there is no such item.
     pub fn get(&self, item: usize) -> &'a [u8] {
         match self.layout {
             Layout::Rows { width, count } => {

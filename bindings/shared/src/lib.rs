@@ -1,9 +1,8 @@
-//! The verification engines over plain memory: what the C and the Python binding have in common.
+//! The verification engines over plain memory: shared by the C and the Python binding.
 //!
-//! Both bindings hand over items that lie one after the other ([`Items`]), and get a code for each: [`VALID`], or the
-//! [`RuleCode`] of the first rule that the item breaks. A [`Verifier`] holds the choice of a [`Backend`] and the threads; a
-//! [`Call`] of it may be broken off.
-//! Nothing here is `unsafe`; what pointers and buffers are is for the bindings to know.
+//! Both bindings pass contiguous items ([`Items`]), and get a code for each: [`VALID`], or the [`RuleCode`] of the
+//! first rule that the item breaks. A [`Verifier`] holds the choice of a [`Backend`] and the threads; a [`Call`] of it
+//! can be stopped. Nothing here is `unsafe`; the bindings handle pointers and buffers.
 
 mod backend;
 mod bls12_381;
@@ -34,8 +33,8 @@ pub use verify::vdf::{Delay, EvaluateError, Evaluated, Modulus};
 /// The code of an item that breaks no rule.
 pub const VALID: u8 = 0;
 
-/// The code of an item that was not verified. Codes are set to it first, so that a call that did not end well leaves no
-/// item behind that seems to be valid.
+/// The code of an item that was not verified. All codes are set to it first, so that a call that did not complete
+/// leaves no item that appears valid.
 pub const NOT_VERIFIED: u8 = 255;
 
 fn code(verdict: Result<(), RuleCode>) -> u8 {

@@ -2,7 +2,7 @@ use verify::{BatchVerifier, RuleCode};
 
 use crate::code;
 
-/// Verifies the items that could be parsed, of as many as there are codes.
+/// Verifies the items that could be parsed; there are as many items as codes.
 pub(crate) fn verify_parsed<B: BatchVerifier<Rule: Clone + Into<RuleCode>>>(
     batch: &mut B,
     codes: &mut [u8],
@@ -17,7 +17,8 @@ pub(crate) fn verify_parsed<B: BatchVerifier<Rule: Clone + Into<RuleCode>>>(
     }
 }
 
-/// Calls `work` with the items that could be parsed, of as many as there are codes. Returns where they are, and what came of them.
+/// Calls `work` with the items that could be parsed, out of as many as there are codes. Returns their positions and
+/// results.
 pub(crate) fn each_parsed<T, E: Into<RuleCode>, R>(
     codes: &mut [u8],
     parsed: impl IntoIterator<Item = Result<T, E>>,

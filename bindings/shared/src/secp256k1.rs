@@ -7,11 +7,11 @@ use crate::items::check_count;
 use crate::parsed::{each_parsed, verify_parsed};
 use crate::{Call, Error, Items, NOT_VERIFIED, VALID};
 
-/// Signatures in a piece of work: what a batch shares is shared by enough of them, and they stay in the caches.
+/// Signatures per work unit: enough to share a batch's cost, few enough to stay in the caches.
 const PIECE: (usize, usize) = (64, 1024);
 
-/// The policy of a number: 0 for compact signatures, 1 for DER, 2 for lax DER; and 16 to normalise a high s, 32 to take
-/// hybrid keys. None for others.
+/// Decodes a policy: 0 for compact signatures, 1 for DER, 2 for lax DER; plus 16 to normalise a high s, 32 to accept
+/// hybrid keys. `None` for other numbers.
 pub fn policy(flags: u32) -> Option<Policy> {
     const NORMALISE_HIGH_S: u32 = 16;
     const HYBRID_KEYS: u32 = 32;
@@ -26,7 +26,7 @@ pub fn policy(flags: u32) -> Option<Policy> {
 }
 
 impl Call<'_> {
-    /// Verifies ECDSA signatures of digests. How signatures and keys are encoded is for the policy to say.
+    /// Verifies ECDSA signatures of digests. The policy defines the encoding of signatures and keys.
     pub fn ecdsa(
         &mut self,
         policy: Policy,
@@ -53,9 +53,9 @@ impl Call<'_> {
         )
     }
 
-    /// Recovers the compressed keys that ECDSA signatures of digests were made with. An id says which of the points that r
-    /// stands for is meant: whether its y is odd (1), and whether its x is r + n (2). Where the policy replaces a high s, the id goes
-    /// with it: the key is that of the signature as it is given. The key of an item that breaks a rule is all zeros.
+    /// Recovers the compressed keys that made ECDSA signatures of digests. An id selects one of the points for r:
+    /// whether its y is odd (1), and whether its x is r + n (2). If the policy replaces a high s, the id is adjusted
+    /// with it: the key is that of the original signature. The key of an item that breaks a rule is all zeros.
     pub fn recover_ecdsa(
         &mut self,
         policy: Policy,
@@ -89,7 +89,8 @@ impl Call<'_> {
         })
     }
 
-    /// Verifies BIP340 Schnorr signatures of messages of any length. Signatures have 64 bytes and keys 32; others break a rule.
+    /// Verifies BIP340 Schnorr signatures of messages of any length. Signatures have 64 bytes and keys 32; other
+    /// lengths break a rule.
     pub fn schnorr(
         &mut self,
         messages: Items<'_>,

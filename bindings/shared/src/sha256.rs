@@ -6,7 +6,7 @@ use crate::call::rows;
 use crate::items::check_count;
 use crate::{Call, Digest, Error, Tag};
 
-/// Digests in a piece of work: a quarter of a millisecond at the most, and at least ten times what handing it out costs.
+/// Digests per work unit: at most a quarter of a millisecond, and at least ten times the cost of distributing them.
 const PIECE: (usize, usize) = (1024, 8192);
 
 /// A hash function.
@@ -25,12 +25,12 @@ pub enum Function {
 pub struct Root {
     /// The root.
     pub hash: Digest,
-    /// Whether two equal nodes are side by side. If so, a shorter list of leaves has the same root (CVE-2012-2459).
+    /// Whether two adjacent nodes are equal. If so, a shorter list of leaves has the same root (CVE-2012-2459).
     pub ambiguous: bool,
 }
 
 impl Call<'_> {
-    /// The hash of each message; all of them have `length` bytes and lie one after the other.
+    /// The hash of each message; they are contiguous and have `length` bytes each.
     pub fn hash(
         &mut self,
         function: &Function,
@@ -54,8 +54,8 @@ impl Call<'_> {
         })
     }
 
-    /// One level of a Bitcoin Merkle tree: each parent is the double hash of left ‖ right, where a right child that is
-    /// missing is the left one again. There are half as many parents as children, rounded up.
+    /// One level of a Bitcoin Merkle tree: each parent is the double hash of left ‖ right; a missing right child is
+    /// replaced by the left one. There are half as many parents as children, rounded up.
     pub fn merkle_parents(&mut self, children: &[Digest], parents: &mut [Digest]) -> Result<(), Error> {
         let engine = self.backends().sha256()?;
         check_count("parents", parents.len(), children.len().div_ceil(2))?;
@@ -86,7 +86,7 @@ impl Call<'_> {
             }
             sha256d_nodes_on(engine, children, parents);
         };
-        // Room for two levels, one of which is made of the other. As bytes, so that the system gives pages of zeros one by one.
+        // Room for two levels, each computed from the other. Bytes, so that the system provides zero pages lazily.
         let mut parents = vec![0; 32 * leaves.len().div_ceil(2)];
         let mut children = vec![0; 32 * leaves.len().div_ceil(4)];
         let mut level = leaves;

@@ -6,9 +6,9 @@ use verify::Pool;
 use crate::backend::Backends;
 use crate::{Backend, Call, Error, Scheme};
 
-/// A choice of a backend, and threads that share out the items of a call among them.
+/// A choice of backend, and threads that share the items of a call.
 ///
-/// It may be used by many threads at the same time.
+/// Many threads may use it at the same time.
 pub struct Verifier {
     pub(crate) backends: Backends,
     pub(crate) pool: Pool,
@@ -18,8 +18,8 @@ pub struct Verifier {
 const MOST_THREADS: usize = 1024;
 
 impl Verifier {
-    /// A verifier on a backend of the caller's choice, with this many threads, counting the caller's; 0 are as many as
-    /// there are processors. Only what has the backend can be called.
+    /// Creates a verifier on a given backend, with this many threads including the caller's; 0 means one per processor.
+    /// Only schemes that support the backend can be called.
     pub fn new(threads: usize, backend: Backend) -> Result<Self, Error> {
         if !Scheme::ALL.into_iter().any(|scheme| backend.is_available(scheme)) {
             return Err(Error::Backend { backend, scheme: Scheme::Sha256 });
@@ -32,23 +32,23 @@ impl Verifier {
         Ok(Self { backends: Backends::new(backend), pool: Pool::start(threads).map_err(refused)? })
     }
 
-    /// The number of threads, with the caller's.
+    /// The number of threads, including the caller's.
     pub fn threads(&self) -> usize {
         self.pool.threads()
     }
 
-    /// Which backend a scheme runs on: never [`Backend::Fastest`].
+    /// The backend that a scheme uses: never [`Backend::Fastest`].
     pub fn backend(&self, scheme: Scheme) -> Result<Backend, Error> {
         self.backends.used(scheme)
     }
 
-    /// A call that goes on to its end.
+    /// A call that runs to completion.
     pub fn call(&self) -> Call<'_> {
         Call { verifier: self, go_on: None }
     }
 
-    /// A call that goes on for as long as the function says so. The calling thread asks it every few tens of milliseconds at the
-    /// longest, or after each message that takes longer than that to hash.
+    /// A call that runs for as long as the function returns true. The calling thread asks at least every few tens of
+    /// milliseconds, or after each message that takes longer to hash.
     pub fn call_while<'a>(&'a self, go_on: &'a mut dyn FnMut() -> bool) -> Call<'a> {
         Call { verifier: self, go_on: Some(go_on) }
     }

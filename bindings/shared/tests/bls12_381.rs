@@ -1,5 +1,6 @@
-//! BLS12-381 next to another implementation, zkcrypto's `bls12_381`, which has nothing in common with the engines or with blst: signatures,
-//! Groth16 proofs and products of pairings, good ones, wrong ones, and encodings that are none, on every backend.
+//! BLS12-381 against another implementation, zkcrypto's `bls12_381`, which shares no code with the engines or with
+//! blst: signatures, Groth16 proofs and products of pairings, good ones, wrong ones, and invalid encodings, on every
+//! backend.
 #![allow(clippy::unwrap_used)]
 
 use bls12_381::hash_to_curve::{ExpandMsgXmd, HashToCurve};
@@ -20,7 +21,7 @@ const PRIME: [u8; 48] = [
     0xff, 0xff, 0xb9, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xaa, 0xab,
 ];
 
-/// Items that are verified at once: some pieces of work, the last one not full.
+/// Items per call: several work units, the last one not full.
 const ITEMS: usize = 45;
 
 fn verifiers() -> impl Iterator<Item = Verifier> {
@@ -28,13 +29,13 @@ fn verifiers() -> impl Iterator<Item = Verifier> {
     available.filter(|backend| *backend != Backend::Fastest).map(|backend| Verifier::new(3, backend).unwrap())
 }
 
-/// Few draws, as each is many items on all backends; PROPTEST_CASES asks for more.
+/// Few cases, as each covers many items on all backends; PROPTEST_CASES requests more.
 fn few() -> ProptestConfig {
     let asked = std::env::var_os("PROPTEST_CASES").map(|_| ProptestConfig::default().cases);
     ProptestConfig { cases: asked.unwrap_or(2), max_shrink_iters: 0, ..ProptestConfig::default() }
 }
 
-/// Numbers that follow from a seed (splitmix64).
+/// Numbers derived from a seed (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -59,7 +60,7 @@ impl Random {
         if wide == Scalar::zero() { Scalar::one() } else { wide }
     }
 
-    /// Another encoding of a point, compressed, which may be one of another point, of one that is not in the subgroup, or none.
+    /// Another compressed encoding: of another point, of one outside the subgroup, or of none.
     fn twisted(&mut self, encoding: &[u8]) -> Vec<u8> {
         let mut bytes = encoding.to_vec();
         match self.below(9) {
@@ -67,7 +68,7 @@ impl Random {
             0 => bytes[self.below(encoding.len())] ^= 1 << self.below(8),
             // The flags.
             1 => bytes[0] ^= [0x20, 0x40, 0x80, 0x60, 0xa0, 0xc0, 0xe0][self.below(7)],
-            // Infinity, and with another bit.
+            // Infinity, and infinity with another bit.
             2 => bytes.fill(0),
             3 => {
                 bytes.fill(0);
@@ -86,7 +87,7 @@ impl Random {
                 bytes[at + 47] = bytes[at + 47].wrapping_add([0, 1, 0xff][self.below(3)]);
                 bytes[0] |= 0x80;
             }
-            // A small x: half of them are points of the curve, and hardly one is in the subgroup.
+            // A small x: half of them are on the curve, and hardly any in the subgroup.
             6 => {
                 bytes.fill(0);
                 bytes[0] = 0x80 | (self.below(2) as u8) << 5;
@@ -138,7 +139,7 @@ fn pack(items: &[Vec<u8>]) -> (Vec<u8>, Vec<u64>) {
     (items.concat(), offsets)
 }
 
-/// That codes and verdicts agree, and that there are some of each.
+/// Checks that codes and verdicts agree, and that both verdicts occur.
 fn check(codes: &[u8], expected: &[bool]) {
     let found = Vec::from_iter(codes.iter().map(|code| *code == VALID));
     assert_eq!(found, expected, "{codes:?}");
@@ -154,7 +155,7 @@ proptest! {
         let (mut messages, mut signatures, mut keys) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ITEMS {
             let secret = random.scalar();
-            // Some messages are signed by many.
+            // Some messages have many signers.
             let mut message = vec![random.below(20) as u8; random.below(20) * 10];
             let (mut key, mut signature) = (g1(&secret).to_compressed().to_vec(), G2Affine::from(hash(&message) * secret));
             let mut point = signature.to_compressed().to_vec();
@@ -167,7 +168,7 @@ proptest! {
                     signature = -signature;
                     point = signature.to_compressed().to_vec();
                 }
-                // Both, so that the product is one all the same.
+                // Negates both, so that the product is still one.
                 5 => {
                     key = (-g1(&secret)).to_compressed().to_vec();
                     point = (-signature).to_compressed().to_vec();
@@ -199,7 +200,7 @@ proptest! {
         }
     }
 
-    /// Proofs that are made with the secrets of a key, which nobody has of a real one.
+    /// Proofs made with the secrets of a key, which nobody has for a real one.
     #[test]
     fn verdicts_of_proofs_agree(seed: u64, inputs in prop::sample::select(vec![0, 1, 5, 40])) {
         let mut random = Random(seed);
@@ -275,7 +276,7 @@ proptest! {
         let mut random = Random(seed);
         let mut products = Vec::new();
         for item in 0..ITEMS {
-            // One is long.
+            // One of them is long.
             let count = if item == 9 { 70 } else { random.below(6) };
             let mut sum = Scalar::zero();
             let mut pairs = Vec::new();
@@ -297,10 +298,11 @@ proptest! {
                 match random.below(12) {
                     0 => bytes[at] ^= 1 << random.below(8),
                     1 => drop(bytes.pop()),
-                    // A point that is hardly one of the curve, or zeros, which are infinity.
+                    // A point that is most likely not on the curve, or zeros, which encode infinity.
                     2 => bytes[at / 128 * 128..][..128].fill(random.below(2) as u8),
                     3 => bytes[at / 64 * 64 + 16..][..48].copy_from_slice(&PRIME),
-                    // A point of the curve that is not in the subgroup: (4, y) of G1's, if there is one, in place of the first.
+                    // Replaces the first point by one on the curve but outside the subgroup: (4, y) on G1's curve, or
+                    // the next x with a y.
                     4 => bytes[..128].copy_from_slice(&outside()),
                     _ => {}
                 }
@@ -317,7 +319,7 @@ proptest! {
     }
 }
 
-/// A point of G1's curve that is not in the subgroup, in EIP-2537's encoding.
+/// A point on G1's curve outside the subgroup, in EIP-2537's encoding.
 fn outside() -> [u8; 128] {
     let point = |x: u8| {
         let mut bytes = [0; 48];
@@ -328,12 +330,12 @@ fn outside() -> [u8; 128] {
     words((0..=255).find_map(point).unwrap().as_chunks().0).try_into().unwrap()
 }
 
-/// Numbers of 48 bytes, each behind 16 zeros.
+/// 48-byte numbers, each after 16 zeros.
 fn words(numbers: &[[u8; 48]]) -> Vec<u8> {
     numbers.iter().flat_map(|number| [&[0; 16][..], number].concat()).collect()
 }
 
-/// A pair in EIP-2537's encoding, which has infinity as zeros, and the coefficient of u behind the other.
+/// A pair in EIP-2537's encoding: infinity is all zeros, and the coefficient of u comes second.
 fn encode((left, right): &(G1Affine, G2Affine)) -> Vec<u8> {
     let (mut left, right) = (left.to_uncompressed(), right.to_uncompressed());
     let (numbers, _) = right.as_chunks::<48>();
@@ -349,7 +351,7 @@ fn decode(bytes: &[u8]) -> Option<Vec<(G1Affine, G2Affine)>> {
     let pair = |pair: &[u8]| {
         let numbers = pair.chunks_exact(64).map(|word| {
             let (padding, number) = word.split_first_chunk::<16>()?;
-            // With one of the highest bits set it is no number, though flags are there in the other encoding.
+            // With one of the highest bits set it is not a number, although the other encoding has flags there.
             (*padding == [0; 16] && number[0] < 0x20).then(|| <[u8; 48]>::try_from(number).unwrap())
         });
         let [x, y, u0, u1, v0, v1] = numbers.collect::<Option<Vec<_>>>()?.try_into().ok()?;
@@ -366,7 +368,7 @@ fn decode(bytes: &[u8]) -> Option<Vec<(G1Affine, G2Affine)>> {
     (!bytes.is_empty() && bytes.len().is_multiple_of(384)).then(|| bytes.chunks_exact(384).map(pair).collect())?
 }
 
-/// The backend that is told is the one that was asked for, and a scheme that does not have it is refused.
+/// The reported backend is the requested one, and a scheme that does not support it is rejected.
 #[test]
 fn the_choice_of_a_backend_is_honoured() {
     let verify = |backend| {
@@ -375,7 +377,7 @@ fn the_choice_of_a_backend_is_honoured() {
         (verifier.backend(Scheme::Bls12381), verifier.call().pairings(none, &mut []))
     };
     assert!(matches!(verify(Backend::Portable), (Ok(Backend::Portable), Ok(()))));
-    // Its lanes take what those of secp256k1 take.
+    // Its lanes need the same instructions as those of secp256k1.
     if Backend::Avx512.is_available(Scheme::Secp256k1) {
         assert!(matches!(verify(Backend::Avx512), (Ok(Backend::Avx512), Ok(()))));
         assert!(matches!(verify(Backend::Fastest), (Ok(Backend::Avx512), Ok(()))));

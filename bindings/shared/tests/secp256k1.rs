@@ -1,4 +1,5 @@
-//! Signatures of secp256k1 next to libsecp256k1: every policy on every backend, with what is drawn near the ends of ranges.
+//! Signatures of secp256k1 against libsecp256k1: every policy on every backend, with values drawn near the ends of
+//! their ranges.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -11,7 +12,7 @@ const ORDER: [u8; 32] = [
     0xe6, 0xaf, 0x48, 0xa0, 0x3b, 0xbf, 0xd2, 0x5e, 0x8c, 0xd0, 0x36, 0x41, 0x41,
 ];
 
-/// Items that are verified at once: two pieces of work, of which the last is not full.
+/// Items per call: two work units, the last one not full.
 const ITEMS: usize = 70;
 
 const COMPACT: u32 = 0;
@@ -28,7 +29,8 @@ fn verifiers() -> impl Iterator<Item = Verifier> {
     available.filter(|backend| *backend != Backend::Fastest).map(|backend| Verifier::new(3, backend).unwrap())
 }
 
-/// Few draws, as each is tried with all policies on all backends, and lanes are slow in a build for tests; PROPTEST_CASES asks for more.
+/// Few cases, as each runs with all policies on all backends, and lanes are slow in test builds; PROPTEST_CASES
+/// requests more.
 fn few() -> ProptestConfig {
     let asked = std::env::var_os("PROPTEST_CASES").map(|_| ProptestConfig::default().cases);
     ProptestConfig { cases: asked.unwrap_or(2), max_shrink_iters: 100, ..ProptestConfig::default() }
@@ -55,7 +57,7 @@ fn is_high(s: &[u8; 32]) -> bool {
     *s > subtract(&ORDER, s)
 }
 
-/// A signature by a secret key, then changed or not.
+/// A signature by a secret key, possibly modified.
 #[derive(Clone, Debug)]
 struct Case {
     secret: [u8; 32],
@@ -67,7 +69,7 @@ struct Case {
     hybrid: bool,
 }
 
-/// How an encoding departs from the strict one.
+/// Deviation of an encoding from strict DER.
 #[derive(Clone, Copy, Debug)]
 enum Twist {
     None,
@@ -75,7 +77,7 @@ enum Twist {
     Padding,
     /// The sequence's length in the long form.
     LongForm,
-    /// A byte behind the signature.
+    /// An extra byte after the signature.
     Behind,
     /// The last byte is missing.
     Cut,
@@ -93,7 +95,7 @@ fn numbers() -> impl Strategy<Value = [u8; 32]> {
     };
     let above = subtract(&half, &[0xff; 32]);
     let ends = vec![[0; 32], small(1), small(2), half, above, subtract(&ORDER, &small(1)), ORDER, [0xff; 32]];
-    // Below p - n, so that r + n may be meant.
+    // Below p - n, so that r + n is also possible.
     let low = any::<[u8; 16]>().prop_map(|bytes| {
         let mut number = [0; 32];
         number[16..].copy_from_slice(&bytes);
@@ -114,7 +116,7 @@ fn cases() -> impl Strategy<Value = Vec<Case>> {
         3 => Just(None),
         1 => (numbers(), any::<bool>()).prop_map(Some)
     ];
-    // The id, a high s, and more often than not the rest as it was made.
+    // The id, a high s, and usually the rest unmodified.
     let case = (any::<[u8; 32]>(), any::<[u8; 32]>(), any::<bool>(), other, 0..16_u8, twist, any::<bool>());
     let case = case.prop_filter_map("a key", |(secret, digest, high, other, id, encoding, hybrid)| {
         let key = SecretKey::from_byte_array(secret).ok()?;
@@ -129,7 +131,7 @@ fn cases() -> impl Strategy<Value = Vec<Case>> {
             Some((number, false)) => s = number,
             None => {}
         }
-        // Of 16 draws 11 are the right id, and one is none.
+        // Of 16 draws, 11 are the right id, and one is invalid.
         Some(Case { secret, digest, r, s, id: if id < 5 { id } else { right }, encoding, hybrid })
     });
     prop::collection::vec(case, ITEMS)
@@ -160,7 +162,7 @@ fn encode(case: &Case, policy: u32) -> Vec<u8> {
     bytes
 }
 
-/// What libsecp256k1 reads, if the policy takes it.
+/// The signature that libsecp256k1 parses, if the policy accepts it.
 fn parse(case: &Case, policy: u32) -> Option<Signature> {
     let bytes = encode(case, policy);
     let signature = match policy & 3 {
@@ -182,7 +184,7 @@ fn pack(items: &[Vec<u8>]) -> (Vec<u8>, Vec<u64>) {
 proptest! {
     #![proptest_config(few())]
 
-    /// The key that libsecp256k1 recovers from the signature as it is encoded, with a high s or a low one.
+    /// The key that libsecp256k1 recovers from the encoded signature, with a high or low s.
     #[test]
     fn keys_are_recovered_as_libsecp256k1_does(cases in cases()) {
         let digests = Vec::from_iter(cases.iter().map(|case| case.digest));
@@ -247,7 +249,7 @@ proptest! {
         }
     }
 
-    /// Of each item, all is as it was made, or one bit or number is not.
+    /// Each item is unmodified, or has one bit or number changed.
     #[test]
     fn verdicts_of_schnorr_are_libsecp256k1s(
         items in prop::collection::vec(
@@ -292,7 +294,7 @@ proptest! {
     }
 }
 
-/// A signature and the one with the other s are by one key, whatever is done about a high s.
+/// A signature and the one with the opposite s have the same key, however a high s is treated.
 #[test]
 fn a_high_s_and_a_low_one_are_of_one_key() {
     let secret = SecretKey::from_byte_array([3; 32]).unwrap();

@@ -1,5 +1,5 @@
-// The proof of fifo, and with `Pass` of fall_through_fifo around it: stream_properties around it, and what links its pointers and its memory to the word that
-// is followed.
+// Proof of fifo and, with `Pass`, of fall_through_fifo: stream_properties around it, plus invariants that link its
+// pointers and memory to the tracked word.
 
 `include "assertions.svh"
 

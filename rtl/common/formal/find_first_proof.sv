@@ -1,4 +1,4 @@
-// The proof of find_first, against the sum that it takes the place of.
+// Proof of find_first against the sum that it replaces.
 
 `include "assertions.svh"
 

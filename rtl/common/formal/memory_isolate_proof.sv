@@ -1,5 +1,6 @@
-// The proof of memory_isolate, whatever its user says and whenever that is reset: what a memory is asked stays until it has taken it, no more
-// passes than the user said while it ran, and it is quiet just when every request that went in has been answered.
+// Proof of memory_isolate for any behaviour and any reset of its user: a request to the memory stays until it is
+// accepted, no request passes that the user did not make while running, and quiet_o is set exactly when every request
+// that entered has been answered.
 
 `include "assertions.svh"
 
@@ -32,7 +33,7 @@ module memory_isolate_proof #(
       .*
   );
 
-  // Requests that went in and have not been answered; those of them that the memory has not taken.
+  // Requests that entered and are unanswered; those among them that the memory has not accepted.
   logic [7:0] reads_q, writes_q, reads_inside_q, writes_inside_q;
   logic read_waits_q, write_waits_q;
   logic [ReadWidth-1:0] read_q;

@@ -1,7 +1,7 @@
-// What holds between the two sides of a cell that packets pass at two widths, for the proofs of those cells.
+// Properties between the two sides of a cell that passes packets at two widths, for the proofs of those cells.
 //
-// A byte that went in is followed by its position among those inside: it comes out after those before it, unchanged, and as the last of its
-// packet where it was. The byte to follow is any one, so what is proved of it holds of all.
+// Tracks a byte that entered by its position among the bytes inside: it leaves after those before it, unchanged, and as
+// the last of its packet if it entered as the last. The tracked byte is arbitrary, so the proof holds for all.
 
 `include "assertions.svh"
 
@@ -72,7 +72,8 @@ module packet_properties #(
     end
   end
 
-  // Packets are as rtl/README.md says, and what is offered stays until it is taken: asked of the input, promised by the output.
+  // Packets are as in rtl/README.md, and an offered word is stable until accepted: assumed of the input, asserted of
+  // the output.
   `ASSUME(input_is_stable, !held_q || (valid_i && {last_i, keep_i, data_i} == held_word_q))
   `ASSUME(input_keeps_bytes, keep_i[0] && (keep_i & (keep_i + 1'b1)) == '0 && (last_i || &keep_i))
   `ASSERT(output_is_stable, !stalled_q || (valid_o && {last_o, keep_o, data_o} == stalled_word_q))

@@ -1,4 +1,4 @@
-// The proof of priority_mux, against find_first.
+// Proof of priority_mux against find_first.
 
 `include "assertions.svh"
 

@@ -1,4 +1,5 @@
-// The proof of ram_fifo: stream_properties around it, and what links its registers and its memory to the word that is followed.
+// Proof of ram_fifo: stream_properties around it, plus invariants that link its registers and memory to the tracked
+// word.
 
 `include "assertions.svh"
 
@@ -18,7 +19,7 @@ module ram_fifo_proof #(
   localparam int unsigned PointerWidth = Depth > 1 ? $clog2(Depth) : 1;
   logic ready_o, valid_o;
   logic [Width-1:0] data_o, in_place;
-  // Words that have left the memory, and where in it one is that has not.
+  // Words that have left the memory, and the memory place of one that has not.
   logic [7:0] out, place;
 
   ram_fifo #(

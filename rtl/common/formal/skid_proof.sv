@@ -1,4 +1,4 @@
-// The proof of skid: stream_properties around it, and what links its registers to their count.
+// Proof of skid: stream_properties around it, plus invariants that link its registers to the count.
 
 `include "assertions.svh"
 

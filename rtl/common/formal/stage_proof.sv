@@ -1,4 +1,4 @@
-// The proof of stage: stream_properties around it, and what links its register to their count.
+// Proof of stage: stream_properties around it, plus invariants that link its register to the count.
 
 `include "assertions.svh"
 

@@ -1,4 +1,4 @@
-// The proof of stream_arbiter: an output that stays, packets that are not mixed, and turns that come.
+// Proof of stream_arbiter: a stable output, packets that are never interleaved, and fairness.
 
 `include "assertions.svh"
 
@@ -33,7 +33,7 @@ module stream_arbiter_proof #(
   logic stalled_q, inside_q;
   logic [9:0] stalled_word_q;
   logic [PortWidth-1:0] inside_port_q;
-  // Packets of others that ended while port 0 was waiting.
+  // Packets of other ports that ended while port 0 was waiting.
   logic [7:0] waited_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -63,7 +63,7 @@ module stream_arbiter_proof #(
   `ASSERT(output_is_stable, !stalled_q || (valid_o && stalled_word_q == {last_o, keep_o, data_o}))
   `ASSERT(packets_are_whole, !inside_q || port_o == inside_port_q)
   `ASSERT(served_is_valid, !(valid_o && ready_i) || |(ready_o & valid_i))
-  // Whoever waits is passed by each other port once at most, in ascending order.
+  // Each other port passes a waiting port at most once, in ascending order.
   `ASSERT(turn_comes, waited_q == '0 || waited_q + 8'(u_arbiter.busy_q) <= 8'(u_arbiter.last_port_q) ||
           (waited_q < 8'(Ports) && u_arbiter.busy_q && u_arbiter.last_port_q == '0))
   `ASSERT(port_is_legal, 8'(u_arbiter.last_port_q) < 8'(Ports))
@@ -72,7 +72,7 @@ module stream_arbiter_proof #(
   if (Ports > 1) begin : gen_several
     `COVER(all_others_come_first, 32'(waited_q) == Ports - 1)
   end
-  // What links the two registers of the arbiter to what was seen outside.
+  // Invariants that link the arbiter's two registers to what was seen outside.
   `ASSERT(inside_is_busy, !inside_q || (u_arbiter.busy_q && u_arbiter.last_port_q == inside_port_q))
   `ASSERT(stalled_is_busy, !stalled_q || (u_arbiter.busy_q && held_q[u_arbiter.last_port_q] &&
           held_word_q[u_arbiter.last_port_q] == stalled_word_q))

@@ -1,4 +1,5 @@
-// The proof of stream_narrow: packet_properties around it, and what links the word that it cuts to the bytes inside.
+// Proof of stream_narrow: packet_properties around it, plus invariants that link the word being cut to the bytes
+// inside.
 
 `include "assertions.svh"
 

@@ -1,15 +1,15 @@
-// What holds between the two sides of any queue of up to `Depth` words, for the proofs of the stream cells.
+// Properties between the two sides of a queue of up to `Depth` words, for the proofs of the stream cells.
 //
-// A word that went in is followed by its position in the queue: it comes out after those before it, unchanged. The word to follow is
-// any one, so what is proved of it holds of all.
+// Tracks a word that entered by its position in the queue: it leaves after those before it, unchanged. The tracked word
+// is arbitrary, so the proof holds for all.
 
 `include "assertions.svh"
 
 module stream_properties #(
     parameter int unsigned Width = 4,
     parameter int unsigned Depth = 2,
-    parameter bit          Pass  = 1'b0,  // a word may come out in the cycle in which it goes in
-    parameter bit          Late  = 1'b0   // it may be on its way for longer than a cycle
+    parameter bit          Pass  = 1'b0,  // a word may leave in the cycle in which it enters
+    parameter bit          Late  = 1'b0   // a word may take longer than a cycle to appear
 ) (
     input logic             clk_i,
     input logic             rst_ni,
@@ -28,7 +28,7 @@ module stream_properties #(
 
   assign push = valid_i && ready_o;
   assign pop = valid_o && ready_i;
-  // There is a word to come out; it is the one that goes in.
+  // A word is available at the output; it may be the one that enters.
   assign offered = count_q != '0 || (Pass && valid_i);
   assign passes = count_q == '0 && push && pop;
 
@@ -60,7 +60,7 @@ module stream_properties #(
     end
   end
 
-  // What is offered stays until it is taken: asked of the input, promised by the output.
+  // An offered word is stable until accepted: assumed of the input, asserted of the output.
   `ASSUME(input_is_stable, !held_q || (valid_i && data_i == held_data_q))
   `ASSERT(output_is_stable, !stalled_q || (valid_o && data_o == stalled_data_q))
   `ASSERT(nothing_is_made, !valid_o || offered)

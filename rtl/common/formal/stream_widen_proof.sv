@@ -1,4 +1,5 @@
-// The proof of stream_widen: packet_properties around it, and what links the word that it gathers to the bytes inside.
+// Proof of stream_widen: packet_properties around it, plus invariants that link the word being gathered to the bytes
+// inside.
 
 `include "assertions.svh"
 

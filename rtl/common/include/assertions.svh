@@ -1,12 +1,12 @@
-// Assertions of all libraries. Each takes a name, under which it is reported, and uses the module's `clk_i` and `rst_ni`.
+// Assertions of all libraries. Each has a name, under which it is reported, and uses the module's `clk_i` and `rst_ni`.
 
 `ifndef TURNPIKE_ASSERTIONS_SVH
 `define TURNPIKE_ASSERTIONS_SVH
 
-// ASSERT: what a module promises; checked in every simulation, proved where there is a proof.
-// ASSUME: what it asks of its surroundings; an assertion in simulation, an assumption in a proof.
-// COVER: what has to be able to happen in a proof, so that it is not one of nothing. With COVERED instead of assertions: that it never
-// happens, of which the solver has to find the contrary.
+// ASSERT: a guarantee of the module; checked in every simulation, proved if there is a proof.
+// ASSUME: a requirement on its environment; an assertion in simulation, an assumption in a proof.
+// COVER: must be reachable in a proof, so that the proof is not vacuous. With COVERED, replaces the assertions by the
+// claim that it never happens, which the solver must refute.
 `ifdef COVERED
 `define ASSERT(name, condition)
 `define COVER(name, condition)      \
@@ -50,7 +50,8 @@
 `define ASSUME(name, condition) `ASSERT(name, condition)
 `endif
 
-// For the top of a proof: it begins with one cycle of reset. Registers of a proof begin as zeros, so that this one can tell the cycle.
+// For the top of a proof, which begins with one cycle of reset. A proof's registers start at zero, so begun_q marks
+// that cycle.
 `define PROOF_RESET               \
   logic begun_q;                  \
   always_ff @(posedge clk_i) begin  \
@@ -60,13 +61,13 @@
     proof_begins_with_reset : assume (rst_ni == begun_q);  \
   end
 
-// Stops elaboration with a message where a parameter is illegal.
+// Stops elaboration with a message if a parameter is illegal.
 `define PARAMETER_CHECK(name, condition, message)  \
   if (!(condition)) begin : gen_illegal_``name     \
     $fatal(1, message);                            \
   end
 
-// The same where what is in a package is not what the module knows of it: no parameter makes that so.
+// The same for a constant of a package that differs from what the module supports, whatever its parameters.
 `define CONSTANT_CHECK(name, condition, message)  \
   if (!(condition)) begin : gen_unknown_``name    \
     $fatal(1, message);                           \

@@ -1,4 +1,4 @@
-// The memory of a store in two halves, for simulation: a DRAM for each, all with the same timing.
+// Memory of a store in two halves, for simulation: one DRAM per half, both with the same timing.
 module dram_halves #(
     // Of each half.
     parameter int unsigned Ports = 1,

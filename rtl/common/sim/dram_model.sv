@@ -1,9 +1,9 @@
-// A DRAM behind a memory port, for simulation: random latency, answers in any order, all at rest while it refreshes.
+// DRAM at a memory port, for simulation: random latency, answers in any order, no activity during a refresh.
 //
-// A read names its answer with an id, of which each may be under way once. Writes are done in order, and told of once they are;
-// a write gives the same word to every lane that it names. Whoever uses the port has to keep apart reads and writes of one address
-// that are under way: a real memory may do them in either order, so that is an error here. Several ports see the same rows, and
-// nothing is in order between two of them.
+// A read carries an id that names its answer; an id may be in flight only once. Writes are done and acknowledged in
+// order; a write stores the same word in every selected lane. The user must not have a read and a write of the same
+// address in flight at once: a real memory may do them in either order, so the model reports an error. Several ports
+// address the same rows, with no ordering between ports.
 
 `include "assertions.svh"
 
@@ -16,7 +16,8 @@ module dram_model #(
 ) (
     input logic clk_i,
     input logic rst_ni,
-    // Timing, in cycles: from a request to its answer `least_i` and fewer than `spread_i` more; a refresh of `gap_i` every `refresh_i`.
+    // Timing in cycles. A request is answered after `least_i` cycles plus fewer than `spread_i`; a refresh of `gap_i`
+    // comes every `refresh_i`.
     input logic [15:0] least_i,
     input logic [15:0] spread_i,
     input logic [15:0] refresh_i,
@@ -39,7 +40,7 @@ module dram_model #(
 );
   localparam int unsigned Reads = 2 ** IdWidth;
   localparam int unsigned Rows = 2 ** AddrWidth;
-  // Requests that a controller takes before it makes others wait.
+  // Requests that a controller accepts before it applies back-pressure.
   localparam int unsigned Writes = 32;
 
   typedef struct packed {
@@ -54,7 +55,7 @@ module dram_model #(
   logic [Ports-1:0][Reads-1:0] reading;
   logic [31:0] read_due[Ports][Reads];
   logic [AddrWidth-1:0] read_addr[Ports][Reads];
-  // In the order in which they came.
+  // In order of arrival.
   write_t writes[$];
   logic [31:0] now;
 
@@ -62,7 +63,7 @@ module dram_model #(
     return now + 32'(least_i) + (spread_i == '0 ? '0 : $urandom % 32'(spread_i));
   endfunction
 
-  // Whether the memory works in a cycle, and whether it takes a request: seldom not, where its timing is random.
+  // Whether the memory works in a cycle, and whether it accepts a request: rarely not, if its timing is random.
   function automatic logic works(logic [31:0] cycle);
     return refresh_i == '0 || cycle % 32'(refresh_i) >= 32'(gap_i);
   endfunction
@@ -74,7 +75,7 @@ module dram_model #(
     foreach (writes[i]) if (writes[i].addr == addr) return 1'b1;
     return 1'b0;
   endfunction
-  // The first write of a port; -1 if it has none.
+  // First write of a port; -1 if none.
   function automatic int first_of(int port);
     foreach (writes[i]) if (writes[i].port == 32'(port)) return i;
     return -1;
@@ -88,7 +89,7 @@ module dram_model #(
 
   initial foreach (rows[row]) for (int lane = 0; lane < Lanes; lane++) rows[row][lane] = LaneWidth'({8{$urandom}});
 
-  // Not always_ff: requests pass through variables.
+  // Not always_ff, because requests pass through variables.
   always @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       now <= '0;
@@ -119,7 +120,7 @@ module dram_model #(
         if (works(now + 1)) begin
           automatic int oldest = first_of(port);
           if (reading[port] != '0) begin
-            // From anywhere on, so that answers leave in any order.
+            // Start anywhere, so that answers leave in any order.
             automatic int unsigned first = spread_i == '0 ? 0 : $urandom % Reads;
             for (int unsigned at = 0; at < Reads; at++) begin
               automatic logic [IdWidth-1:0] id = IdWidth'(first + at);

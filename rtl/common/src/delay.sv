@@ -1,4 +1,4 @@
-// A value, Depth cycles later. Until it has been used for as long, anything is at the output.
+// Delays a value by Depth cycles. The output is undefined for the first Depth cycles.
 
 module delay #(
     parameter int unsigned Width = 1,
@@ -21,8 +21,8 @@ module delay #(
     end
     assign data_o = delay_q[Depth-1];
   end else begin : gen_ring
-    // A ring in distributed RAM and a register behind it: four bits of up to 16 words take as many cells as four registers do. Where it
-    // begins is of no matter, so nothing is reset.
+    // A ring in distributed RAM with an output register: four bits of up to 16 words take as many cells as four
+    // registers. The start position is irrelevant, so nothing is reset.
     localparam int unsigned Places = Depth - 1;
     (* ram_style = "distributed" *) logic [Width-1:0] ring_q[Places];
     logic [$clog2(Places)-1:0] place_q;

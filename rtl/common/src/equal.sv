@@ -1,7 +1,7 @@
-// Whether two words are the same.
+// Compares two words for equality.
 //
-// Synthesis maps it by itself (`keep_hierarchy`), and so as flat as it can be: in one with what is around it tools relax it to the depth of the
-// longest path there is, and mix what asks for the comparison into it, whose bits may lie all over the device.
+// Synthesised separately (`keep_hierarchy`), and therefore as shallow as possible. Together with the surrounding logic,
+// tools relax it to the depth of the longest path, and mix in logic whose bits may be spread over the whole device.
 
 `include "assertions.svh"
 

@@ -1,7 +1,7 @@
-// A queue that a word passes at once while it is empty: `fifo`, but for the cycle that this costs each word there. Paths go through, from `valid_i` and
-// `data_i`.
+// Queue that a word passes at once while it is empty: `fifo` without its cycle of latency. There are combinational
+// paths from `valid_i` and `data_i`.
 //
-// Latency none, full throughput. `ready_o` is a register.
+// Latency 0, full throughput. `ready_o` is a register.
 
 module fall_through_fifo #(
     parameter int unsigned Width = 64,
@@ -16,7 +16,7 @@ module fall_through_fifo #(
     output logic                  valid_o,
     input  logic                  ready_i,
     output logic [     Width-1:0] data_o,
-    output logic [CountWidth-1:0] count_o  // words that wait in it
+    output logic [CountWidth-1:0] count_o  // words waiting in it
 );
   logic waits;
   logic [Width-1:0] waiting;

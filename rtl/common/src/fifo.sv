@@ -1,7 +1,7 @@
-// A queue of `Depth` words that shows its first word at the output; its memory is read without a clock (distributed RAM).
+// Queue of `Depth` words with the first word at the output; its memory is read without a clock (distributed RAM).
 //
-// Latency 1 cycle, full throughput at any depth from 2. `ready_o` and `valid_o` are registers: a full queue takes nothing, also in the cycle
-// in which a word leaves.
+// Latency 1 cycle, full throughput at any depth from 2. `ready_o` and `valid_o` are registers: a full queue accepts
+// nothing, even in a cycle in which a word leaves.
 
 `include "assertions.svh"
 
@@ -38,7 +38,7 @@ module fifo #(
       .count_o
   );
 
-  // Also where a register follows, which tools would make block RAM's: it is much slower to tell what was read.
+  // Keeps tools from merging this with an output register into block RAM, which is much slower to read.
   (* ram_style = "distributed" *) logic [Width-1:0] memory_q[Depth];
   assign data_o = memory_q[read];
   always_ff @(posedge clk_i) begin

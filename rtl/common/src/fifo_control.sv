@@ -1,8 +1,9 @@
-// What a queue of `Depth` words knows about its memory: where the next word is written, where the first is read, and how many there are.
+// Control of a queue of `Depth` words: write address, read address and count for its memory.
 //
-// A word enters with `valid_i` and `ready_o`, and leaves with `valid_o` and `ready_i`. `ready_o` and `valid_o` are registers: a full queue takes
-// nothing, also in the cycle in which a word leaves. Memory may be written at `write_o` while there is room, whether or not a word enters: its place
-// is no word's until then, and what enables many cells comes early.
+// A word enters with `valid_i` and `ready_o`, and leaves with `valid_o` and `ready_i`. `ready_o` and `valid_o` are
+// registers: a full queue accepts nothing, even in a cycle in which a word leaves. The memory may be written at
+// `write_o` while there is room, whether or not a word enters: that place holds no word until then, and a wide write
+// enable is available early.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -42,6 +43,6 @@ module fifo_control #(
   `FFE(valid_o, push || count_o != count_t'(1), push != pop, 1'b0)
 
   `ASSERT(count_is_told, ready_o == (32'(count_o) != Depth) && valid_o == (count_o != '0))
-  // The pointers are as far apart as there are words; equal ones mean empty or full.
+  // The pointers differ by the number of words; equal ones mean empty or full.
   `ASSERT(pointers_agree, (32'(read_o) + 32'(count_o)) % Depth == 32'(write_o))
 endmodule

@@ -1,6 +1,7 @@
-// The lowest one of a word, alone; nothing where there is none.
+// Isolates the lowest set bit of a word; zero if there is none.
 //
-// Not by `word & (~word + 1)`: synthesis makes a carry chain of that sum, and can put nothing that is around it together with it.
+// Avoids `word & (~word + 1)`: synthesis turns that sum into a carry chain, which it cannot merge with the surrounding
+// logic.
 
 `include "assertions.svh"
 
@@ -12,7 +13,7 @@ module find_first #(
 );
   `PARAMETER_CHECK(width, Width > 0, "find_first: Width has to be at least 1")
 
-  // Whether there is a one below: within reach of 1, 2, 4, ... bits.
+  // Whether a lower bit is set, at distances of 1, 2, 4, ... bits.
   logic [Width-1:0] below;
   always_comb begin
     below = word_i << 1;

@@ -1,8 +1,9 @@
-// Between the user of a memory port and the memory, where the user may be reset while requests are under way: a request once made stays until it
-// is taken, and `quiet_o` tells that all have been answered. Whoever resets the user has to keep it in reset until then, so that it gets no
-// answer to what it did not ask.
+// Isolates a memory from its user, which may be reset with requests in flight: an issued request stays until it is
+// accepted, and `quiet_o` is set once all have been answered. The user must be held in reset until then, so that it
+// never receives an answer to a request from before.
 //
-// Requests take a cycle more, answers none, and go past this. Payloads are an address and an id to read, and whatever a write has.
+// Requests take one more cycle; answers bypass this module. Payloads are address and id for a read, and the whole of a
+// write.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -10,12 +11,12 @@
 module memory_isolate #(
     parameter int unsigned ReadWidth = 16,
     parameter int unsigned WriteWidth = 128,
-    // The most requests that the memory may have taken and not answered, reads and writes apart.
+    // Maximum number of requests accepted and unanswered, for reads and writes separately.
     parameter int unsigned Most = 65535,
     localparam int unsigned CountWidth = $clog2(Most + 1)
 ) (
     input  logic                  clk_i,
-    // Not the user's reset, but that of the memory; and whether the user is not in its own, in which it may say anything.
+    // The memory's reset, not the user's. `run_i`: the user is out of reset; its outputs are ignored otherwise.
     input  logic                  rst_ni,
     input  logic                  run_i,
     output logic                  quiet_o,
@@ -25,7 +26,7 @@ module memory_isolate #(
     input  logic                  write_valid_i,
     output logic                  write_ready_o,
     input  logic [WriteWidth-1:0] write_i,
-    // The memory.
+    // Memory.
     output logic                  read_valid_o,
     input  logic                  read_ready_i,
     output logic [ ReadWidth-1:0] read_o,
@@ -68,7 +69,7 @@ module memory_isolate #(
   assign writes = write_valid_o && write_ready_i;
   `FFE(reads_q, reads ? reads_q + 1'b1 : reads_q - 1'b1, reads != answered_i, '0)
   `FFE(writes_q, writes ? writes_q + 1'b1 : writes_q - 1'b1, writes != written_i, '0)
-  // A word that waits in a skid has another one at its output.
+  // A skid that holds a waiting word also has one at its output, so checking the output is enough.
   assign quiet_o = !read_valid_o && !write_valid_o && reads_q == '0 && writes_q == '0;
 
   `ASSUME(answers_were_asked_for, (!answered_i || reads_q != '0) && (!written_i || writes_q != '0))

@@ -1,6 +1,7 @@
-// A multiplexer of one bit: that of `data_i` where the lowest bit of `select_i` is set; zero where none is.
+// Multiplexer of one bit: the bit of `data_i` at the lowest set bit of `select_i`; zero if none is set.
 //
-// Neighbours decide in rounds, and the lower one wins where it is a one: no deeper than `find_first`, behind which this would be.
+// A tree in which the lower neighbour wins if selected: no deeper than `find_first`, so faster than `find_first`
+// followed by a multiplexer.
 
 `include "assertions.svh"
 
@@ -17,7 +18,7 @@ module priority_mux #(
   always_comb begin
     select = select_i;
     data   = select_i & data_i;
-    // Bit i speaks for the bits from i on within reach.
+    // Bit i stands for the bits from i up to `reach` beyond.
     for (int unsigned reach = 1; reach < Width; reach *= 2) begin
       for (int unsigned i = 0; i + reach < Width; i += 2 * reach) begin
         data[i]   = select[i] ? data[i] : data[i+reach];

@@ -1,10 +1,11 @@
-// A memory with one port to read and one to write, of `Depth` words: the one place to change for a vendor's primitive.
+// Memory of `Depth` words with one read and one write port: the only file to change for a vendor's primitive.
 //
-// A word has `Parts` equal parts that are written each on its own; block RAM has an enable for each 8 or 9 bits.
+// A word consists of `Parts` equal parts with a write enable each; block RAM has an enable for each 8 or 9 bits.
 //
-// Both ports are clocked. What is read of a part in the cycle of a write to it is the old one or anything else: whoever needs the new one
-// forwards it. Parts that are not written are read as they are; where a vendor does not promise that (AMD does, in DS512 under collision
-// behaviour), each part needs a memory of its own. The memory is not reset.
+// Both ports are clocked. Reading a part in the cycle of a write to it returns the old value or anything else; a user
+// that needs the new value must forward it. Parts that are not written are read correctly; if a vendor does not
+// guarantee that (AMD does, in DS512 under collision behaviour), each part needs its own memory. The memory is not
+// reset.
 
 `include "assertions.svh"
 
@@ -26,9 +27,9 @@ module ram_1r1w #(
   `PARAMETER_CHECK(depth, Depth > 0, "ram_1r1w: Depth has to be at least 1")
   `PARAMETER_CHECK(parts, Parts > 0 && Width % Parts == 0, "ram_1r1w: Width has to be a multiple of Parts")
 
-  // Block RAM also where the memory is small enough for the tools to think otherwise, but for one that distributed RAM holds in one cell for
-  // each bit: a block has 512 places, and lines are wide. Without the second attribute yosys would compare the addresses and bring a word that
-  // is being written past the memory.
+  // Forces block RAM even for memories that tools consider too small, except those that distributed RAM holds in one
+  // cell per bit: a block has 512 places, and lines are wide. Without no_rw_check, yosys would compare the addresses
+  // and bypass the memory with the word being written.
   (* ram_style = Depth <= 16 ? "distributed" : "block", no_rw_check *) logic [Width-1:0] memory_q[Depth];
 
   localparam int unsigned PartWidth = Width / Parts;
@@ -43,7 +44,7 @@ module ram_1r1w #(
     if (read_i) read_data_o <= memory_q[read_address_i];
   end
 `else
-  // A part that is being written gives the complement of both words, which nobody can rely on.
+  // Reading a part that is being written returns the complement of both words, so that nobody can rely on it.
   logic same_word;
   assign same_word = write_address_i == read_address_i;
   always_ff @(posedge clk_i) begin

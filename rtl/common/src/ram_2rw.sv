@@ -1,7 +1,7 @@
-// A memory with two ports that both read and write, of `Depth` words: the one place to change for a vendor's primitive.
+// Memory of `Depth` words with two read/write ports: the only file to change for a vendor's primitive.
 //
-// A port that writes keeps its read word. Two writes to one address in a cycle are not allowed; a read in the cycle in which the other
-// port writes the address gives anything. The memory is not reset.
+// A port keeps its read word while it writes. Two writes to one address in a cycle are not allowed; a read in the cycle
+// in which the other port writes the address returns anything. The memory is not reset.
 
 `include "assertions.svh"
 
@@ -23,7 +23,7 @@ module ram_2rw #(
   // See ram_1r1w.
   (* ram_style = "block", no_rw_check *) logic [Width-1:0] memory_q[Depth];
 
-  // One block a port is how synthesis tells a memory with two writers. Both blocks never write one address.
+  // Synthesis recognises a memory with two writers by one block per port. The two blocks never write the same address.
   for (genvar port = 0; port < 2; port++) begin : gen_port
     always @(posedge clk_i) begin
       if (enable_i[port]) begin

@@ -1,8 +1,9 @@
-// A queue of `Depth` words in block RAM, and of three more on the way out of it: for words that are wide, or many. What it shows is in a register, as
-// block RAM is slow to tell, and `ready_i` does not reach back to the memory, whose blocks lie all over the device.
+// Queue of `Depth` words in block RAM, plus three in its output stages: for wide words, or many. The output is a
+// register because block RAM is slow to read, and `ready_i` does not reach back to the memory, whose blocks are spread
+// over the whole device.
 //
-// Latency 3 cycles, full throughput at any depth from 2. `ready_o` and `valid_o` are registers: a full memory takes nothing, also in the cycle
-// in which a word leaves it.
+// Latency 3 cycles, full throughput at any depth from 2. `ready_o` and `valid_o` are registers: a full memory accepts
+// nothing, even in a cycle in which a word leaves it.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -23,7 +24,7 @@ module ram_fifo #(
   `PARAMETER_CHECK(width, Width > 0, "ram_fifo: Width has to be at least 1")
   `PARAMETER_CHECK(depth, Depth > 0, "ram_fifo: Depth has to be at least 1")
 
-  // Whether the memory holds words, and whether one is at its output, which may move on.
+  // Whether the memory holds words, and whether one is at its output and may advance.
   logic [$clog2(Depth > 1 ? Depth : 2)-1:0] write, read;
   logic [$clog2(Depth+1)-1:0] unused_count;
   logic holds, told_q, told_ready, moves;

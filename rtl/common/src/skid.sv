@@ -1,6 +1,6 @@
 // Two registers that cut every path between two sides of a stream, `ready` included, at full throughput.
 //
-// Latency 1 cycle. `Width` bits of payload; a packet stream goes through `spill_register`, which wraps this.
+// Latency 1 cycle. `Width` bits of payload; for packet streams, `spill_register` wraps this.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -19,7 +19,7 @@ module skid #(
 );
   `PARAMETER_CHECK(width, Width > 0, "skid: Width has to be at least 1")
 
-  // The second register takes what arrives in the cycle in which the output begins to wait: `ready_o` is a cycle late.
+  // `ready_o` is a cycle late, so the second register catches the word that arrives when the output stalls.
   logic waiting_q, pop;
   logic [Width-1:0] waiting_data_q;
 

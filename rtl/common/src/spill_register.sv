@@ -1,4 +1,4 @@
-// A register slice for a packet stream: cuts every path, full throughput, latency 1 cycle.
+// Register slice for a packet stream: cuts every path, full throughput, latency 1 cycle.
 
 `include "assertions.svh"
 

@@ -1,4 +1,5 @@
-// One register between two sides of a stream: cuts every path but that of `ready`, at full throughput. Half of what `skid` takes.
+// One register between two sides of a stream: cuts every path except `ready`, at full throughput. Half the size of
+// `skid`.
 //
 // Latency 1 cycle. `Width` bits of payload.
 

@@ -1,6 +1,6 @@
-// Joins `Ports` packet streams into one: round robin over the ports, and a packet is never interrupted by another.
+// Merges `Ports` packet streams into one: round robin over the ports, without interleaving packets.
 //
-// No latency; `ready_o` depends on `ready_i`. A port that has begun a packet keeps the output until its last word.
+// Latency 0; `ready_o` depends on `ready_i`. A port that has begun a packet keeps the output until its last word.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -30,11 +30,11 @@ module stream_arbiter #(
 
   typedef logic [PortWidth-1:0] port_t;
 
-  // Who was served last, and whether it goes on: its packet has more words, or a word is shown that has to stay.
+  // The port served last, and whether it continues: its packet has more words, or an offered word must stay.
   port_t last_port_q, chosen;
   logic busy_q;
 
-  // The first valid port behind the one that was served last; where there is none, the first of all.
+  // The first valid port after the one served last; if none, the first valid one.
   always_comb begin
     chosen = last_port_q;
     if (!busy_q) begin
@@ -51,7 +51,7 @@ module stream_arbiter #(
   assign valid_o = valid_i[chosen];
   assign last_o  = last_i[chosen];
 
-  // Not by an index: synthesis makes a shifter of that, nine times as large for UltraScale+.
+  // Not an index: synthesis turns that into a shifter, nine times as large for UltraScale+.
   always_comb begin
     data_o = data_i[0];
     keep_o = keep_i[0];

@@ -1,4 +1,4 @@
-// A queue for a packet stream of `Depth` words. Latency 1 cycle, full throughput from a depth of 2.
+// Queue for a packet stream of `Depth` words. Latency 1 cycle, full throughput from a depth of 2.
 
 `include "assertions.svh"
 

@@ -1,5 +1,5 @@
-// Cuts the words of a packet stream into words that are narrower by a whole factor; parts without a byte are left out. Latency 1 cycle,
-// gives a word in every cycle.
+// Cuts the words of a packet stream into words narrower by an integer factor, skipping parts without a byte. Latency 1
+// cycle, outputs a word in every cycle.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -26,7 +26,7 @@ module stream_narrow #(
   `PARAMETER_CHECK(width, DataWidth >= 8 && DataWidth % 8 == 0, "stream_narrow: DataWidth has to be whole bytes")
   `PARAMETER_CHECK(factor, WideWidth % DataWidth == 0, "stream_narrow: WideWidth has to be a multiple of DataWidth")
 
-  // The parts that are left, the next one lowest.
+  // Remaining parts, the next one lowest.
   logic [WideWidth-1:0] data_q;
   logic [WideKeepWidth-1:0] keep_q, rest;
   logic last_q, ends;

@@ -1,5 +1,5 @@
-// Gathers the words of a packet stream into words that are wider by a whole factor. Latency 1 cycle behind the last word gathered; takes a
-// word in every cycle.
+// Gathers the words of a packet stream into words wider by an integer factor. Latency 1 cycle after the last word
+// gathered; accepts a word in every cycle.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -41,7 +41,7 @@ module stream_widen #(
   `FFNE(last_o, last_i, enters)
   for (genvar part = 0; part < Parts; part++) begin : gen_part
     `FFNE(data_o[DataWidth*part+:DataWidth], data_i, enters && part_q == PartWidth'(part))
-    // The first part begins a word, in which the others are not yet.
+    // The first part starts a word and clears the other parts.
     `FFNE(keep_o[KeepWidth*part+:KeepWidth], part_q == PartWidth'(part) ? keep_i : '0,
           enters && (part_q == '0 || part_q == PartWidth'(part)))
   end

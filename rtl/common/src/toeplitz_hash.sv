@@ -1,8 +1,9 @@
-// A keyed hash without a clock: each bit is the parity of the data under a window of the secret that moves by one bit, and of a bit of the
-// rest, which spreads by itself: in one tree, as a sum behind it would cost a level more.
+// Combinational keyed hash: each bit is the parity of the data under a window of the secret, which moves by one bit per
+// hash bit, XORed with one bit of `rest_i`, which needs no hashing. Both go through one XOR tree, as a separate XOR
+// would add a level.
 //
-// For a random secret two different words collide with probability 2^-HashWidth (Krawczyk, "LFSR-based hashing and authentication",
-// CRYPTO 1994), so nobody who does not know it can choose words that do.
+// For a random secret, two different words collide with probability 2^-HashWidth (Krawczyk, "LFSR-based hashing and
+// authentication", CRYPTO 1994), so nobody can choose colliding words without knowing the secret.
 
 `include "assertions.svh"
 

@@ -1,7 +1,7 @@
-// What every testbench shares: options, random numbers, the clock, and when to hold a stream up.
+// Shared by all testbenches: options, random numbers, the clock, and stream throttling.
 //
-// A testbench is tb/NAME/tb.cpp. It prints one line of what it did and exits with 0, or throws. Its seed is in the error, and the same
-// seed gives the same run.
+// A testbench is tb/NAME/tb.cpp. It prints one line of summary and exits with 0, or throws. Errors include the seed;
+// the same seed repeats the run.
 #pragma once
 
 #include <cstdint>
@@ -39,10 +39,11 @@ struct Options {
   }
 };
 
-// Where `figure` writes; nowhere if it is empty.
+// File that `figure` writes to; empty: none.
 inline std::string figures_path;
 
-// States a figure that the documentation has: rtl/rtl.py compares it with rtl/cycles.toml, which has it by the test's name and this one.
+// Reports a figure used in the documentation: rtl/rtl.py compares it with rtl/cycles.toml, keyed by the test's name and
+// this one.
 inline void figure(const std::string& name, double value, int digits = 0) {
   if (figures_path.empty()) return;
   char text[64];
@@ -68,7 +69,7 @@ class Random {
   uint64_t state_;
 };
 
-// Whether one side of a stream is willing in a cycle: always, by a coin, or in bursts.
+// Decides per cycle whether one side of a stream is ready: always, at random, or in bursts.
 class Throttle {
  public:
   enum Kind { kAlways, kOften, kSeldom, kBursts, kKinds };
@@ -97,10 +98,10 @@ class Throttle {
   bool burst_ = false;
 };
 
-// The model and its clock. Inputs are set between two calls of `step`, outputs read after `settle`.
+// The model and its clock. Set inputs between two calls of `step`; read outputs after `settle`.
 class Bench {
 #ifdef TRACE
-  // A context takes one model with a waveform; every bench writes the file anew, so the last one stays.
+  // A context supports one model with a waveform; every bench rewrites the file, so the last one remains.
   VerilatedContext context_;
 
  public:
@@ -165,7 +166,7 @@ class Bench {
   throw std::runtime_error("cycle " + std::to_string(bench.cycle) + ": " + what);
 }
 
-// Runs a testbench and turns what it throws into an exit status.
+// Runs a testbench and turns exceptions into an exit status.
 template <typename Body>
 int run(int argc, char** argv, Body body) {
   const Options options(argc, argv);

@@ -1,4 +1,5 @@
-// What testbenches and models of every design include, compiled once (rtl/rtl.py): reading it takes longer than most designs do.
+// Headers included by the testbenches and models of every design, compiled once (rtl/rtl.py): parsing them takes longer
+// than compiling most designs.
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
-// The verilated turnpike_nic, packet by packet: what its testbench and whoever runs it in a program use.
+// The verilated turnpike_nic, packet by packet: used by its testbench and by programs that simulate it.
 //
-// Packets and register accesses are queued here; `step` moves the clock and what it lets through. Verilator's prefix is Vtop; the widths are
-// those of the module where they are not defined otherwise. With EXTERNAL the module is nic_dram.
+// Packets and register accesses are queued here; `step` advances the clock and moves what it can. Verilator's prefix is
+// Vtop; the widths are the module's defaults unless defined otherwise. With EXTERNAL the module is nic_dram.
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ enum FromHost : uint8_t {
 };
 constexpr uint8_t kHostPort = TURNPIKE_NIC_PORT_HOST;
 
-// A packet on one of the host's streams.
+// Packet on one of the host's streams.
 struct HostPacket {
   uint8_t kind = 0;
   uint8_t port = 0;
@@ -52,28 +52,28 @@ struct HostPacket {
   Packet bytes;
 };
 
-// The streams, to tell for each whether its other side is willing in a cycle.
+// Stream numbers, for `willing`.
 constexpr unsigned kPorts = Ports, kRx = 0, kTx = kPorts, kFromHost = 2 * kPorts, kToHost = kFromHost + 1, kStreams = kToHost + 1;
 
-// With EXTERNAL, how the memories are, in cycles: from a request to its answer `least` and fewer than `spread` more; a refresh of `gap` every
-// `refresh`. A DDR4 at 156.25 MHz is about as it stands here.
+// Timing of the memories with EXTERNAL, in cycles: a request is answered after `least` plus fewer than `spread`; a
+// refresh of `gap` comes every `refresh`. The defaults approximate a DDR4 at 156.25 MHz.
 struct Memory {
   uint16_t least = 16, spread = 16, refresh = 1218, gap = 55;
 };
 
 class Nic {
-  // Of its own, since one takes one model with a waveform.
+  // A separate context, since a context supports one model with a waveform.
   VerilatedContext context_;
 
  public:
   Vtop top{&context_};
   uint64_t cycle = 0;
-  // Where set, asked once a cycle for each stream, before the clock: whether a word is offered, or taken.
+  // If set, called once per cycle and stream, before the clock: whether a word is offered, or accepted.
   std::function<bool(unsigned stream)> willing;
-  // Where set, called after every change of the clock; for waveforms.
+  // If set, called after every change of the clock; for waveforms.
   std::function<void(uint64_t time)> changed;
 
-  // The seed decides what memories and registers without a reset begin with.
+  // The seed sets the initial contents of memories and registers without a reset.
   explicit Nic(uint64_t seed = 1, [[maybe_unused]] const Memory& memory = {}) {
     context_.randSeed(static_cast<int>(seed % 0x7fffffff) + 1);
     context_.randReset(2);
@@ -89,7 +89,7 @@ class Nic {
     reset();
   }
 
-  // Forgets everything, what is queued here as well. Registers are zero behind it, so the data path does not run.
+  // Resets the model and clears the queues here. Registers are zero afterwards, so the data path is stopped.
   void reset() {
     for (auto& queue : in_) queue = {};
     for (auto& queue : out_) queue = {};
@@ -110,10 +110,10 @@ class Nic {
     for (; cycles > 0; cycles--) cycle_once();
   }
 
-  // A packet from the network, of at least one byte.
+  // Queues a packet from the network, of at least one byte.
   void push(unsigned port, Packet packet) { in_[network(port)].packets.push_back({meta(0, 0, 0), whole(std::move(packet))}); }
 
-  // The next packet that has left a port, the host's being the last: null if there is none. It stays where it is.
+  // Returns the next packet that has left a port (the last port is the host), or null. Does not remove it.
   const Packet* next(unsigned port) const {
     const auto& packets = out_.at(port).packets;
     return packets.empty() ? nullptr : &packets.front().bytes;
@@ -140,7 +140,7 @@ class Nic {
     return true;
   }
 
-  // Packets pushed that have not yet entered as a whole.
+  // Packets pushed that have not entered completely.
   size_t waiting(unsigned port) const { return in_[network(port)].packets.size(); }
   size_t host_waiting() const { return in_[kPorts].packets.size(); }
 
@@ -150,7 +150,7 @@ class Nic {
   }
   void csr_write(uint32_t address, uint32_t value) {
     access(address, true, value);
-    // The data path ends in the next cycle, and what has left of a packet is not of the next one.
+    // The data path stops in the next cycle; a partially sent packet must not be joined with the next one.
     if (address == TURNPIKE_NIC_CONTROL && !(value & TURNPIKE_NIC_CONTROL_RUN)) {
       for (Out& out : out_) out.begun.clear();
     }
@@ -168,7 +168,7 @@ class Nic {
   struct In {
     std::deque<Queued> packets;
     size_t at = 0;        // bytes of the first packet that have entered
-    bool offered = false;  // a word that is offered stays
+    bool offered = false;  // an offered word must stay
   };
   struct Out {
     std::deque<Queued> packets;
@@ -200,7 +200,7 @@ class Nic {
     top.csr_valid_i = 0;
   }
 
-  // Verilator's vectors begin with the lowest byte on the machines that this runs on.
+  // Verilator's vectors are little-endian on the supported machines.
   template <typename Data, typename Keep>
   static size_t offer(const In& in, unsigned slice, unsigned width, Data& data, Keep& keep) {
     const Packet& bytes = in.packets.front().bytes;
@@ -272,7 +272,7 @@ class Nic {
     rise();
   }
 
-  // Inputs change with the falling edge, and what the outputs are behind it is what the rising one sees.
+  // Inputs change at the falling edge; the outputs that follow are what the rising edge samples.
   void fall() {
     top.clk_i = 0;
     top.eval();

@@ -1,4 +1,4 @@
-// nic.hpp behind the functions of turnpike_nic.h.
+// The C functions of turnpike_nic.h on top of nic.hpp.
 #include "turnpike_nic.h"
 
 #include <memory>

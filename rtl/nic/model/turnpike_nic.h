@@ -1,6 +1,6 @@
-// The simulated NIC as a C library: nic.hpp behind functions, for programs in any language. One thread at a time.
+// The simulated NIC as a C library: functions around nic.hpp, for programs in any language. Not thread-safe.
 //
-// Register offsets and the kinds of host packets are in turnpike_nic_csr.h.
+// turnpike_nic_csr.h defines the register offsets and the kinds of host packets.
 #pragma once
 
 #include <stddef.h>
@@ -14,25 +14,28 @@ typedef struct turnpike_nic turnpike_nic;
 
 typedef struct {
   uint8_t kind;  // TURNPIKE_NIC_TO_HOST_... or TURNPIKE_NIC_FROM_HOST_...
-  uint8_t port;  // TURNPIKE_NIC_PORT_HOST: the host itself
+  uint8_t port;  // TURNPIKE_NIC_PORT_HOST: the host
   uint16_t id;   // of a miss
 } turnpike_nic_meta;
 
-// In reset, with all registers zero. The seed decides what memories and registers without a reset begin with. Null if it cannot be made.
+// Creates a NIC in reset, with all registers zero. The seed sets the initial contents of memories and registers without
+// a reset. Returns null on failure.
 turnpike_nic *turnpike_nic_new(uint64_t seed);
 void turnpike_nic_free(turnpike_nic *nic);
 void turnpike_nic_reset(turnpike_nic *nic);
-// Moves the clock by so many cycles. 0 on success; -1 if the model broke a promise, after which it is of no more use.
+// Advances the clock by `cycles`. Returns 0 on success; -1 if the model violated an assertion, after which it is
+// unusable.
 int turnpike_nic_step(turnpike_nic *nic, uint64_t cycles);
 uint64_t turnpike_nic_cycle(const turnpike_nic *nic);
 
-// A packet from the network, without frame check sequence. -1 if there is no such port, or no byte.
+// Queues a packet from the network, without frame check sequence. Returns -1 if there is no such port, or no byte.
 int turnpike_nic_push(turnpike_nic *nic, unsigned port, const uint8_t *bytes, size_t length);
-// The next packet that has left a port: its length, 0 if there is none. One that is longer than `room` stays, and its length is given.
+// Removes the next packet that has left a port and returns its length; 0 if there is none. A packet longer than `room`
+// stays, and its length is returned.
 size_t turnpike_nic_pop(turnpike_nic *nic, unsigned port, uint8_t *bytes, size_t room);
 int turnpike_nic_host_push(turnpike_nic *nic, turnpike_nic_meta meta, const uint8_t *bytes, size_t length);
 size_t turnpike_nic_host_pop(turnpike_nic *nic, turnpike_nic_meta *meta, uint8_t *bytes, size_t room);
-// Packets that were pushed and have not yet entered as a whole: what to look at before more is pushed.
+// Packets pushed that have not entered completely: check before pushing more.
 size_t turnpike_nic_waiting(const turnpike_nic *nic, unsigned port);
 size_t turnpike_nic_host_waiting(const turnpike_nic *nic);
 

@@ -1,4 +1,4 @@
-// turnpike_nic with its accounts and its proofs in DRAM.
+// turnpike_nic with accounts and proofs in DRAM.
 module nic_dram
   import nic_pkg::*;
 #(
@@ -39,7 +39,7 @@ module nic_dram
     output logic  [                       Ports-1:0][DataWidth-1:0] tx_data_o,
     output logic  [                       Ports-1:0][KeepWidth-1:0] tx_keep_o,
     output logic  [                       Ports-1:0]                tx_last_o,
-    // Packets to the host, and from it; `meta` is the same for all words of a packet.
+    // Packets to and from the host; `meta` is the same for all words of a packet.
     output logic                                                to_host_valid_o,
     input  logic                                                to_host_ready_i,
     output logic  [                   HostWidth-1:0]                to_host_data_o,
@@ -52,7 +52,7 @@ module nic_dram
     input  logic  [               HostKeepWidth-1:0]                from_host_keep_i,
     input  logic                                                from_host_last_i,
     input  meta_t                                               from_host_meta_i,
-    // Registers: never refused, what was read comes in the next cycle. See nic_csr.
+    // Registers: no back-pressure, read data come in the next cycle. See nic_csr.
     input  logic                                                csr_valid_i,
     input  logic                                                csr_write_i,
     input  logic  [   nic_csr_pkg::AddressWidth-1:0]                csr_address_i,

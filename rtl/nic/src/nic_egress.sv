@@ -1,4 +1,4 @@
-// A port's sending side: packets of several sources one after the other, each without a gap, at the width of the port.
+// Transmit side of a port: arbitrates packets of several sources, each sent without a gap, at the port's width.
 
 `include "assertions.svh"
 
@@ -14,7 +14,7 @@ module nic_egress
 ) (
     input  logic                               clk_i,
     input  logic                               rst_ni,
-    // See packet_fifo; with the packet's user.
+    // See packet_fifo; dropped_user_o is the dropped packet's user.
     input  logic                               drop_i,
     output logic                               dropped_o,
     output logic  [UserWidth-1:0]              dropped_user_o,

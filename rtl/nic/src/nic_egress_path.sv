@@ -1,5 +1,5 @@
-// What goes out: replies and what the host sends to the ports; to the host replies that it holds, packets that no engine took, proofs that are
-// not in the cache, and records.
+// Egress: sends replies and the host's packets to the ports; sends to the host the replies that it holds, packets that
+// no engine took, proofs that are not in the cache, and records.
 //
 //   sources -> nic_egress -> ports
 //   sources, packets and misses, records -> nic_egress -> host
@@ -23,10 +23,11 @@ module nic_egress_path
 ) (
     input  logic                                  clk_i,
     input  logic                                  rst_ni,
-    // Configuration: whether replies to operations go to the host, which holds them; whether what the host has no room for is dropped.
+    // Configuration. hold_i: replies to operations go to the host, which holds them. drop_i: packets are dropped if the
+    // host has no room.
     input  logic                                  hold_i,
     input  logic                                  drop_i,
-    // Packets for ports, see nic_pkg for the order of their sources.
+    // Packets for ports; nic_pkg defines the order of their sources.
     input  logic  [      Sources-1:0]                valid_i,
     output logic  [      Sources-1:0]                ready_o,
     input  word_t [      Sources-1:0]                word_i,
@@ -51,7 +52,7 @@ module nic_egress_path
     output logic                                  lost_valid_o,
     input  logic                                  lost_ready_i,
     output logic  [      IdWidth-1:0]                lost_id_o,
-    // Operations that were executed.
+    // Executed operations.
     input  logic                                  record_valid_i,
     output logic                                  record_ready_o,
     input  host_pkg::record_t                 record_i,
@@ -61,7 +62,7 @@ module nic_egress_path
     output logic  [        Ports-1:0][DataWidth-1:0] tx_data_o,
     output logic  [        Ports-1:0][KeepWidth-1:0] tx_keep_o,
     output logic  [        Ports-1:0]                tx_last_o,
-    // The host, and whether a packet for it was dropped.
+    // Host, and whether a packet for it was dropped.
     output logic                                  to_host_valid_o,
     input  logic                                  to_host_ready_i,
     output logic  [    HostWidth-1:0]                to_host_data_o,
@@ -119,12 +120,12 @@ module nic_egress_path
     return port == Host ? PortHost : 8'(port);
   endfunction
 
-  // Packets that no engine took, and proofs that are not in the cache: what may be dropped where the host is slow.
+  // Packets that no engine took, and proof misses: these may be dropped if the host is slow.
   logic asked_valid, asked_ready;
   word_t asked;
   meta_t asked_meta, dropped_meta;
   meta_t [2:0] source_meta;
-  // One without an id is a packet like any other.
+  // A miss without an id is treated like any other packet.
   assign source_meta = {
     16'd0,
     outside(verify_pass_port_i),
@@ -157,7 +158,7 @@ module nic_egress_path
       .last_o        (asked.last),
       .user_o        (asked_meta)
   );
-  // As many as there are ids, so it is never full.
+  // As deep as there are ids, so it is never full.
   logic lost_ready;
   logic [$clog2(ProofMisses+1)-1:0] unused_lost;
   fifo #(
@@ -178,7 +179,7 @@ module nic_egress_path
   assign unused_dropped_port = ^dropped_meta;
   `ASSERT(ids_have_room, lost_ready || !host_dropped_o || dropped_meta.kind != HostMiss)
 
-  // The host's: the sources of ports, then these, then records.
+  // Sources of the host's stream: those of the ports, then these, then records.
   localparam int unsigned Asked = Sources;
   localparam int unsigned Recorded = Sources + 1;
   localparam int unsigned HostSources = Sources + 2;
@@ -195,7 +196,7 @@ module nic_egress_path
   assign host_word[Asked] = asked;
   assign host_meta[Asked] = asked_meta;
   assign asked_ready = host_accepts[Asked];
-  // Records have the first byte lowest, as packets have.
+  // Records have the first byte lowest, like packets.
   assign host_valid[Recorded] = record_valid_i;
   assign host_word[Recorded] = '{last: 1'b1, keep: 64'hffff_ffff, data: swap_bytes({record_i, 256'b0})};
   assign host_meta[Recorded] = '{id: '0, port: '0, kind: HostRecord};

@@ -1,4 +1,5 @@
-// The engines between what comes in and what goes out: transfers, the cache of proofs, with the ways to their memories, and verification.
+// The engines between ingress and egress: transfers, the proof cache, both with paths to their memories, and
+// verification.
 
 `include "registers.svh"
 
@@ -30,17 +31,17 @@ module nic_engines
 ) (
     input  logic                                                clk_i,
     input  logic                                                rst_ni,
-    // The engines are in reset while they do not run. Quiet: nothing that was asked of a memory is still to be answered.
+    // The engines are in reset unless run_i is set. quiet_o: no memory request is unanswered.
     input  logic                                                run_i,
     output logic                                                quiet_o,
-    // Configuration: constant while they run, but for the tick, which changes as time passes. See transfer and proof.
+    // Configuration: constant while running, except the retry tick. See transfer and proof.
     input  logic  [                           127:0]                secret_i,
     input  logic  [                  LimitWidth-1:0]                limit_i,
     input  logic                                                retry_tick_i,
     input  logic                                                record_enable_i,
     input  logic  [                             7:0]                promise_i,
     input  logic  [                           511:0]                proof_secrets_i,
-    // Packets: which engine takes the word is told by which is valid.
+    // Packets: `valid` selects the engine.
     input  logic                                                compact_valid_i,
     output logic                                                compact_ready_o,
     input  logic                                                batch_valid_i,
@@ -52,18 +53,19 @@ module nic_engines
     input  word_t                                               word_i,
     input  logic  [                   PortWidth-1:0]                port_i,
     input  logic                                                trusted_i,
-    // Whether the verification engines have room for a packet beside those that the selector holds.
+    // The verification engines have room for a packet besides those inside the selector.
     output logic                                                verify_room_o,
-    // Their replies, see nic_pkg for the order.
+    // Replies; nic_pkg defines their order.
     output logic  [                     Replies-1:0]                reply_valid_o,
     input  logic  [                     Replies-1:0]                reply_ready_i,
     output word_t [                     Replies-1:0]                reply_word_o,
     output logic  [                     Replies-1:0][PortWidth-1:0] reply_port_o,
-    // Operations that were executed.
+    // Executed operations.
     output logic                                                record_valid_o,
     input  logic                                                record_ready_i,
     output host_pkg::record_t                               record_o,
-    // Proofs that are not in the cache, with an id if they are to be filled; and ids of those that were dropped on their way to the host.
+    // Proofs that are not in the cache, with an id if the host must answer; and ids of those that were dropped on their
+    // way to the host.
     output logic                                                miss_valid_o,
     input  logic                                                miss_ready_i,
     output word_t                                               miss_word_o,
@@ -78,7 +80,7 @@ module nic_engines
     input  logic                                                verify_pass_ready_i,
     output word_t                                               verify_pass_word_o,
     output logic  [                   PortWidth-1:0]                verify_pass_port_o,
-    // What the host tells the cache: the body of a reply to a miss, or that there is none; a change of a chain.
+    // Commands of the host to the cache: the body of a reply to a miss, or none; a change of a chain.
     input  word_t                                               command_word_i,
     input  logic                                                fill_valid_i,
     output logic                                                fill_ready_o,
@@ -86,13 +88,14 @@ module nic_engines
     input  logic                                                fill_none_i,
     input  logic                                                announce_valid_i,
     output logic                                                announce_ready_o,
-    // What is counted: an operation, a proof that was filled in, one that was not, messages by their engines.
+    // Events to count: an operation, a cached fill, a rejected fill, messages by engine.
     output logic                                                done_o,
     output logic  [       verify_frame_pkg::Schemes-1:0]                verified_o,
     output logic                                                filled_o,
     output logic                                                fill_refused_o,
-    // Memory of the accounts: two ports to each half, [half][port], see store_controller. Reads are answered in any order, each port's writes
-    // are told of in order. No row is read and written at a time. Idle where the accounts are on the chip.
+    // Memory of the accounts: two ports to each half, [half][port], see store_controller. Reads are answered in any
+    // order; each port's writes are acknowledged in order. No row is read and written at the same time. Idle if the
+    // accounts are on chip.
     output logic  [1:0][1:0]                                        account_read_valid_o,
     input  logic  [1:0][1:0]                                        account_read_ready_i,
     output logic  [1:0][1:0][AccountIndexWidth-1:0]                 account_read_addr_o,
@@ -106,7 +109,7 @@ module nic_engines
     output logic  [1:0][1:0][transfer_pkg::AccountWays-1:0]         account_write_ways_o,
     output transfer_pkg::account_t [1:0][1:0]                       account_write_data_o,
     input  logic  [1:0][1:0]                                        account_written_i,
-    // Memory of the proof cache's replies, in words of 64 bytes, see proof_cache: under the same rules.
+    // Memory of the proof cache's replies, in words of 64 bytes, see proof_cache: the same rules.
     output logic                                                    proof_read_valid_o,
     input  logic                                                    proof_read_ready_i,
     output logic  [               ProofAddrWidth-1:0]                proof_read_addr_o,
@@ -222,7 +225,7 @@ module nic_engines
       .mem_written_i      (account_written_i)
   );
 
-  // Fills are the host's, and those that misses get which were dropped on their way to it: none.
+  // Fills come from the host. A miss dropped on its way to the host is filled with none.
   logic answer_valid, answer_ready, answer_is_lost, fill_valid, fill_ready, fill_none;
   word_t answer, fill_word;
   logic [IdWidth-1:0] fill_id;
@@ -375,7 +378,7 @@ module nic_engines
         .done_o       (verified_o)
     );
   end else begin : gen_verify
-    // Nothing is taken for it.
+    // Nothing is routed to it.
     assign {verify_ready_o, verify_room_o, verify_pass_valid_o, verified_o} = '0;
     assign {verify_pass_word_o, verify_pass_port_o} = '0;
     assign reply_valid_o[ReplyVerify] = 1'b0;

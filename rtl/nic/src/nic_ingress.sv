@@ -1,4 +1,4 @@
-// A port's receiving side: packets of a stream of any width, as whole packets in words of 64 bytes.
+// Receive side of a port: turns a stream of any width into complete packets in words of 64 bytes.
 
 `include "assertions.svh"
 
@@ -49,7 +49,7 @@ module nic_ingress
       .keep_o (word.keep),
       .last_o (word.last)
   );
-  // The word that is gathered is of the packet that the last word taken was of.
+  // The word being gathered belongs to the packet of the last accepted word.
   always_ff @(posedge clk_i) begin
     if (valid_i && ready_o) user_q <= user_i;
   end

@@ -1,5 +1,5 @@
-// What comes in: packets of the ports, and what the host sends. Packets, those that the host injects among them, become one stream, and the
-// packet selector says which engine takes each. Everything else that the host sends is a command for what is behind.
+// Ingress: merges packets of the ports, and packets that the host injects, into one stream; the packet selector chooses
+// the engine for each. Everything else from the host is a command for the later stages.
 //
 //   ports -> nic_ingress -> arbiter -> packet_selector -> engines, or the host
 //   host  -> nic_ingress ----^   +-> to be sent, fills, announcements
@@ -15,12 +15,12 @@ module nic_ingress_path
     parameter int unsigned Ports = 4,
     localparam int unsigned KeepWidth = DataWidth / 8,
     localparam int unsigned HostKeepWidth = HostWidth / 8,
-    // Ports inside: those of the network, and the host as the last.
+    // Internal ports: those of the network, then the host.
     localparam int unsigned PortWidth = $clog2(Ports + 1)
 ) (
     input  logic                                clk_i,
     input  logic                                rst_ni,
-    // Configuration: see packet_selector. Where ports drop, no packet waits for room.
+    // Configuration: see packet_selector. With drop_i, ports never stall.
     input  logic    [           31:0]                address_i,
     input  logic    [           15:0]                udp_port_i,
     input  logic    [           31:0]                trusted_address_i,
@@ -31,28 +31,28 @@ module nic_ingress_path
     input  logic                                take_proof_i,
     input  logic                                take_verify_i,
     input  logic                                drop_i,
-    // Network ports, and which of them has dropped a packet.
+    // Network ports, and which of them dropped a packet.
     input  logic    [      Ports-1:0]                rx_valid_i,
     output logic    [      Ports-1:0]                rx_ready_o,
     input  logic    [      Ports-1:0][DataWidth-1:0] rx_data_i,
     input  logic    [      Ports-1:0][KeepWidth-1:0] rx_keep_i,
     input  logic    [      Ports-1:0]                rx_last_i,
     output logic    [      Ports-1:0]                rx_dropped_o,
-    // The host.
+    // Host.
     input  logic                                from_host_valid_i,
     output logic                                from_host_ready_o,
     input  logic    [  HostWidth-1:0]                from_host_data_i,
     input  logic    [HostKeepWidth-1:0]              from_host_keep_i,
     input  logic                                from_host_last_i,
     input  meta_t                               from_host_meta_i,
-    // Packets, each with the engine that takes it.
+    // Packets, each with its engine.
     output logic                                valid_o,
     input  logic                                ready_i,
     output word_t                               word_o,
     output logic    [  PortWidth-1:0]                port_o,
     output engine_e                             engine_o,
     output logic                                trusted_o,
-    // What the host has sent, and what it is: at most one of these.
+    // Commands of the host, and their kind: at most one is valid.
     output word_t                               command_word_o,
     output meta_t                               command_meta_o,
     output logic                                send_valid_o,
@@ -129,7 +129,7 @@ module nic_ingress_path
       .data_o ({command_meta_o, command_word_o})
   );
 
-  // What the host sends goes where its kind says. Kinds that there are not, and ports, end here.
+  // Routes the host's packets by kind. Unknown kinds and ports are discarded.
   logic known_port, from_itself, sends, injects, fills, announces;
   port_t inject_port;
   assign known_port = command_meta_o.port < 8'(Ports);

@@ -1,13 +1,14 @@
-// What goes with packets on the host's streams.
+// Metadata of packets on the host's streams.
 package nic_pkg;
-  // Goes with every word of a packet, the same for all of them. Kinds, the host's port, records and announcements are in host_pkg.
+  // Accompanies every word of a packet, the same for all of them. host_pkg defines kinds, the host's port, records and
+  // announcements.
   typedef struct packed {
     logic [15:0] id;
     logic [7:0]  port;
     logic [7:0]  kind;
   } meta_t;
 
-  // Where packets for ports come from: the host, then the engines with their replies.
+  // Sources of packets for ports: the host, then the engines' replies.
   localparam int unsigned SourceSent = 0;
   localparam int unsigned SourceCompact = 1;
   localparam int unsigned SourceBatch = 2;

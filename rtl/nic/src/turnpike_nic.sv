@@ -1,9 +1,10 @@
-// The NIC: network ports, a host, and between them the engines. What no engine takes goes to the host as it came.
+// The NIC: network ports, a host, and the engines between them. A packet that no engine takes goes to the host
+// unmodified.
 //
 //   ports, host -> nic_ingress_path -> nic_engines -> nic_egress_path -> ports, host
-//                          +------- as it came -------------^
+//                          +-------- unmodified --------------^
 //
-// Clock and reset are those of everything here; a board brings its ports to this clock. See docs/rtl-nic.md.
+// Everything here shares one clock and reset; a board synchronises its ports to this clock. See docs/rtl-nic.md.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -25,11 +26,12 @@ module turnpike_nic
     parameter int unsigned ProofSets = 64,
     parameter int unsigned ProofWays = 4,
     parameter int unsigned ProofMisses = 64,
-    // Accounts, and the replies of the proof cache, in external memory; else on the chip. Lines: see store_controller.
+    // Accounts, and replies of the proof cache, in external memory; else on chip. Lines: see store_controller.
     parameter bit AccountsExternal = 1'b0,
     parameter int unsigned AccountLines = 64,
     parameter bit ProofsExternal = 1'b0,
-    // Which verification engines there are: how many for signatures, one for Merkle roots, one for Equihash of these parameters. 0: none.
+    // Verification engines: the number for signatures, one for Merkle roots, one for Equihash with these parameters. 0:
+    // none.
     parameter int unsigned VerifySignatures = 0,
     parameter bit VerifyRoots = 1'b0,
     parameter int unsigned VerifyEquihashN = 0,
@@ -53,7 +55,7 @@ module turnpike_nic
     output logic  [                       Ports-1:0][DataWidth-1:0] tx_data_o,
     output logic  [                       Ports-1:0][KeepWidth-1:0] tx_keep_o,
     output logic  [                       Ports-1:0]                tx_last_o,
-    // Packets to the host, and from it; `meta` is the same for all words of a packet.
+    // Packets to and from the host; `meta` is the same for all words of a packet.
     output logic                                                to_host_valid_o,
     input  logic                                                to_host_ready_i,
     output logic  [                   HostWidth-1:0]                to_host_data_o,
@@ -66,15 +68,16 @@ module turnpike_nic
     input  logic  [               HostKeepWidth-1:0]                from_host_keep_i,
     input  logic                                                from_host_last_i,
     input  meta_t                                               from_host_meta_i,
-    // Registers: never refused, what was read comes in the next cycle. See nic_csr.
+    // Registers: no back-pressure, read data come in the next cycle. See nic_csr.
     input  logic                                                csr_valid_i,
     input  logic                                                csr_write_i,
     input  logic  [   nic_csr_pkg::AddressWidth-1:0]                csr_address_i,
     input  logic  [                            31:0]                csr_write_data_i,
     output logic                                                csr_read_valid_o,
     output logic  [                            31:0]                csr_read_data_o,
-    // Memory of the accounts: two ports to each half, [half][port], see store_controller. Reads are answered in any order, each port's writes
-    // are told of in order. No row is read and written at a time. Idle where the accounts are on the chip.
+    // Memory of the accounts: two ports to each half, [half][port], see store_controller. Reads are answered in any
+    // order; each port's writes are acknowledged in order. No row is read and written at the same time. Idle if the
+    // accounts are on chip.
     output logic  [1:0][1:0]                                        account_read_valid_o,
     input  logic  [1:0][1:0]                                        account_read_ready_i,
     output logic  [1:0][1:0][AccountIndexWidth-1:0]                 account_read_addr_o,
@@ -88,7 +91,7 @@ module turnpike_nic
     output logic  [1:0][1:0][transfer_pkg::AccountWays-1:0]         account_write_ways_o,
     output transfer_pkg::account_t [1:0][1:0]                       account_write_data_o,
     input  logic  [1:0][1:0]                                        account_written_i,
-    // Memory of the proof cache's replies, in words of 64 bytes, see proof_cache: under the same rules.
+    // Memory of the proof cache's replies, in words of 64 bytes, see proof_cache: the same rules.
     output logic                                                    proof_read_valid_o,
     input  logic                                                    proof_read_ready_i,
     output logic  [               ProofAddrWidth-1:0]                proof_read_addr_o,
@@ -107,7 +110,7 @@ module turnpike_nic
                    "turnpike_nic: HostWidth has to be 64, 128, 256 or 512")
   `PARAMETER_CHECK(ports, Ports >= 1 && Ports <= 8, "turnpike_nic: Ports has to be from 1 to 8")
 
-  // Ports inside: those of the network, and the host as the last.
+  // Internal ports: those of the network, then the host.
   localparam int unsigned PortWidth = $clog2(Ports + 1);
   localparam int unsigned LimitWidth = AccountIndexWidth + 4;
   localparam int unsigned IdWidth = $clog2(ProofMisses);
@@ -117,7 +120,7 @@ module turnpike_nic
   typedef logic [PortWidth-1:0] port_t;
 
   ////////////////////////////////////////////////////////////////////////
-  // Registers. They alone are not in reset while the data path does not run.
+  // Registers. They stay out of reset while the data path is stopped.
 
   nic_csr_pkg::config_t csr;
   nic_csr_pkg::events_t events;
@@ -140,7 +143,7 @@ module turnpike_nic
   logic run, run_n, quiet;
   assign run_n = rst_ni && run;
   if (AccountsExternal || ProofsExternal) begin : gen_run
-    // What a data path that has ended asked of the memory is not for the next one.
+    // Memory requests of a stopped data path must not be answered to the next one, so a restart waits for them.
     logic may_run_q;
     assign run = csr.control.run && may_run_q;
     `FF(may_run_q, csr.control.run && (may_run_q || quiet), 1'b0)
@@ -151,9 +154,10 @@ module turnpike_nic
   end
 
   ////////////////////////////////////////////////////////////////////////
-  // In. While the data path does not run, nothing is taken.
+  // Ingress. Nothing is accepted while the data path is stopped.
 
-  // Where nothing may be held up, verify frames for which the engines have no room go to the host, as what no engine takes.
+  // With drop set nothing may stall, so verify frames without room in the engines go to the host, like other packets
+  // that no engine takes.
   logic take_verify, verify_room;
   assign take_verify = csr.control.verify && VerifyEngines != '0 && (verify_room || !csr.control.drop);
 
@@ -231,9 +235,9 @@ module turnpike_nic
   end
 
   ////////////////////////////////////////////////////////////////////////
-  // The engines.
+  // Engines.
 
-  // Streams of packets on their way out, and the ports that they are for: the host's, then replies.
+  // Egress streams of packets, and their ports: the host's, then replies.
   logic [Sources-1:0] out_valid, out_ready;
   word_t [Sources-1:0] out_word;
   port_t [Sources-1:0] out_port;
@@ -348,7 +352,7 @@ module turnpike_nic
   );
 
   ////////////////////////////////////////////////////////////////////////
-  // Out.
+  // Egress.
 
   logic host_dropped;
   nic_egress_path #(
@@ -400,7 +404,7 @@ module turnpike_nic
   );
 
   ////////////////////////////////////////////////////////////////////////
-  // What is counted, a cycle later.
+  // Events to count, a cycle later.
 
   nic_csr_pkg::events_t happens;
   `FF(events, happens, '0)

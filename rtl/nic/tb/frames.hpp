@@ -1,4 +1,4 @@
-// Packets as senders make them, with nothing of the RTL in them: Ethernet, IPv4, UDP and the frames of docs/protocol.md.
+// Packets as senders build them, independent of the RTL: Ethernet, IPv4, UDP and the frames of docs/protocol.md.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ inline uint16_t checksum(uint32_t sum) {
   return static_cast<uint16_t>(~sum);
 }
 
-// Writes both lengths and both checksums; that of UDP only where it has one.
+// Writes both lengths and both checksums; that of UDP only if `udp` is set.
 inline void seal(Packet& packet, bool udp) {
   const auto length = static_cast<uint32_t>(packet.size());
   put(packet, 16, length - 14, 2);
@@ -48,7 +48,7 @@ inline void seal(Packet& packet, bool udp) {
   put(packet, 40, value == 0 ? 0xffff : value, 2);
 }
 
-// The reply of a request with its frame replaced: addresses swapped, sealed as the request was.
+// Builds the reply to a request, with another frame: addresses swapped, sealed like the request.
 inline Packet reply_to(const Packet& request, const Packet& frame) {
   Packet reply(request.begin(), request.begin() + kHeaders);
   reply.insert(reply.end(), frame.begin(), frame.end());

@@ -1,4 +1,5 @@
-// The proof service: packets of proof frames in, replies out of the cache; misses to the host as they came, and the host's answers to them.
+// Proof service: answers packets of proof frames from the cache, forwards misses to the host unmodified, and takes in
+// the host's answers to them.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -23,7 +24,7 @@ module proof
 ) (
     input  logic                       clk_i,
     input  logic                       rst_ni,
-    // Secret words of the cache's hash; constant after the reset.
+    // Secret words of the cache's hash; constant after reset.
     input  logic [ 7:0][63:0]          secrets_i,
     // Requests.
     input  logic                       valid_i,
@@ -35,20 +36,20 @@ module proof
     input  logic                       reply_ready_i,
     output word_t                      reply_word_o,
     output logic [PortWidth-1:0]       reply_port_o,
-    // Requests for the host; if `miss_fill_o`, it is to answer once with this id.
+    // Requests for the host; with `miss_fill_o`, the host must answer once with this id.
     output logic                       miss_valid_o,
     input  logic                       miss_ready_i,
     output word_t                      miss_word_o,
     output logic [PortWidth-1:0]       miss_port_o,
     output logic                       miss_fill_o,
     output logic [  IdWidth-1:0]       miss_id_o,
-    // Answers: the body of a reply, or one word that there is none.
+    // Answers: the body of a reply, or one word with fill_none_i.
     input  logic                       fill_valid_i,
     output logic                       fill_ready_o,
     input  word_t                      fill_word_i,
     input  logic [  IdWidth-1:0]       fill_id_i,
     input  logic                       fill_none_i,
-    // Packets of a host_pkg::announcement_t each.
+    // Packets of one host_pkg::announcement_t each.
     input  logic                       announce_valid_i,
     output logic                       announce_ready_o,
     input  word_t                      announce_word_i,
@@ -74,7 +75,7 @@ module proof
   typedef logic [SlotWidth-1:0] slot_t;
   typedef logic [PortWidth-1:0] port_t;
 
-  // What is kept of requests, once for replies and once for misses.
+  // Request data, stored once for replies and once for misses.
   typedef struct packed {
     port_t    port;
     request_t request;
@@ -134,11 +135,11 @@ module proof
       .read_data_o    (miss_kept)
   );
 
-  // The forwarder's, to be had before a clock.
+  // A copy for the forwarder, readable without a clock.
   (* ram_style = "distributed" *) logic [10:0] lengths_q[Slots];
   `FFNE(lengths_q[kept_slot], kept_length, keeps)
 
-  // Announcements take two words; what is shorter, or no change of a chain, is dropped.
+  // Announcements have two words; shorter ones, and those that do not change a chain, are dropped.
   host_pkg::announcement_t announcement;
   logic [WordWidth-1:0] announce_first_q;
   logic [1:0] announce_word_q;
@@ -248,7 +249,7 @@ module proof
       .port_o          (made_port),
       .none_o          (made_none)
   );
-  // Keeps the adders of the headers apart from those of the checksum.
+  // Separates the header adders from the checksum adders.
   skid #(
       .Width($bits(word_t) + PortWidth + 1)
   ) u_made (
@@ -309,7 +310,7 @@ module proof
       .fill_o        (forwarded_fill),
       .id_o          (forwarded_id)
   );
-  // Keeps the memory of the requests apart from what is around the host's queue.
+  // Separates the request memory from the logic around the host's queue.
   skid #(
       .Width($bits(word_t) + PortWidth + 1 + IdWidth)
   ) u_forwarded (

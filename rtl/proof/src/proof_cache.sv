@@ -1,14 +1,14 @@
-// The proof cache: replies to proof frames by all that the request says, and the rules of crates/proof.
+// Proof cache: maps the whole of a proof request to its reply, under the rules of crates/proof.
 //
-// - One lookup a cycle. A hit leaves as a packet, 64 bytes a cycle; a miss goes to the host, with an id if its answer may be taken in:
-//   up to `Misses` of them are outstanding.
-// - For each id the host answers once: with the reply's body, or with none_i that there is none.
-// - A block is announced by OpForget for each address that it touches, then OpExtend; from the first OpForget to the OpExtend no
-//   fill is taken in.
-// - All of them take effect in the order in which they entered, each in one cycle. After reset the cache clears itself.
+// - One lookup per cycle. A hit leaves as a packet, 64 bytes per cycle; a miss goes to the host, with an id if the
+//   answer may be cached: up to `Misses` ids are outstanding.
+// - The host answers each id once: with the reply's body, or with none_i if there is none.
+// - A block is announced by an OpForget for each address that it touches, then an OpExtend; no fill is accepted between
+//   the first OpForget and the OpExtend.
+// - Operations take effect in the order of entry, each in one cycle. The cache clears itself after reset.
 //
-// A place of the cache holds a reply of up to Beats * 64 bytes: a path of twenty nodes takes 640 of them, the rest of a reply's
-// body up to 296.
+// A place of the cache holds a reply of up to Beats * 64 bytes: a path of twenty nodes takes 640 of them, the rest of a
+// reply's body up to 296.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -21,12 +21,12 @@ module proof_cache
     parameter int unsigned Beats    = 16,
     parameter int unsigned Misses   = 64,
     parameter int unsigned TagWidth = 16,
-    // Replies are in a memory at the mem port, of any latency; else on the chip.
+    // Replies are in a memory at the mem port, of any latency; else on chip.
     parameter bit External = 1'b0,
     localparam int unsigned LenWidth = $clog2(Beats) + 7,
     localparam int unsigned IdWidth  = $clog2(Misses),
     localparam int unsigned AddrWidth = $clog2(Sets * Ways * Beats),
-    // Words of replies under way: the memory's latency and more, where there is one to wait for.
+    // Reply words in flight. With External, they cover the memory's latency.
     localparam int unsigned Slots = External ? 64 : 4,
     localparam int unsigned SlotWidth = $clog2(Slots)
 ) (
@@ -38,7 +38,7 @@ module proof_cache
     input  logic                lookup_valid_i,
     output logic                lookup_ready_o,
     input  key_t                lookup_key_i,
-    input  logic [LenWidth-1:0] lookup_room_i,  // longest reply that the client takes
+    input  logic [LenWidth-1:0] lookup_room_i,  // longest reply that the client accepts
     input  logic [TagWidth-1:0] lookup_tag_i,
 
     output logic                reply_valid_o,
@@ -48,13 +48,13 @@ module proof_cache
     output logic                reply_last_o,
     output logic [TagWidth-1:0] reply_tag_o,
     output logic [LenWidth-1:0] reply_length_o,
-    output logic                reply_too_large_o,  // one word of anything: the reply would not fit
+    output logic                reply_too_large_o,  // one word of undefined data: the reply would not fit
 
     output logic                miss_valid_o,
     input  logic                miss_ready_i,
     output key_t                miss_key_o,
     output logic [TagWidth-1:0] miss_tag_o,
-    output logic                miss_fill_o,  // the host is to answer, with this id
+    output logic                miss_fill_o,  // the host must answer with this id
     output logic [ IdWidth-1:0] miss_id_o,
 
     input  logic                fill_valid_i,
@@ -68,15 +68,15 @@ module proof_cache
     input  logic                announce_valid_i,
     output logic                announce_ready_o,
     input  op_e                 announce_op_i,      // OpForget, OpExtend or OpReorganise
-    input  key_t                announce_key_i,     // OpForget: the key; else the chain, as keys have it
+    input  key_t                announce_key_i,     // OpForget: the key; else the chain, encoded as in keys
     input  tip_t                announce_tip_i,
     input  logic [       255:0] announce_parent_i,
 
     output logic                filled_o,
     output logic                refused_o,
 
-    // With External: reads, whose answers may come in any order, and writes, which are told of in order. No address is read and
-    // written at a time. Else these are idle.
+    // With External: reads, answered in any order, and writes, acknowledged in order. No address is read and written at
+    // the same time. Idle without External.
     output logic                 mem_read_valid_o,
     input  logic                 mem_read_ready_i,
     output logic [AddrWidth-1:0] mem_read_addr_o,
@@ -96,10 +96,10 @@ module proof_cache
   localparam int unsigned PlaceWidth = SetWidth + WayWidth;
   localparam int unsigned BeatWidth = $clog2(Beats);
   localparam int unsigned HashLatency = table_pkg::keyed_latency(KeyBytes);
-  // What is in the pipeline and may become a hit or a miss has room in both queues.
+  // Room in both queues for everything in the pipeline that may become a hit or a miss.
   localparam int unsigned QueueDepth = 64;
   localparam int unsigned CountWidth = $clog2(QueueDepth + 1);
-  // Empty cycles after an operation that changes tags: until what it wrote can be read.
+  // Empty cycles after an operation that changes tags, until its write can be read.
   localparam int unsigned Gap = 4;
 
   `PARAMETER_CHECK(sets, Sets >= 2 && Sets == 2 ** SetWidth, "proof_cache: Sets has to be a power of two from 2 on")
@@ -120,7 +120,7 @@ module proof_cache
   } operation_t;
 
   ////////////////////////////////////////////////////////////////////////
-  // What enters. After an announcement or a step of a fill it is a lookup's turn.
+  // Admission. A lookup gets the turn after an announcement or a step of a fill.
 
   logic tags_ready, free_q, lookup_room, lookup_enters;
   logic change_turn_q, change_valid, changes, change_enters;
@@ -133,22 +133,23 @@ module proof_cache
   logic [LenWidth-1:0] fill_length;
   logic [PlaceWidth-1:0] fill_place;
   logic [$clog2(Gap+1)-1:0] gap_q;
-  // Lookups that may still become a hit, or are one and wait; the same of misses.
+  // Lookups that may still hit, or have hit and wait; the same for misses.
   logic [CountWidth-1:0] hits_q, misses_q, unused_hits, unused_misses;
   logic [2:0] unused_hit;
   logic result_valid, result_hit, found, missed, hit_left_q, miss_left_q;
   op_e result_op;
 
-  // The highest bit tells that they are as many as the queue has places.
+  // The highest bit means that the queue's capacity is used up.
   assign lookup_room   = !hits_q[CountWidth-1] && !misses_q[CountWidth-1];
-  // A change stays offered until it has entered; the gap behind it is longer than it takes to know of the next.
+  // A change stays offered until it enters; the gap after it is longer than the detection of the next one takes.
   assign change_valid  = announce_offered_q || fill_offered_q;
   assign changes       = change_valid && (change_turn_q || !lookup_valid_i);
   assign change_enters = free_q && changes;
   assign lookup_enters = free_q && lookup_valid_i && lookup_room && !(change_valid && change_turn_q);
   assign lookup_ready_o   = lookup_enters;
   assign announce_ready_o = announces_q;
-  // A lookup that has no room loses its turn, so the choice, which leads to all of an operation, need not wait for whether it has.
+  // A lookup without room loses its turn, so the choice, which drives all bits of an operation, does not depend on
+  // room.
   `FFE(change_turn_q, !lookup_room || lookup_enters, !lookup_room || change_enters || lookup_enters, 1'b1)
   // The gap is over.
   `FF(free_q, tags_ready && !change_enters && gap_q <= 1, 1'b0)
@@ -159,7 +160,7 @@ module proof_cache
   `FF(announces_q, change_enters && announce_offered_q, 1'b0)
   `FF(fills_q, change_enters && !announce_offered_q, 1'b0)
 
-  // Chosen before it is known that it enters. What an operation has no use for is anything.
+  // Selected before it is known whether it enters. Unused fields are undefined.
   always_ff @(posedge clk_i) begin
     entering_q <= '{
         op: !changes ? OpLookup : announce_offered_q ? announce_op_i : fill_op,
@@ -193,7 +194,7 @@ module proof_cache
       .key_i (entering_q.key),
       .hash_o(hash)
   );
-  // The hash alone is enough to read tags by, which takes two cycles; before them only the chain is asked for.
+  // Reading the tags takes two cycles and needs only the hash; before that, only the chain is needed.
   delay #(
       .Width($bits(operation_t)),
       .Depth(HashLatency + 2)
@@ -247,7 +248,7 @@ module proof_cache
   typedef struct packed {
     logic [PlaceWidth-1:0] place;
     logic [LenWidth-1:0]   length;
-    // Where its last byte is, as proof_stream is told it.
+    // Position of its last byte, encoded for proof_stream.
     logic [BeatWidth-1:0]  last;
     logic                  single;
     logic [7:0]            eights;
@@ -287,7 +288,7 @@ module proof_cache
       .data_o (waiting),
       .count_o(unused_hits)
   );
-  // The long queue's memory is slow to read, and a register behind it would have an enable of hundreds of bits.
+  // The long queue's memory is slow to read, and an output register would need an enable for hundreds of bits.
   fifo #(
       .Width($bits(hit_t)),
       .Depth(4)
@@ -319,7 +320,7 @@ module proof_cache
     assign mem_write_data_o = write_data;
     assign written = mem_written_i;
   end else begin : gen_onchip
-    // So many block RAMs are far apart.
+    // The many block RAMs are far apart.
     logic [511:0] memory_data;
     logic memory_valid_q;
     logic [SlotWidth-1:0] memory_slot_q;
@@ -387,7 +388,7 @@ module proof_cache
   );
 
   ////////////////////////////////////////////////////////////////////////
-  // Misses: an id for each, while there are any.
+  // Misses: each gets an id as long as one is free.
 
   logic [IdWidth-1:0] miss_id, fill_id_q, id;
   logic misses_ready, id_valid, id_taken, id_freed;
@@ -442,7 +443,7 @@ module proof_cache
       .Depth(Misses)
   ) u_keys (
       .clk_i,
-      // Until a miss takes it, the id is nobody's.
+      // The id belongs to nobody until a miss takes it.
       .write_i        (id_valid),
       .write_address_i(id),
       .write_data_i   (result_key),

@@ -1,6 +1,8 @@
-// The second stage for proof frames: the lookup that a request asks for. What is to be known of it later is kept under a slot, the lookup's tag.
+// Second stage for proof frames: turns a request into a lookup. Data needed later are stored under a slot, which is the
+// lookup's tag.
 //
-// The selector has found the request well formed, so behind its 90 bytes, headers among them, there are nothing but zeros.
+// The selector has checked that the request is well formed, so everything after its first 90 bytes, headers included,
+// is zero.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -25,13 +27,13 @@ module proof_extractor
     output key_t                 lookup_key_o,
     output logic [ LenWidth-1:0] lookup_room_o,
     output logic [SlotWidth-1:0] lookup_slot_o,
-    // What is to be kept, under a slot. Until a request takes it, the slot is nobody's.
+    // Data to store under a slot. The slot belongs to nobody until a request takes it.
     output logic                 keep_o,
     output logic [SlotWidth-1:0] slot_o,
     output request_t             request_o,
     output logic [PortWidth-1:0] request_port_o,
     output logic [         10:0] request_length_o,
-    // Slots that are free again: 0 after a reply, 1 after a miss.
+    // Freed slots: 0 after a reply, 1 after a miss.
     input  logic [          1:0]                free_i,
     input  logic [          1:0][SlotWidth-1:0] free_slot_i
 );
@@ -42,10 +44,10 @@ module proof_extractor
   localparam int unsigned QueryByte = 51;
   localparam int unsigned KeyByte = 58;
   localparam int unsigned LengthByte = 38;
-  // Bytes of the UDP header and of the request that are not room for a reply's body.
+  // Bytes of the UDP header and the request, which are not available to a reply's body.
   localparam logic [15:0] Fixed = 16'd56;
 
-  // The first word is kept, the second asks, all others are zeros.
+  // The first word is stored, the second makes the lookup, all others are zeros.
   logic [1:0] position_q;
   logic [WordWidth-1:0] first_q;
   logic [15:0] length;
@@ -68,7 +70,8 @@ module proof_extractor
       .returned_i(free_slot_i)
   );
 
-  // A request has two words at least, so a register that is free before it is filled again holds nothing up; and the cache may be far.
+  // A request has at least two words, so a register that must be free before it is loaded again does not stall. The
+  // register also bridges the distance to the cache.
   key_t key;
   assign ready_o = !asks || (!lookup_valid_o && keep_o);
   assign looks_up = accept && asks;
@@ -83,7 +86,7 @@ module proof_extractor
   `FFNE(lookup_key_o, key, !lookup_valid_o)
   `FFNE(lookup_room_o, LenWidth'(length - Fixed), !lookup_valid_o)
   `FFNE(lookup_slot_o, slot_o, !lookup_valid_o)
-  // The sum, as reply_checksum makes it.
+  // The sum, as reply_checksum computes it.
   logic [1:0][15:0] three, sum_q;
   packet_t packet;
   assign packet = swap_bytes(word_i.data);

@@ -1,5 +1,6 @@
-// Takes in what the host answers to a miss: claims a place, waits until no reply from there is still being sent, writes, and
-// commits once the memory has all of it. A fill that is late, too long or too short to name its tip leaves everything as it was.
+// Caches the host's answer to a miss: claims a place, waits until no reply from that place is being sent, writes, and
+// commits once the memory has everything. A fill that is late, too long, or too short to contain its tip changes
+// nothing.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -16,7 +17,7 @@ module proof_filler
     input  logic clk_i,
     input  logic rst_ni,
 
-    // The host's answer. The id stays for the whole packet; one without a body is one word with none_i.
+    // Host's answer. The id is stable for the whole packet; an answer without a body is one word with none_i.
     input  logic               valid_i,
     output logic               ready_o,
     input  logic [      511:0] data_i,
@@ -25,13 +26,13 @@ module proof_filler
     input  logic [IdWidth-1:0] id_i,
     input  logic               none_i,
 
-    // The miss: its key two cycles after the id, the one after the operation is offered.
+    // Miss: its key is valid two cycles after the id, one cycle after the operation is offered.
     output logic [IdWidth-1:0] miss_id_o,
     output logic               miss_read_o,
     input  key_t               miss_key_i,
     output logic               free_o,  // the id may be used again
 
-    // Into the pipeline, and what came of it.
+    // Into the pipeline, and the outcome.
     output logic                  op_valid_o,
     input  logic                  op_ready_i,
     output op_e                   op_o,
@@ -43,7 +44,7 @@ module proof_filler
     input  logic                  done_taken_i,
     input  logic [PlaceWidth-1:0] done_place_i,
 
-    // Hits sent and finished, to tell when the place is no longer read.
+    // Hits started and finished, to detect when the place is no longer being read.
     input  logic hit_i,
     input  logic finished_i,
 
@@ -51,10 +52,10 @@ module proof_filler
     input  logic                            write_ready_i,
     output logic [PlaceWidth+BeatWidth-1:0] write_address_o,
     output logic [                   511:0] write_data_o,
-    input  logic                            written_i,        // one of them, in order
+    input  logic                            written_i,        // a write is done; in order
 
-    output logic filled_o,  // a reply was taken in
-    output logic refused_o  // or not
+    output logic filled_o,  // a reply was cached
+    output logic refused_o  // a reply was rejected
 );
 
   typedef enum logic [2:0] {
@@ -73,15 +74,15 @@ module proof_filler
   logic [  LenWidth-1:0] length_q;
   logic [   BeatWidth:0] beat_q;
   logic drop_q, drop_d;
-  // The body is to be written: it enables a whole memory, so it is a register.
+  // Write the body. A register, because it enables a whole memory.
   logic accept_q;
-  // Hits whose replies are still to be read; at most as many as their queue and the slots of proof_stream hold.
+  // Hits whose replies are still to be read: at most the capacity of their queue and of proof_stream's slots.
   logic [7:0] reading_q, ahead_q;
-  // Words on their way into the memory: of this fill, and of few before it that were dropped.
+  // Words on their way to the memory: of this fill, and of the few before it that were dropped.
   logic [7:0] writing_q;
 
   `FFE(reading_q, hit_i ? reading_q + 1'b1 : reading_q - 1'b1, hit_i != finished_i, '0)
-  // Of those, the ones that were hits before the claim.
+  // Those among them that hit before the claim.
   `FFE(ahead_q, state_q == StateClaimed ? reading_q - 8'(finished_i) : ahead_q - 1'b1,
        state_q == StateClaimed || (finished_i && ahead_q != '0), '0)
 
@@ -92,7 +93,7 @@ module proof_filler
   assign op_length_o = length_q;
   assign op_place_o  = place_q;
   assign op_o        = state_q == StateClaim ? OpClaim : OpCommit;
-  // Whoever finds the reply behind the commit reads it.
+  // A lookup that finds the reply after the commit reads it, so all writes must be done.
   assign op_valid_o  = state_q == StateClaim || (state_q == StateCommit && writing_q == '0);
 
   logic word, drops, overlong, end_of_body;
@@ -135,7 +136,7 @@ module proof_filler
   `FF(drop_q, drop_d, 1'b0)
   `FF(accept_q, state_d == StateBody && !drop_d, 1'b0)
   `FFNE(place_q, done_place_i, state_q == StateClaimed && done_i)
-  // The first word stays until it is taken as part of the body.
+  // The first word is held until it is accepted as part of the body.
   `FFNE(tip_q, data_i[$bits(tip_t)-1:0], state_q == StateIdle)
   `FFE(beat_q, end_of_body ? '0 : beat_q + 1'b1, word && (last_i || !overlong), '0)
   `FFNE(length_q, {beat_q, 6'b0} + LenWidth'(bytes), word)

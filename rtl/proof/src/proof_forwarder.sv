@@ -1,4 +1,4 @@
-// Sends requests on to the host as they came: what is kept of them, and the zeros behind it.
+// Forwards requests to the host unmodified: the stored part, then zeros.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -13,7 +13,7 @@ module proof_forwarder
 ) (
     input  logic                 clk_i,
     input  logic                 rst_ni,
-    // Misses, and replies that are too large, which take no fill.
+    // Misses, and requests whose replies are too large, which take no fill.
     input  logic                 miss_valid_i,
     output logic                 miss_ready_o,
     input  logic [SlotWidth-1:0] miss_slot_i,
@@ -22,7 +22,7 @@ module proof_forwarder
     input  logic                 large_valid_i,
     output logic                 large_ready_o,
     input  logic [SlotWidth-1:0] large_slot_i,
-    // Its length with the slot, the request a cycle later.
+    // The length is valid with the slot, the request a cycle later.
     output logic [SlotWidth-1:0] slot_o,
     input  logic [         10:0] length_i,
     input  request_t             request_i,
@@ -39,21 +39,21 @@ module proof_forwarder
 
   typedef enum logic [2:0] {
     StateIdle,
-    StateSlot,  // the request is read
-    StateRead,  // it goes to registers, for its memory may be far
-    StateHead,  // its first word
-    StateTail   // the others
+    StateSlot,  // read the request
+    StateRead,  // register it, as its memory may be far away
+    StateHead,  // send the first word
+    StateTail   // send the other words
   } state_e;
 
   state_e state_q;
   logic begins, moves, fill_q;
   logic [SlotWidth-1:0] slot_q;
   logic [IdWidth-1:0] id_q;
-  logic [10:0] left_q;  // bytes of this word and those behind it
+  logic [10:0] left_q;  // bytes of this word and of those after it
   logic last_q, tail_first_q;
   logic [RequestBits-1:0] head_q;
 
-  // A miss is also taken while the last word before it leaves.
+  // A miss is also accepted while the last word of the previous request leaves.
   assign begins = large_valid_i ? state_q == StateIdle : miss_valid_i && miss_ready_o;
   assign large_ready_o = state_q == StateIdle;
   assign miss_ready_o = !large_valid_i && (state_q == StateIdle || free_o);
@@ -67,7 +67,7 @@ module proof_forwarder
   assign fill_o = fill_q;
   assign id_o = id_q;
 
-  // Of a request's words, of which there are two at least, the last one is known ahead.
+  // A request has at least two words, so the last one is known ahead.
   `FFNE(left_q, state_q == StateSlot ? length_i : left_q - 11'(WordBytes), state_q == StateSlot || moves)
   `FFNE(last_q, state_q != StateSlot && left_q <= 11'(2 * WordBytes), state_q == StateSlot || moves)
   `FFNE(tail_first_q, state_q == StateHead, moves)

@@ -1,8 +1,8 @@
-// The fourth stage for proof frames: the request's first 90 bytes with the headers of a reply, and behind them the body from the cache. The UDP
-// checksum is left zero for checksum_writer.
+// Fourth stage for proof frames: sends the request's first 90 bytes with the headers of a reply, then the body from the
+// cache. checksum_writer fills in the UDP checksum, which is zero here.
 //
-// A reply that is too large for its client goes where misses go: the host tells it the length. A word a cycle, and two cycles
-// between replies, in which the request is read and its checksum is brought up to date.
+// If a reply is too large for its client, the request goes where misses go, and the host reports the length. Sends one
+// word per cycle, with two cycles between replies to read the request and update its checksum.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -31,7 +31,7 @@ module proof_generator
     input  logic [PortWidth-1:0] request_port_i,
     // The slot is free again.
     output logic                 free_o,
-    // Too large; its slot is free once it is forwarded.
+    // Too large: the slot is freed after forwarding.
     output logic                 large_valid_o,
     input  logic                 large_ready_i,
     output logic                 valid_o,
@@ -40,16 +40,16 @@ module proof_generator
     output logic [PortWidth-1:0] port_o,
     output logic                 none_o
 );
-  // Of the second word, what the request takes, and of each word of a body, what goes to the word behind.
+  // Bytes of the second word that the request takes, and bytes of each body word that move to the next word.
   localparam int unsigned HeadBytes = RequestBits / 8 - WordBytes;
   localparam int unsigned FrontBytes = WordBytes - HeadBytes;
 
   typedef enum logic [2:0] {
-    StateIdle,  // the request is read
-    StateSum,   // it goes to registers, for its memory may be far
-    StateHead,  // the first word
-    StateBody,  // words that end with bytes of the body
-    StateRest   // what is left of its last word
+    StateIdle,  // read the request
+    StateSum,   // register it, as its memory may be far away
+    StateHead,  // send the first word
+    StateBody,  // send words that end with body bytes
+    StateRest   // send the rest of the last body word
   } state_e;
 
   state_e state_q, state_d;
@@ -62,10 +62,10 @@ module proof_generator
   assign valid_o = state_q == StateHead || state_q == StateRest || (state_q == StateBody && body_valid_i);
   assign moves = valid_o && ready_i;
   assign body_ready_o = (state_q == StateBody && ready_i) || (large_valid_o && large_ready_i);
-  // Whether the body's last word does not fit.
+  // The body's last word does not fit.
   assign rests = body_i.keep[FrontBytes];
 
-  // The reply's first word.
+  // First word of the reply.
   packet_t request, reply;
   proof_request_t frame;
   logic [RequestBits-1:0] head_q;

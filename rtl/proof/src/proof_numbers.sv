@@ -1,5 +1,5 @@
-// Numbers of what is under way, from 0 to `Count` - 1: one is given a cycle, and comes back from one of `Returns` sides. The next one is there before
-// it is asked for.
+// Allocator of numbers from 0 to `Count` - 1 for requests in flight. Allocates one per cycle, ready before it is
+// requested; one of `Returns` sides returns it.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -20,7 +20,7 @@ module proof_numbers #(
   `PARAMETER_CHECK(count, Count >= 2 && Count == 2 ** Width, "proof_numbers: Count has to be a power of two from 2 on")
   `PARAMETER_CHECK(returns, Returns >= 1, "proof_numbers: Returns has to be at least 1")
 
-  // Who returns one may be far away.
+  // The returning side may be far away.
   logic [Returns-1:0] return_q;
   logic [Returns-1:0][Width-1:0] returned_q;
   `FF(return_q, return_i, '0)
@@ -32,7 +32,7 @@ module proof_numbers #(
   logic [Returns-1:0][Width-1:0] waiting;
   logic [Returns-1:0][  Width:0] unused_count;
   assign wanted = taken_i || !valid_o;
-  // Each is given once, then those that came back, of each side in their order.
+  // Each number is allocated once, then in the order of return on each side.
   assign all_given = given_q[Width];
   `FFE(given_q, given_q + 1'b1, wanted && !all_given, '0)
   for (genvar side = 0; side < Returns; side++) begin : gen_side
@@ -66,7 +66,7 @@ module proof_numbers #(
   `FFE(number_o, number_d, wanted, '0)
   `FFE(valid_o, !all_given || |waits, wanted, 1'b0)
 
-  // Which are out, for the assertion below.
+  // Allocated numbers, for the assertion below.
   logic [Count-1:0] out_q;
   for (genvar i = 0; i < Count; i++) begin : gen_out
     logic taken;

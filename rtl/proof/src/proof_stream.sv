@@ -1,7 +1,8 @@
-// Sends replies that are hits, 64 bytes a cycle, one after the other without a gap. The tip at the start of a reply is replaced by
-// that of the moment in which it was a hit.
+// Sends the replies of hits, 64 bytes per cycle, back to back. Replaces the tip at the start of a reply with the tip at
+// the time of the hit.
 //
-// Words are asked of the memory in order, each for a slot, and may come in any order; they leave in the order of the slots.
+// Reads words from the memory in order, each into a slot. They may arrive in any order and leave in the order of the
+// slots.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -12,7 +13,7 @@ module proof_stream
     parameter int unsigned PlaceWidth = 8,
     parameter int unsigned Beats      = 16,
     parameter int unsigned TagWidth   = 16,
-    // Words asked for and not yet taken, a power of two: for one a cycle as many as the memory's latency, and two.
+    // Words requested and not yet taken, a power of two. One word per cycle needs the memory's latency plus two.
     parameter int unsigned Slots      = 4,
     localparam int unsigned BeatWidth = $clog2(Beats),
     localparam int unsigned LenWidth  = BeatWidth + 7,
@@ -25,9 +26,10 @@ module proof_stream
     output logic                            hit_ready_o,
     input  logic [          PlaceWidth-1:0] hit_place_i,
     input  logic [            LenWidth-1:0] hit_length_i,
-    // Of the last byte: its word; up to its eight bytes in the word, a bit for each eight; the same for each byte of the eight.
+    // Position of the last byte: its word; a bit for each of the eight groups of eight bytes in the word, up to its
+    // own; and a bit for each byte in a group, likewise.
     input  logic [           BeatWidth-1:0] hit_last_i,
-    input  logic                            hit_single_i,  // there is one word, or it is too large
+    input  logic                            hit_single_i,  // there is one word, or the reply is too large
     input  logic [                     7:0] hit_eights_i,
     input  logic [                     7:0] hit_bytes_i,
     input  logic                            hit_too_large_i,  // only the length is sent
@@ -41,7 +43,7 @@ module proof_stream
     input  logic                            data_valid_i,
     input  logic [           SlotWidth-1:0] data_slot_i,
     input  logic [                   511:0] data_i,
-    output logic                            finished_o,   // all of a hit has come, in the order of the hits
+    output logic                            finished_o,   // a hit's data have all arrived, in the order of the hits
 
     output logic                            valid_o,
     input  logic                            ready_i,
@@ -52,7 +54,7 @@ module proof_stream
     output logic [            LenWidth-1:0] length_o,
     output logic                            too_large_o
 );
-  // What is known of a word when it is asked for.
+  // What is known of a word when it is requested.
   typedef struct packed {
     logic                last;
     logic                first;
@@ -63,7 +65,8 @@ module proof_stream
     tip_t                tip;
   } word_t;
 
-  // Whether a word is the last one, and whether there is a slot for it, is known ahead: the next hit comes by it.
+  // Whether a word is the last one, and whether a slot is free, is computed ahead because it advances the queue of
+  // hits.
   logic [BeatWidth-1:0] beat_q;
   logic first_q, last_q, room_q, asks, last, comes;
   word_t word;
@@ -73,7 +76,7 @@ module proof_stream
   assign hit_ready_o = asks && last;
   assign read_address_o = {hit_place_i, beat_q};
 
-  // Bytes of the last word: those up to the length.
+  // Valid bytes of the last word: those up to the length.
   logic [63:0] keep;
   for (genvar i = 0; i < 64; i++) begin : gen_keep
     assign keep[i] = hit_eights_i[i/8] && (hit_bytes_i[i%8] || (i < 56 && hit_eights_i[(i/8+1)%8]));
@@ -92,7 +95,7 @@ module proof_stream
   `FFNE(last_q, beat_q + 1'b1 == hit_last_i, asks)
 
   ////////////////////////////////////////////////////////////////////////
-  // The slots, used in turn. One counts as come from its data on, and until it is free again.
+  // Slots, used in a ring. A slot counts as filled from the arrival of its data until it is free again.
 
   word_t words_q[Slots], word_q;
   logic [511:0] data_q[Slots];
@@ -103,8 +106,8 @@ module proof_stream
   logic out_valid, out_ready, leaves;
   word_t out;
 
-  // A word is written a cycle late, as hits come out of a memory as well; its data are not there before. Until a word takes it, its place is
-  // no word's.
+  // A word's control data are written a cycle late, as hits come from a memory; its data never arrive earlier. Until a
+  // word takes it, the slot belongs to no word.
   assign read_slot_o = next_q;
   always_ff @(posedge clk_i) begin
     word_q      <= word;
@@ -122,7 +125,7 @@ module proof_stream
     `FFE(came_q[slot], fills, fills || frees, 1'b0)
     `FFNE(ends_q[slot], last, asks && next_q == SlotWidth'(slot))
   end
-  // No word leaves before it has come, so what is finished is told no later than its last word leaves.
+  // No word leaves before it has arrived, so a hit is reported finished no later than its last word leaves.
   assign comes = awaited_q != '0 && came_q[coming_q];
   assign finished_o = comes && ends_q[coming_q];
   `FFE(next_q, next_q + 1'b1, asks, '0)
@@ -132,7 +135,7 @@ module proof_stream
   `FF(used_q, used_q + (SlotWidth + 1)'(asks) - (SlotWidth + 1)'(leaves), '0)
   `FF(awaited_q, awaited_q + (SlotWidth + 1)'(asks) - (SlotWidth + 1)'(comes), '0)
 
-  // Out of the slots into a register, on the way to which the tip is put in.
+  // From the slots into the output register, inserting the tip.
   logic [511:0] out_data;
   assign out = words_q[leaving_q];
   assign out_valid = came_q[leaving_q];

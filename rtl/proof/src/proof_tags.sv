@@ -1,10 +1,10 @@
-// The order of all that happens to the proof cache: lookups, announcements and fills pass one pipeline, and what an operation
-// decides in its one cycle holds for all that follow.
+// Serialises everything that happens to the proof cache: lookups, announcements and fills pass through one pipeline,
+// and the decision that an operation makes in its one cycle holds for all later ones.
 //
-// The rules are those of crates/proof: a reply is bound to the epoch of its chain, and one from the index also to the number of
-// the tip; a reply is taken in only if it is as of the tip of the moment, and not while a block is being announced; keys are
-// compared in full. An operation that changes tags is followed by `Gap` empty cycles (proof_cache), so that nobody reads what
-// is about to change.
+// The rules are those of crates/proof: a reply is bound to the epoch of its chain, and one from the index also to the
+// number of the tip; a reply is cached only if it refers to the current tip, and not while a block is being announced;
+// keys are compared in full. An operation that changes tags is followed by `Gap` empty cycles (proof_cache), so that no
+// operation reads tags that are about to change.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -25,13 +25,13 @@ module proof_tags
 
     input  logic                         valid_i,
     input  logic [SetWidth-1:0]          set_i,
-    // A cycle later: the chain of the operation's key.
+    // One cycle later: the chain of the operation's key.
     input  logic                         chain_i,
     // Two cycles later.
     input  op_e                          op_i,
     input  key_t                         key_i,
-    input  tip_t                         tip_i,     // the new one; OpClaim, OpCommit: that of the reply
-    input  logic [        255:0]         parent_i,  // OpExtend: the hash of the tip before
+    input  tip_t                         tip_i,     // new tip; OpClaim, OpCommit: the reply's tip
+    input  logic [        255:0]         parent_i,  // OpExtend: hash of the previous tip
     input  logic [ LenWidth-1:0]         length_i,  // OpCommit
     input  logic [ WithWidth-1:0]        with_i,
 
@@ -40,13 +40,13 @@ module proof_tags
     output op_e                          op_o,
     output logic [ WithWidth-1:0]        with_o,
     output key_t                         key_o,
-    // OpLookup: the reply is there; OpForget: it was; OpClaim, OpCommit: it may be, was taken in.
+    // OpLookup: hit; OpForget: the reply was cached; OpClaim: may be cached; OpCommit: cached.
     output logic                         hit_o,
-    output logic [SetWidth+WayWidth-1:0] place_o,   // OpLookup: where; OpClaim: where it may be put
+    output logic [SetWidth+WayWidth-1:0] place_o,   // OpLookup: the reply's place; OpClaim: the place to fill
     output logic [ LenWidth-1:0]         length_o,  // OpLookup
-    output tip_t                         tip_o      // OpLookup: of the key's chain
+    output tip_t                         tip_o      // OpLookup: tip of the key's chain
 );
-  // Keys, tips and parents are compared in so many parts, which the decision puts together.
+  // Keys, tips and parents are compared in this many parts, which the decision combines.
   localparam int unsigned Parts = 4;
 
   typedef struct packed {
@@ -58,12 +58,13 @@ module proof_tags
   } tag_t;
 
   typedef struct packed {
-    logic [31:0] epoch;   // reorganisations before
-    logic [31:0] number;  // announcements before, 0 before the first
+    logic [31:0] epoch;   // number of earlier reorganisations
+    logic [31:0] number;  // number of earlier announcements; 0 before the first
   } generation_t;
 
-  // Stages: 0 reads, 1 the memory's register, 2 compares, 3 decides, 4 tells and writes. Tags, generations and what is known of a chain change
-  // behind stage 4 of what does it; the next operation is in stage 0 then at the earliest, the gap being what it is.
+  // Stages: 0 read, 1 memory register, 2 compare, 3 decide, 4 output and write. Tags, generations and chain state
+  // change after stage 4 of the operation that changes them; because of the gap, the next operation is then in stage 0
+  // at the earliest.
   logic [4:1] valid_q;
   logic [SetWidth-1:0] set1_q, set2_q, set3_q;
   op_e op3_q;
@@ -78,7 +79,7 @@ module proof_tags
   end
 
   ////////////////////////////////////////////////////////////////////////
-  // The tags.
+  // Tags.
 
   logic clearing_q;
   logic [SetWidth-1:0] clear_q;
@@ -106,7 +107,7 @@ module proof_tags
   end
   `FFN(tags2_q, read1)
 
-  // The tip of either chain, and that of the operation's.
+  // Tips of both chains, and the tip of the operation's chain.
   (* ram_style = "distributed" *) tip_t tips_q[2];
   tip_t tip2_q, tip3_q;
   logic tip_changes;
@@ -117,15 +118,16 @@ module proof_tags
   end
 
   ////////////////////////////////////////////////////////////////////////
-  // Stage 2: what is compared.
+  // Stage 2: compare.
 
-  // Whether the key is the operation's; and whether what is there is true as of the tip of its own chain, and for its own query.
+  // Whether the key matches the operation's; and whether the entry is valid as of its own chain's tip, and for its own
+  // query.
   logic [Ways-1:0][Parts-1:0] key_is3_q;
   logic [Ways-1:0] true3_q;
   logic [Parts-1:0] tip_is3_q, parent_is3_q;
   generation_t [1:0] generation_q;
   logic [1:0] announcing_q, known_q;
-  // Whether replies may be taken in.
+  // Replies may be cached.
   logic takes3_q;
   localparam int unsigned KeyPart = $bits(key_t) / Parts;
   localparam int unsigned TipPart = $bits(tip_t) / Parts;
@@ -170,7 +172,7 @@ module proof_tags
   end
 
   ////////////////////////////////////////////////////////////////////////
-  // Stage 3: the decision.
+  // Stage 3: decide.
 
   logic chain, hit, taken;
   logic [Ways-1:0] same, usable, untrue, victim, write;
@@ -212,7 +214,7 @@ module proof_tags
     end
   end
 
-  // One-hot to number.
+  // One-hot to binary.
   logic [Ways-1:0] chosen;
   logic [WayWidth-1:0] way;
   logic [LenWidth-1:0] length;
@@ -222,7 +224,7 @@ module proof_tags
     length = '0;
     for (int unsigned w = 0; w < Ways; w++) begin
       if (chosen[w]) way |= WayWidth'(w);
-      // Of a lookup, hence not of what may be put.
+      // For a lookup, so without the victim of a claim.
       if (usable[w]) length |= length3_q[w];
     end
   end
@@ -239,13 +241,13 @@ module proof_tags
   assign valid_o = valid_q[4];
 
   ////////////////////////////////////////////////////////////////////////
-  // Stage 4: what it changes. Of the memory only what is valid is cleared.
+  // Stage 4: state changes. Clearing the memory only needs to reset the valid bits.
 
   generation_t now4_q;
   logic [LenWidth-1:0] length_i4_q;
   logic commits4_q, builds_on4_q;
   `FF(write4_q, clearing_q ? '1 : write, '0)
-  // Also its last write has been made then.
+  // By then, the last clearing write is also done.
   `FF(ready_o, !clearing_q, 1'b0)
   always_ff @(posedge clk_i) begin
     write_set4_q <= clearing_q ? clear_q : set3_q;
@@ -266,10 +268,10 @@ module proof_tags
     `FF(forgets4_q, valid_q[3] && chain == c[0] && op3_q == OpForget, 1'b0)
     `FF(advances4_q, tip_changes && chain == c[0], 1'b0)
     `FFE(announcing_q[c], forgets4_q, forgets4_q || advances4_q, 1'b0)
-    // Numbers are compared for being equal only; 0 stays what it is before the first.
+    // Numbers are only compared for equality; 0 remains reserved for a chain before its first announcement.
     `FFE(generation_q[c].number, &generation_q[c].number ? 32'd1 : generation_q[c].number + 1'b1, advances4_q, '0)
     `FFE(generation_q[c].epoch, generation_q[c].epoch + 1'b1, advances4_q && !builds_on4_q, '0)
-    // Its number is not 0 any more.
+    // Its number is now nonzero.
     `FFE(known_q[c], 1'b1, advances4_q, 1'b0)
   end
   `FFE(turn_q, turn_q + 1'b1, valid_o && hit_o && op_o == OpClaim, '0)

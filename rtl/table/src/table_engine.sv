@@ -1,25 +1,27 @@
-// The heart of the hash table: read, compare and expire, decide, select, write. One operation a cycle, any mix, on any keys.
+// Hash table core: reads, compares, expires, decides, selects and writes. Accepts one operation per cycle, in any mix
+// and on any keys.
 //
-// # Where a key is
+// # Key placement
 //
-// The table has two halves, and a key one bucket of eight ways in each. A key that finds both full goes to the stash, a few
-// entries in registers, and from there, by an OpMove of its own, to a bucket: into a free way, or in the place of another
-// key, which goes to the stash. Every step is one decision in one cycle, so a key is always in exactly one place.
+// The table has two halves, and each key maps to one bucket of eight ways in each half. If both buckets are full, the
+// key goes to the stash, a few entries in registers. A separate OpMove later moves it to one of its buckets: into a
+// free way, or in place of another key, which then goes to the stash. Every step is a single decision in a single
+// cycle, so a key is always in exactly one place.
 //
 // # Stages
 //
-//     0  the operation's registers address the memories    3  decide: which entry is hit, written, freed
-//     1  the memories read; compare with the stash          4  select: the old value; the entry to be written
-//     2  compare with the buckets, expire                   5  write; the result is at the port
+//     0  operation registers address the memories        3  decide which entry is hit, written or freed
+//     1  memories read; compare with the stash           4  select the old value and the entry to write
+//     2  compare with the buckets, expire                5  write; the result is at the port
 //
 // # Forwarding instead of stalling
 //
-// An operation reads the memories in stage 0, and what was decided up to two cycles before is not in them yet, nor is what
-// is decided until it comes to its own decision. So each operation is compared with the five before it: same key, same
-// bucket, class and expiry, all known without the decision. Their decisions then correct four flags for each way,
-// and never the wide entries. A value that is still on its way is carried along by the operation that may need it.
-// What an OpMove puts into the stash is another key, which could not be compared before: two empty cycles follow it
-// (`MoveGap`), after which it is compared as what is stored.
+// An operation reads the memories in stage 0. That read misses the decisions of the two previous cycles and those made
+// until the operation reaches its own decision. Each operation is therefore compared with the five before it: key,
+// bucket, class and expiry, none of which depends on a decision. The five decisions then correct four flags per way,
+// never the wide entries. An operation that may need a value still in flight carries it along. An OpMove puts a
+// different key into the stash, which earlier comparisons did not cover: two empty cycles follow a move (`MoveGap`),
+// after which that key is compared as a stored entry.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -31,10 +33,10 @@ module table_engine
     parameter int unsigned ValueWidth = 64,
     parameter int unsigned TimeWidth  = 32,
     parameter int unsigned TagWidth   = 8,
-    parameter int unsigned AddrWidth  = 9,    // of a bucket in the memory of its half
+    parameter int unsigned AddrWidth  = 9,    // bucket address within the memory of its half
     parameter int unsigned Ways       = 8,
     parameter int unsigned Stash      = 16,
-    // Classes of value blocks; 1: values are inline, and there are no blocks to take or to give.
+    // Classes of value blocks. 1: values are inline, and there are no blocks to allocate or free.
     parameter int unsigned Classes    = 1,
     localparam int unsigned ClassWidth = Classes > 1 ? $clog2(Classes) : 1,
     localparam int unsigned SlotWidth  = $clog2(Stash),
@@ -44,55 +46,55 @@ module table_engine
     input  logic clk_i,
     input  logic rst_ni,
 
-    // An operation, in stage 0. It can't be refused.
+    // Operation, in stage 0. There is no backpressure.
     input  logic                           valid_i,
     input  op_e                            op_i,
     input  logic [   KeyWidth-1:0]         key_i,
     input  logic [ ValueWidth-1:0]         value_i,
     input  logic                           expires_i,
-    input  logic [  TimeWidth-1:0]         expiry_i,   // the first second in which the entry is no more
-    input  logic [  TimeWidth-1:0]         now_i,      // of the operation; must never decrease
+    input  logic [  TimeWidth-1:0]         expiry_i,   // first second in which the entry no longer exists
+    input  logic [  TimeWidth-1:0]         now_i,      // time of the operation; must never decrease
     input  logic [   TagWidth-1:0]         tag_i,
-    input  logic [  SlotWidth-1:0]         slot_i,     // OpMove: the stash's entry
+    input  logic [  SlotWidth-1:0]         slot_i,     // OpMove: stash slot
     input  logic [            1:0][AddrWidth-1:0] addr_i,
 
-    // The memories: data two cycles after the address, as it was before a write in the same cycle.
+    // Memories: data two cycles after the address, from before any write in the same cycle.
     output logic [1:0][AddrWidth-1:0]          read_addr_o,
     input  logic [1:0][Ways-1:0][EntryWidth-1:0] read_data_i,
     output logic [1:0][Ways-1:0]               write_o,
     output logic [1:0][AddrWidth-1:0]          write_addr_o,
     output logic [EntryWidth-1:0]              write_data_o,
 
-    // The result, in stage 5. It can't be refused.
-    output logic                  done_o,      // an operation, with or without a result, is through
+    // Result, in stage 5. There is no backpressure.
+    output logic                  done_o,      // an operation leaves the pipeline, with or without a result
     output logic                  valid_o,
     output status_e               status_o,
-    output logic [ValueWidth-1:0] value_o,     // of the key; after OpDelete what it was
+    output logic [ValueWidth-1:0] value_o,     // the key's value; for OpDelete the deleted one
     output logic [  TagWidth-1:0] tag_o,
     output op_e                   op_o,
 
-    // Blocks of values. The class of a value is in its uppermost bits; a block taken replaces what is below them and above
-    // the length, see table_values.
-    input  logic [Classes-1:0]                 avail_i,     // stage 2: there is a block for stage 3, if 4 takes none
-    input  logic [Classes-1:0]                 more_i,      // stage 2: there is one if it does
+    // Value blocks. The uppermost bits of a value are its class. An allocated block replaces the bits between the class
+    // and the length, see table_values.
+    input  logic [Classes-1:0]                 avail_i,     // stage 2: a block is free for stage 3 if 4 takes none
+    input  logic [Classes-1:0]                 more_i,      // stage 2: a block is free even if it does
     output logic [Classes-1:0]                 take_o,      // stage 4: takes block_i
     input  logic [ValueWidth-1:0]              block_i,     // stage 4: the value of an operation that takes a block
-    output logic                               reuse_o,     // stage 4: the block of old_o is used again
-    output logic [ValueWidth-1:0]              old_o,       // stage 4: the value that is replaced
-    output logic [ValueWidth-1:0]              new_o,       // stage 4: the operation's value as it came
-    output logic                               give_o,      // stage 5: gives the block of value_given_o back
+    output logic                               reuse_o,     // stage 4: reuses the block of old_o
+    output logic [ValueWidth-1:0]              old_o,       // stage 4: the value being replaced
+    output logic [ValueWidth-1:0]              new_o,       // stage 4: the operation's value, unmodified
+    output logic                               give_o,      // stage 5: frees the block of given_o
     output logic [ValueWidth-1:0]              given_o,
 
-    // The stash.
+    // Stash.
     output logic                  move_valid_o,
     input  logic                  move_ready_i,
     output logic [KeyWidth-1:0]   move_key_o,
-    output logic [ClassWidth-1:0] move_class_o,  // the value itself is in the stash until the move is decided
+    output logic [ClassWidth-1:0] move_class_o,  // the value itself stays in the stash until the decision
     output logic                  move_expires_o,
     output logic [TimeWidth-1:0]  move_expiry_o,
     output logic [SlotWidth-1:0]  move_slot_o,
     output logic [StashCountWidth-1:0] stash_used_o,
-    // Entries put and taken out by the decision that is in stage 5.
+    // The decision now in stage 5 added or removed an entry.
     output logic                  added_o,
     output logic                  removed_o
 );
@@ -127,7 +129,7 @@ module table_engine
     logic [1:0][AddrWidth-1:0]     addr;
   } operation_t;
 
-  // What a move begins with.
+  // What the stash offers for a move.
   typedef struct packed {
     logic                  expires;
     logic [TimeWidth-1:0]  expiry;
@@ -135,39 +137,39 @@ module table_engine
     logic [KeyWidth-1:0]   key;
   } offer_t;
 
-  // What is known of a way: all that a decision needs.
+  // All that a decision needs to know about a way.
   typedef struct packed {
-    logic used;        // there is an entry, expired or not
-    logic live;        // it has not expired
-    logic [1:0] match; // it has this half of the operation's key: of both, they are put together where they are used
-    logic reuses;      // its value has a block of the class of the operation's value
+    logic used;        // holds an entry, expired or not
+    logic live;        // the entry has not expired
+    logic [1:0] match; // halves of the operation's key that match; combined where they are used
+    logic reuses;      // its value's block has the class of the operation's value
   } flags_t;
 
-  // A decision, as later operations need it.
+  // Decision, as later operations need it.
   typedef struct packed {
-    logic [1:0][Ways-1:0] ways;   // written, one at most
-    logic [Stash-1:0]     slots;  // written, one at most
-    logic                 way_used;   // what is written to a way is an entry
-    logic                 slot_used;  // what is written to a slot is an entry
+    logic [1:0][Ways-1:0] ways;   // written; at most one
+    logic [Stash-1:0]     slots;  // written; at most one
+    logic                 way_used;   // the way gets a valid entry
+    logic                 slot_used;  // the slot gets a valid entry
   } write_t;
 
   typedef struct packed {
-    logic [1:0][Ways-1:0] ways;   // where the old entry is, or will be
+    logic [1:0][Ways-1:0] ways;   // where the old entry is, or the new one goes
     logic [Stash-1:0]     slots;
-    logic                 live;   // the key is there, alive
-    logic                 put;    // the operation's key has been put
-    logic                 take;   // takes a block
-    logic                 reuse;  // uses the old one again
-    logic                 swap;   // the way's entry goes to the slot
-    logic                 full;   // there is no place for another key
+    logic                 live;   // the key exists and has not expired
+    logic                 put;    // the operation's entry was stored
+    logic                 take;   // allocates a block
+    logic                 reuse;  // reuses the old block
+    logic                 swap;   // the way's entry moves to the slot
+    logic                 full;   // no place for another key
   } decision_t;
 
   decision_t decision, decision4_q;
 
-  // What an operation has in common with one before it.
+  // How an operation relates to an earlier one.
   typedef struct packed {
     logic       key;
-    logic       live;      // what that one writes lives at the time of this one
+    logic       live;      // the earlier operation's entry is live at the time of this one
     logic       class_eq;
     logic [1:0] bucket;
   } relation_t;
@@ -186,7 +188,7 @@ module table_engine
     return !expires || now < expiry;
   endfunction
 
-  // The flags of what a decision wrote.
+  // Flags of an entry that a decision wrote.
   function automatic flags_t written(input logic used, input relation_t relation);
     return
     '{used: used, live: used && relation.live, match: {2{used && relation.key}}, reuses: used && relation.class_eq}
@@ -209,13 +211,13 @@ module table_engine
     s5_q <= s4_q;
   end
 
-  // What the operations in stages 0 to 2 have in common with those before them whose decisions they have not read, found out a cycle ahead of them.
+  // Compares the operations in stages 0 to 2, one cycle ahead, with the earlier ones whose decisions they did not read.
   localparam int unsigned Pairs = 5;
   localparam int unsigned LaterStage[Pairs] = '{0, 0, 0, 1, 2};
   localparam int unsigned EarlierStage[Pairs] = '{3, 4, 5, 3, 3};
   operation_t [5:0] stage;
-  relation_t rel1_s4_q, rel1_s5_q, rel1_s6_q;  // of the operation in stage 1, with those now in 4, 5 and 6
-  relation_t rel2_q, rel3_q;  // of those in 2 and 3, with that now in 4
+  relation_t rel1_s4_q, rel1_s5_q, rel1_s6_q;  // stage 1, with those now in 4, 5 and 6
+  relation_t rel2_q, rel3_q;  // stages 2 and 3, with that now in 4
   relation_t [Pairs-1:0] relation_q;
   assign stage = {s5_q, s4_q, s3_q, s2_q, s1_q, s0};
   assign {rel3_q, rel2_q, rel1_s6_q, rel1_s5_q, rel1_s4_q} = relation_q;
@@ -238,17 +240,17 @@ module table_engine
     `FFN(relation_q[p], relation)
   end
 
-  // Which stages, 1 to 5, have an operation.
+  // Stages 1 to 5 that hold an operation.
   logic [5:1] valid_q;
   `FF(valid_q, {valid_q[4:1], valid_i}, '0)
 
-  // Decisions in stages 4 to 6, and the values that went with them.
+  // Decisions in stages 4 to 6, and their values.
   write_t write_d, write4_q, write5_q, write6_q;
-  logic put4_q, put5_q, put6_q;  // the operation's key has been put, with its value
+  logic put4_q, put5_q, put6_q;  // the operation's entry was stored, with its value
   logic [ValueWidth-1:0] value4, value5_q, value6_q;
 
   ////////////////////////////////////////////////////////////////////////
-  // Stages 0 and 1: the three decisions that the read has missed already.
+  // Stages 0 and 1: the three decisions that the read missed.
 
   logic [1:0][Ways-1:0] over_d, over2_q;  // ways overwritten since the read
   flags_t [1:0][Ways-1:0] flags_d, flags2_q;
@@ -273,7 +275,7 @@ module table_engine
     end
   end
 
-  // A value put by one of them.
+  // A value stored by one of them.
   logic carried2_q, pending2_q;
   logic [ValueWidth-1:0] carry2_q;
   always_ff @(posedge clk_i) begin
@@ -284,15 +286,16 @@ module table_engine
     carry2_q   <= put5_q && rel1_s5_q.key ? value5_q : value6_q;
   end
 
-  // The stash, which is there before the buckets are: no register of a key has to reach the comparators of both.
-  // Operations are compared with all entries, in registers, of whose values they have only the class; who reads one entry has it from a memory.
+  // The stash is compared a stage before the buckets, so that no key register drives both sets of comparators. The
+  // entries are in registers for the comparison with all of them, but only with the class of their values. Accesses to
+  // a single entry read it from a distributed memory.
   entry_t [Stash-1:0] stash_q;
   (* ram_style = "distributed" *) offer_t offers_q[Stash];
   (* ram_style = "distributed" *) logic [ValueWidth-1:0] slot_values_q[Stash];
   flags_t [Stash-1:0] stash2_q;
   entry_t stored3_d, stored3_q, stored3;
-  flags_t stored1_q;  // of the operation in stage 1, with what that in stage 4 may put into the stash
-  logic   fills_slot;  // it puts one
+  flags_t stored1_q;  // stage 1, with what the operation in stage 4 may put into the stash
+  logic   fills_slot;  // that operation fills the slot
   assign fills_slot = write4_q.slot_used || decision4_q.swap;
 
   function automatic flags_t compare(input entry_t entry, input operation_t operation, input logic [1:0] same);
@@ -306,7 +309,7 @@ module table_engine
     ;
   endfunction
 
-  // Which half of the operation's key that in a place has.
+  // Matching halves of the operation's key, per place.
   logic [1:0] stored_same;
   logic [Stash-1:0][1:0] slot_same;
   for (genvar k = 0; k < 2; k++) begin : gen_stash_same
@@ -337,7 +340,7 @@ module table_engine
   end
 
   ////////////////////////////////////////////////////////////////////////
-  // Stage 2: compare and expire; the decision of the next cycle but one.
+  // Stage 2: compare and expire, for the decision in stage 3.
 
   entry_t [1:0][Ways-1:0] read2;
   assign read2 = read_data_i;
@@ -357,7 +360,7 @@ module table_engine
   end
 
   logic [1:0][Ways-1:0] over3_d, over3_q, free3_q;
-  logic [Stash-1:0] moved3_q;  // the slot of a move, as one of all
+  logic [Stash-1:0] moved3_q;  // slot of a move, one-hot
   flags_t [1:0][Ways-1:0] flags3_d, flags3_q;
   flags_t [Stash-1:0] stash3_d, stash3_q;
   logic prefer3_d, prefer3_q;
@@ -376,7 +379,7 @@ module table_engine
     for (int unsigned i = 0; i < Stash; i++) begin
       stash3_d[i] = write4_q.slots[i] ? written(write4_q.slot_used, rel2_q) : stash2_q[i];
     end
-    // The half with more room is preferred, as it was read: nothing but balance hangs on it.
+    // Prefer the half with more room as read. Stale counts affect only the balance.
     used_count = '0;
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) used_count[h] += WayCountWidth'(read2[h][w].used);
@@ -384,14 +387,15 @@ module table_engine
     prefer3_d = used_count[1] < used_count[0];
   end
 
-  // Of an entry that was read only the value goes on: the key and the time have been compared. Where it matched as it was read, one is selected in
-  // the next cycle already, before the decision: what was put since is carried. For a move it is that of the entry which it may push out.
+  // Only the value of a read entry goes on: its key and time have been compared. The value that matched as read is
+  // selected in the next cycle, before the decision; later values are carried. For a move, it is the value of the entry
+  // that may be evicted.
   logic [1:0][Ways-1:0][ValueWidth-1:0] value3_q;
   logic slot_matches3_q;
   logic [SlotWidth-1:0] slot_match3_q;
 
-  // What may go into the stash: the operation's entry, or, of a move, that which it may push out. Any will do that nobody has written
-  // since it was read, so one is drawn before the read.
+  // Entry that may go into the stash: the operation's own or, for a move, the one that it may evict. Any entry that was
+  // not written since the read will do, so the victim is drawn before the read.
   logic [7:0] random_q;
   logic [1:0][Ways-1:0] draw2_q, victim3_q, select3_q;
   logic moves2;
@@ -427,7 +431,7 @@ module table_engine
     over3_q <= over3_d;
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) begin
-        // An expired entry of another key that is still being written could not be given back.
+        // An expired entry of another key that is still being written could not free its block.
         free3_q[h][w] <= !flags3_d[h][w].used || (!flags3_d[h][w].live && !over3_d[h][w]);
       end
     end
@@ -454,7 +458,7 @@ module table_engine
   ////////////////////////////////////////////////////////////////////////
   // Stage 3: the decision.
 
-  // Places that the last decision wrote, and which have an entry, also by it.
+  // Places that the last decision wrote, and places that hold an entry, including by that decision.
   logic [1:0][Ways-1:0] rewritten, used3;
   logic [Stash-1:0] slot_used3;
   always_comb begin
@@ -465,9 +469,9 @@ module table_engine
     for (int unsigned i = 0; i < Stash; i++) slot_used3[i] = write4_q.slots[i] ? write4_q.slot_used : stash3_q[i].used;
   end
 
-  // A stash entry has a move under way (busy); nothing else has written it since (fresh).
+  // busy: a move of the stash entry is in flight. fresh: nothing has written the entry since that move started.
   logic [Stash-1:0] busy_q, fresh_q;
-  logic [Stash-1:0] waiting;  // has an entry, and no move under way
+  logic [Stash-1:0] waiting;  // holds an entry, with no move in flight
 
   logic found;
   logic [1:0][Ways-1:0] way_kept, way_live, way_match, way_free;
@@ -475,11 +479,12 @@ module table_engine
   always_comb begin
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) begin
-        // Where the key was and still is, or the last decision has put it.
+        // The key was here and still is, or the last decision put it here.
         way_kept[h][w]  = &flags3_q[h][w].match && !rewritten[h][w];
         way_live[h][w]  = way_kept[h][w] && flags3_q[h][w].live;
         way_match[h][w] = way_kept[h][w] || (rel3_q.key && write4_q.way_used && write4_q.ways[h][w]);
-        // What the last decision wrote counts as taken, even if it freed it: that takes the search out of the loop.
+        // A place that the last decision wrote counts as taken, even if it was freed. This keeps the search out of the
+        // loop.
         way_free[h][w]  = free3_q[h][w] && !rewritten[h][w];
       end
     end
@@ -509,7 +514,8 @@ module table_engine
       .first_o(first_slot)
   );
 
-  // A value may go where a block of its class is, and anywhere if there is one to take. That is known for each place beside the search for one.
+  // A value fits where a block of its class is, or anywhere if a block is available. Evaluated for each place in
+  // parallel with the search.
   logic has_block, inserts3, updates3, last_again;
   logic [1:0][Ways-1:0] way_reuses, way_fits, way_again;
   logic [Stash-1:0] slot_reuses, slot_fits, slot_again;
@@ -534,9 +540,10 @@ module table_engine
     slot_fits = has_block ? '1 : slot_reuses;
   end
 
-  // Where the key was and still is and its new value fits. Such a place tells by itself that the key was found, and for an update that it lives, so
-  // this does not wait until all have told. Where the last decision wrote it is only if that put the same key, and that place is not free
-  // either: so what fits may be as it was before.
+  // Places where the key was and still is, and where the new value fits. Each one alone proves that the key was found
+  // (and for an update, is live), so there is no wait for an OR over all places. The last decision's place counts only
+  // if that decision stored the same key. Such a place is not free either, so the fit may be the one before that
+  // decision.
   assign inserts3 = s3_q.op == OpInsert;
   assign updates3 = s3_q.op == OpUpdate;
   assign last_again = rel3_q.key && (has_block || rel3_q.class_eq) && (inserts3 || (updates3 && rel3_q.live));
@@ -555,7 +562,8 @@ module table_engine
   assign room = |way_free;
   assign half = |way_free[prefer3_q] ? prefer3_q : !prefer3_q;
 
-  // Whether the first place that is free has such a block: found in rounds like the first itself, not behind it.
+  // Whether the first free place has a block of this class, found by a parallel reduction rather than after the first
+  // place is known.
   logic [1:0] first_way_reuses;
   logic first_slot_reuses, reuses_free;
   for (genvar h = 0; h < 2; h++) begin : gen_first_reuses
@@ -602,13 +610,13 @@ module table_engine
       end
 
       OpDelete: begin
-        // What has expired goes as well, but was not there.
+        // Also removes an expired entry, but reports it as not found.
         decision.ways  = way_match;
         decision.slots = slot_match;
       end
 
       OpMove: begin
-        // Without a way for it, it stays in its slot.
+        // If no way is available, the entry stays in its slot.
         if (room || |victim) decision.slots = slot_move;
         else decision.slots = slot_move & slot_free;
         if (|(slot_move & ~slot_free) && (room || |victim)) begin
@@ -637,7 +645,8 @@ module table_engine
   `FF(put5_q, put4_q, 1'b0)
   `FF(put6_q, put5_q, 1'b0)
 
-  // The value of the operation's key, as it was read or put since, but by the decision before. A move's is in its slot.
+  // The value of the operation's key, as read or stored since, except by the previous decision. For a move, it is in
+  // the slot.
   logic pending4_q;
   logic [ValueWidth-1:0] matched3, carry4_q;
   always_comb begin
@@ -654,9 +663,9 @@ module table_engine
   end
 
   ////////////////////////////////////////////////////////////////////////
-  // Stage 4: the old value, the new entry.
+  // Stage 4: old value, new entry.
 
-  // Which places have an entry, and whether the operation's key is in one.
+  // Places that hold an entry, and whether one holds the operation's key.
   logic [      1:0][Ways-1:0] used4_q;
   logic [Stash-1:0]           slot_used4_q;
   logic                       found4_q;
@@ -666,7 +675,7 @@ module table_engine
     slot_used4_q <= slot_used3;
   end
 
-  // What becomes of the entry that was in the place which is written or freed. A move that puts one leaves none behind in its slot.
+  // Whether the written or freed place held an entry. A move that stores an entry clears its slot.
   logic old_used4, moves4, give4;
   assign moves4 = s4_q.op == OpMove;
   assign old_used4 = |(decision4_q.ways & used4_q) ||
@@ -679,9 +688,9 @@ module table_engine
   logic [ValueWidth-1:0] known_value, old_value, new_value;
   assign known_value = pending4_q ? value5_q : carry4_q;
 
-  // An entry that has expired gives its block back where another key's takes its place.
+  // Replacing an expired entry with another key frees the expired entry's block.
   if (Classes > 1) begin : gen_expired
-    // Of the place in each half and in the stash that is free for it, beside the decision which of them it is.
+    // Values at the free place of each half and of the stash, read in parallel with the decision between them.
     logic [1:0][ValueWidth-1:0] way_value, way_value_q;
     logic [ValueWidth-1:0] expired_value;
     logic [ SlotWidth-1:0] first_slot_q;
@@ -721,7 +730,7 @@ module table_engine
     take_o[class_of(s4_q.value)] = decision4_q.take;
   end
 
-  // What has not been put or was not there is told why.
+  // Status of an operation that stored or found nothing.
   logic puts4, hit4;
   status_e status4, status5_q;
   assign puts4 = s4_q.op inside {OpInsert, OpUpdate};
@@ -761,14 +770,14 @@ module table_engine
   assign given_o      = given5_q;
 
   ////////////////////////////////////////////////////////////////////////
-  // The stash, written at the end of stage 4, and its memories at that of stage 5.
+  // The stash: registers are written at the end of stage 4, memories at the end of stage 5.
 
   logic move_starts;
   logic [Stash-1:0] next_place_q, slot_used;
   assign move_starts = move_valid_o && move_ready_i;
 
-  // The memories a cycle later, as a block is found out late: nobody reads a slot's value in the two cycles after the decision to write it, and
-  // what is offered passes them. Its class is known.
+  // The memories are written a cycle later because the block is known late. Nobody reads a slot's value in the two
+  // cycles after the decision to write it, and a slot being offered is bypassed. Its class is already known.
   logic slot_writes5_q;
   logic [SlotWidth-1:0] slot5_q;
   logic [ValueWidth-1:0] slot_value5_q;
@@ -799,11 +808,11 @@ module table_engine
     `FFE(fresh_q[i], !write4_q.slots[i], starts || write4_q.slots[i], 1'b0)
     assign waiting[i] = used_q && !busy_q[i];
   end
-  // Which key has to make room: any will do, but not always the same.
+  // Selects the victim: any key will do, but not always the same one.
   `FF(random_q, {random_q[6:0], random_q[7] ^ random_q[5] ^ random_q[4] ^ random_q[3]}, 8'd1)
 
-  // The next to move: round and round, as a number and as one of all. It is offered from a register, where nothing is written to it meanwhile.
-  // While it is offered its entry may go: a move of nothing does nothing.
+  // The next slot to move, round robin, as a number and one-hot. It is offered from a register, unless it is being
+  // written. The entry may disappear while it is offered: moving an empty slot does nothing.
   logic [SlotWidth-1:0] next_q;
   logic next_waits, goes_on, offer_q;
   offer_t offered_q;
@@ -827,7 +836,7 @@ module table_engine
        |write4_q.slots && fills_slot != |(write4_q.slots & slot_used), '0)
 
   ////////////////////////////////////////////////////////////////////////
-  // What must hold.
+  // Invariants.
 
   logic [1:0][Ways-1:0] way_matches;
   always_comb begin
@@ -838,7 +847,7 @@ module table_engine
   `ASSERT(a_key_is_in_one_place, !valid_q[3] || s3_q.op == OpMove || $onehot0({way_match, slot_match}))
   `ASSERT(what_is_found_matches, !valid_q[3] || s3_q.op == OpMove || found == |{way_match, slot_match})
   `ASSERT(matched_value_is_selected, !valid_q[3] || carried3_q || select3_q == (victim3_q | way_matches))
-  // Only one can be told by its number.
+  // `number` needs a one-hot input.
   `ASSERT(one_slot_matches, !valid_q[2] || $onehot0(slot_match2))
   `ASSERT(written_value_is_not_read,
           !(slot_writes5_q && valid_q[3] && |slot_kept && !carried3_q && slot_match3_q == slot5_q))

@@ -1,7 +1,7 @@
-// The hash table with its buckets in external memory: table_onchip, but for the way to the buckets. One operation a cycle while
-// no more are under way than there are lines, which has to cover the memory's latency.
+// Hash table with its buckets in external memory; otherwise like table_onchip. Accepts one operation per cycle as long
+// as no more are in flight than there are lines, so `Lines` must cover the memory's latency.
 //
-// Each half has a memory port of its own, see table_lines. The table clears the memory after reset.
+// Each half has its own memory port, see table_lines. The table clears the memory after reset.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -17,7 +17,7 @@ module table_external
     parameter int unsigned Ways       = 8,
     parameter int unsigned Stash      = 16,
     parameter int unsigned Lines      = 64,
-    parameter int unsigned Function   = 0,        // of table_hash
+    parameter int unsigned Function   = 0,        // see table_hash
     localparam int unsigned AddrWidth  = $clog2(Buckets),
     localparam int unsigned LineWidth  = $clog2(Lines),
     localparam int unsigned EntryWidth = 2 + TimeWidth + ValueWidth + 8 * KeyBytes,
@@ -105,7 +105,8 @@ module table_external
           slot: '0
       };
 
-  // Operations that hold a line, or will: fewer by three than there are lines, and by two more for what enters while that is counted and found out.
+  // Operations that hold a line or will: at least three fewer than there are lines, and two fewer again for those that
+  // enter while the count is updated and compared.
   logic [1:0] lines_room, released, released_q;
   logic entered_q;
   `FF(released_q, released, '0)
@@ -115,7 +116,7 @@ module table_external
     assign lines_room[h] = 32'(holding_q[h]) < Lines - 5;
   end
 
-  // The gap after a move is made where operations enter the engine.
+  // The gap after a move is inserted where operations enter the engine, not here.
   table_control #(
       .Outstanding(Outstanding),
       .Stash      (Stash),
@@ -140,7 +141,7 @@ module table_external
       .count_o
   );
 
-  // Who enters leads to all bits of an operation.
+  // Registered, because the choice drives all bits of an operation.
   operation_t entering_q;
   `FF(entered_q, enter, 1'b0)
   `FFN(entering_q, choose_move ? move : request)
@@ -165,7 +166,7 @@ module table_external
   logic unused_hash;
   assign unused_hash = ^hash;
 
-  // The operation waits for its lines' numbers, then in the queue for their contents.
+  // The operation waits for its line numbers, then in the queue for their contents.
   logic [1:0] found_q;
   operation_t hashed_q, found_operation_q;
   buckets_t bucket_q, found_bucket_q;
@@ -201,8 +202,8 @@ module table_external
       .count_o(unused_waiting)
   );
 
-  // Into the engine, in order, once both lines are there. That is known of the next operation, in a register, or as the lines arrive: the queue's
-  // memory is slow to tell which they are.
+  // Issue to the engine in order, once both lines are filled. This is computed for the next operation into a register,
+  // or as the lines arrive, because the queue's memory is slow to deliver the line numbers.
   logic next_valid, next_ready, issued_valid, issue;
   logic [1:0] there_q;
   stage #(
@@ -303,7 +304,7 @@ module table_external
   assign move.op  = OpMove;
   assign move.now = now_i;
   assign move.tag = '0;
-  // Its value is in the stash, and nobody looks at what goes along.
+  // The value is in the stash; this field is ignored.
   assign move.value = request_value_i;
 
   for (genvar h = 0; h < 2; h++) begin : gen_half

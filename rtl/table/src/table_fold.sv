@@ -1,8 +1,8 @@
-// The step of the keyed hash: both halves of a 128-bit product, one over the other (`fold` in crates/table/src/hash.rs).
+// Step of the keyed hash: XOR of both halves of a 128-bit product (`fold` in crates/table/src/hash.rs).
 //
-// fold_o = low(a_i * b_i) ^ high(a_i * b_i) ^ mask_i, `FoldLatency` cycles after a_i and b_i. mask_i is taken in the last of them.
-// The product is made of sixteen products of 16 bits, which fit the multipliers of every device. They are summed without
-// carries until there are two numbers left, so that only one carry chain is in the way, and that one in halves.
+// fold_o = low(a_i * b_i) ^ high(a_i * b_i) ^ mask_i, `FoldLatency` cycles after a_i and b_i. mask_i is sampled in the
+// last of these cycles. The product is the sum of sixteen 16-bit products, which fit the multipliers of every device.
+// Carry-save adders reduce them to two numbers, so there is only one carry chain, which is split in halves.
 
 module table_fold (
     input  logic        clk_i,
@@ -14,16 +14,16 @@ module table_fold (
 
   typedef logic [127:0] sum_t;
 
-  // Three numbers as two of the same sum: a full adder for each bit.
+  // Carry-save adder: three numbers to two with the same sum, a full adder per bit.
   function automatic sum_t bits(input sum_t a, input sum_t b, input sum_t c);
     return a ^ b ^ c;
   endfunction
   function automatic sum_t carries(input sum_t a, input sum_t b, input sum_t c);
-    // The product has 128 bits, so the last carry is none.
+    // The product has 128 bits, so there is no carry out of the top bit.
     return (a & b | a & c | b & c) << 1;
   endfunction
 
-  // First: the sixteen products.
+  // Cycle 1: the sixteen products.
   logic [3:0][3:0][31:0] partial_q;
   always_ff @(posedge clk_i) begin
     for (int unsigned i = 0; i < 4; i++) begin
@@ -33,7 +33,7 @@ module table_fold (
     end
   end
 
-  // Second: products that do not overlap are one number; seven numbers become three.
+  // Cycle 2: products that do not overlap form one number; seven numbers become three.
   sum_t [6:0] seven;
   sum_t [4:0] five;
   sum_t [3:0] four;
@@ -59,8 +59,8 @@ module table_fold (
     three_q <= {bits(four[0], four[1], four[2]), carries(four[0], four[1], four[2]), four[3]};
   end
 
-  // Third: three become two, and the product. Its upper half for either carry of the lower one, which is a bit below the sum: as a third number to
-  // add it would be a second carry chain behind the first.
+  // Cycle 3: three numbers become two, then the product. The upper half is computed for both carries out of the lower
+  // half, selected by bit 64 of the low sum: adding that carry would chain a second carry chain after the first.
   sum_t sum, carry;
   logic [64:0] low;
   logic [63:0] high, high_carried;

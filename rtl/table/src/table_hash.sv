@@ -1,7 +1,7 @@
-// The hash unit of a table: one of three functions, with the operation carried along beside it.
+// Hash unit of a table: one of three functions. Carries the operation along with its key.
 //
-// The keyed function is given keys that have been XORed with secrets_i[1:0] in front of a register, a cycle earlier than by itself. So the table keeps
-// them: none leaves it, and two are equal if they were.
+// For the keyed function the caller XORs keys with secrets_i[1:0] before a register, which saves a cycle. The table
+// stores keys in this form: none leaves it, and XOR preserves equality.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -9,7 +9,7 @@
 module table_hash
   import table_pkg::*;
 #(
-    // 0: keyed, as crates/table has it. 1: Lookup3. 2: multiplicative.
+    // 0: keyed, as in crates/table. 1: Lookup3. 2: multiplicative.
     parameter int unsigned Function   = 0,
     parameter int unsigned KeyBytes   = 16,
     parameter int unsigned WithWidth  = 1

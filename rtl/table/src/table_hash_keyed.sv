@@ -1,10 +1,11 @@
-// The keyed hash of crates/table (`Hasher`): one key a cycle; hash_o comes `keyed_latency` cycles after
-// key_i: 4, and 3 more for every sixteen bytes of the key.
+// Keyed hash of crates/table (`Hasher`): one key per cycle; hash_o is valid `keyed_latency` cycles after key_i: 4, plus
+// 3 for every sixteen bytes of the key.
 //
 // Byte 0 of the key is key_i[7:0]. secrets_i are the hasher's secret words that a key of this size uses: two for every
-// sixteen bytes of the key, then the two that finish. They must not change while keys are under way.
+// sixteen bytes of the key, then the two for finishing. They must not change while keys are in flight.
 //
-// The first cycle is for the secrets in front of the multipliers. Who has the key in a register anyway may put them in there, and gives none for it.
+// The first cycle XORs the secrets in front of the multipliers. A caller that registers the key anyway can do that
+// itself and set `Mixed`.
 
 `include "assertions.svh"
 
@@ -12,7 +13,8 @@ module table_hash_keyed
   import table_pkg::*;
 #(
     parameter  int unsigned KeyBytes = 16,
-    // key_i has its secrets in it, in full words, and is a register: hash_o comes a cycle earlier, and the first 2 * Pairs of secrets_i are 0.
+    // key_i is a register of full words that already includes its secrets: hash_o comes a cycle earlier, and the first
+    // 2 * Pairs words of secrets_i are 0.
     parameter  bit          Mixed    = 1'b0,
     localparam int unsigned Pairs    = (KeyBytes + 15) / 16,
     localparam int unsigned KeyWidth = Mixed ? 128 * Pairs : 8 * KeyBytes
@@ -30,9 +32,9 @@ module table_hash_keyed
 
   localparam int unsigned FirstLatency = Mixed ? 0 : 1;
 
-  // The state before each pair of words has been put in, offset by the left one; the right one, offset.
+  // State before each pair of words is mixed in, XORed with the left word; and the right word with its secret.
   logic [Pairs-1:0][63:0] left, right;
-  // The left words of the pairs after the first join the state as it leaves a fold.
+  // The left words of later pairs are mixed in as the state leaves a fold.
   logic [Pairs:0][63:0] state;
 
   for (genvar p = 0; p < Pairs; p++) begin : gen_pair

@@ -1,8 +1,8 @@
-// Lookup3 (Jenkins 2006, `hashlittle2` with both initial values zero): one key a cycle, hash_o is {b, c}, valid Latency
+// Lookup3 (Jenkins 2006, `hashlittle2` with both initial values zero): one key per cycle; hash_o is {b, c}, `Latency`
 // cycles after key_i. Byte 0 of the key is key_i[7:0]; bytes from length_i on must be zero.
 //
-// A key of up to twelve bytes is not mixed, only finished: its words wait while longer ones are. A step of the
-// mixing (two additions or subtractions, a rotation by wires) takes one cycle.
+// A key of up to twelve bytes is only finished, not mixed, and is delayed as long as a mixed one. A step of the mixing
+// (two additions or subtractions, and a rotation, which is wiring) takes one cycle.
 
 module table_hash_lookup3 #(
     localparam int unsigned Latency = 14
@@ -17,7 +17,7 @@ module table_hash_lookup3 #(
     logic [31:0] a;
     logic [31:0] b;
     logic [31:0] c;
-    logic [31:0] rest;  // the key's last word, put in after the mixing
+    logic [31:0] rest;  // the key's last word, added after the mixing
     logic        mixed;  // more than twelve bytes
     logic        empty;
   } state_t;
@@ -39,7 +39,7 @@ module table_hash_lookup3 #(
     start_d.empty = length_i == 5'd0;
   end
 
-  // Steps 1 to 6 mix, 7 to 13 finish; the names of the words go round.
+  // Steps 1 to 6 mix, 7 to 13 finish; the roles of the words rotate.
   localparam logic [5:0][4:0] MixRotation = {5'd4, 5'd19, 5'd16, 5'd8, 5'd6, 5'd4};
   localparam logic [6:0][4:0] FinalRotation = {5'd24, 5'd14, 5'd4, 5'd16, 5'd25, 5'd11, 5'd14};
 
@@ -48,7 +48,7 @@ module table_hash_lookup3 #(
     if (s == 0) begin : gen_start
       assign next = start_d;
     end else if (s <= 6) begin : gen_mix
-      // x -= z; x ^= rotate(z); z += y, for (x, y, z) = (a, b, c), (b, c, a), (c, a, b), and once more
+      // x -= z; x ^= rotate(z); z += y, for (x, y, z) = (a, b, c), (b, c, a), (c, a, b), twice
       always_comb begin
         automatic logic [31:0] x, y, z;
         next = state_q[s-1];
@@ -68,7 +68,7 @@ module table_hash_lookup3 #(
         end
       end
     end else begin : gen_finish
-      // x ^= y; x -= rotate(y), for (x, y) = (c, b), (a, c), (b, a), and round again; the rest of the key joins a first
+      // x ^= y; x -= rotate(y), for (x, y) = (c, b), (a, c), (b, a), repeated; the rest of the key is first added to a
       always_comb begin
         automatic logic [31:0] x, y;
         next = state_q[s-1];

@@ -1,9 +1,9 @@
-// The multiplicative hash of the hash table paper (section 3, after Kernighan and Ritchie): each 16-bit word of the key is
-// added to the state, and the state multiplied by a magic number. One key a cycle; hash_o comes 18 cycles
-// after key_i. Byte 0 of the key is key_i[7:0].
+// Multiplicative hash of the hash table paper (section 3, after Kernighan and Ritchie): adds each 16-bit word of the
+// key to the state, and multiplies the state by a magic number. One key per cycle; hash_o comes 18 cycles after key_i.
+// Byte 0 of the key is key_i[7:0].
 //
-// The low bits of a product depend on the low bits of its factors alone, so the state is multiplied once more with its
-// halves exchanged; that product is the other half of hash_o, for the second choice of bucket.
+// The low bits of a product depend only on the low bits of its factors. The state is therefore multiplied once more
+// with its halves exchanged; that product is the other half of hash_o, for the second choice of bucket.
 
 module table_hash_mult (
     input  logic         clk_i,
@@ -12,7 +12,7 @@ module table_hash_mult (
 );
 
   localparam int unsigned Words = 8;
-  // A prime, 2^32 divided by the golden ratio but for the last bits: successive keys are spread evenly.
+  // 2^32 divided by the golden ratio: spreads successive keys evenly.
   localparam logic [31:0] Magic = 32'h9e37_79b1;
 
   logic [Words+1:0][31:0] state;
@@ -35,7 +35,7 @@ module table_hash_mult (
       assign sum = {state[w][15:0], state[w][31:16]};
     end
 
-    // The low half of the product, from three products of 16 bits.
+    // Low half of the product, from three 16-bit products.
     logic [31:0] low_q;
     logic [15:0] cross_q, cross2_q;
     always_ff @(posedge clk_i) begin

@@ -1,12 +1,13 @@
-// The buckets of one half in an external memory: reads them ahead, lets operations that share a bucket share its line, and
-// writes back what they change.
+// Cache of the buckets of one half in external memory: prefetches buckets, shares a line between operations on the same
+// bucket, and writes back changes.
 //
-// The buckets in use are in lines, so that table_engine finds them in an on-chip memory of `Lines` places, by the number of the
-// line, just as it would find whole tables there. A line is taken for the first operation on a bucket and kept while any
-// needs it, also until what they wrote is in the memory; what is read again later is therefore what was written. A line that
-// nobody needs still holds its bucket, and is taken up again if that comes back before another one takes the line.
+// Lines hold the buckets in use, so that table_engine addresses an on-chip memory of `Lines` places by line number, as
+// it would address a whole table. The first operation on a bucket allocates a line. The line is held while any
+// operation needs it, including until its writes are in the memory, so a later read returns what was written. A line
+// that nobody needs still holds its bucket, and is reused if an operation on that bucket arrives before the line is
+// reallocated.
 //
-// The memory may take any time, and answer reads in any order; it tells of writes in order.
+// The memory may have any latency and may answer reads in any order; it acknowledges writes in order.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -20,18 +21,18 @@ module table_lines #(
 ) (
     input  logic clk_i,
     input  logic rst_ni,
-    output logic ready_o,  // the memory is cleared
+    output logic ready_o,  // the memory has been cleared
 
-    // An operation asks for its bucket, and has its line two cycles later. There must be fewer that hold a line than
-    // there are lines, by three: two stay out of the choice of the next one.
+    // An operation requests its bucket and gets its line two cycles later. At most `Lines - 3` operations may hold a
+    // line: two lines are excluded when the next victim is chosen.
     input  logic                  request_i,
     input  logic [ AddrWidth-1:0] bucket_i,
     output logic [ LineWidth-1:0] line_o,
 
-    // Whether lines have been read; asked for with the number.
+    // Lines that have been read; sampled with the line number.
     output logic [     Lines-1:0] filled_o,
 
-    // table_engine: reads, writes and is done with a line.
+    // table_engine reads, writes and releases lines.
     input  logic [ LineWidth-1:0]            read_line_i,
     output logic [Ways-1:0][EntryWidth-1:0]  read_data_o,
     input  logic                             done_i,
@@ -39,10 +40,10 @@ module table_lines #(
     input  logic [ AddrWidth-1:0]            done_bucket_i,
     input  logic [      Ways-1:0]            write_i,
     input  logic [EntryWidth-1:0]            write_data_i,
-    output logic                             write_room_o,  // for what may be under way in the engine
-    output logic                            released_o,    // an operation needs its line no longer
+    output logic                             write_room_o,  // room for the writes that may be in flight in the engine
+    output logic                            released_o,    // an operation no longer needs its line
 
-    // The memory. A write gives the same entry to all ways named.
+    // Memory. A write stores the same entry in all selected ways.
     output logic                            mem_read_valid_o,
     input  logic                            mem_read_ready_i,
     output logic [ AddrWidth-1:0]           mem_read_addr_o,
@@ -61,7 +62,7 @@ module table_lines #(
   `PARAMETER_CHECK(lines, Lines >= 8 && Lines == 2 ** LineWidth,
                    "table_lines: Lines has to be a power of two from 8 on")
 
-  // Operations in the engine, and one on its way there.
+  // Operations in the engine, and one on its way to it.
   localparam int unsigned EngineDepth = 8;
 
   function automatic logic [LineWidth-1:0] number(input logic [Lines-1:0] one_hot);
@@ -70,7 +71,7 @@ module table_lines #(
   endfunction
 
   ////////////////////////////////////////////////////////////////////////
-  // First cycle: which line has the bucket? Second: that, or a free one.
+  // First cycle: find the line that holds the bucket. Second: take it, or a free one.
 
   logic [Lines-1:0][AddrWidth-1:0] bucket_q;
   logic [Lines-1:0] held_q, filled_q, free_q, match_d, match_q, victim_d, victim_q, taken, alloc;
@@ -81,7 +82,7 @@ module table_lines #(
   assign same = bucket_i == asked_q;
   always_comb begin
     for (int unsigned i = 0; i < Lines; i++) begin
-      // As it will be once the operation before has its line.
+      // As it will be once the previous operation has its line.
       match_d[i] = alloc[i] ? same : held_q[i] && bucket_q[i] == bucket_i;
     end
   end
@@ -92,7 +93,8 @@ module table_lines #(
   assign allocate = request_q && match_q == '0;
   assign alloc    = allocate ? victim_q : '0;
   assign taken    = !request_q ? '0 : allocate ? victim_q : match_q;
-  // The next to be taken: any line that is free and stays so, whichever is taken now. It is replaced once it is itself.
+  // The next victim: any line that is free and stays free, whichever is taken now. It is replaced once it has been
+  // taken.
   logic [Lines-1:0] may;
   logic replace;
   assign may     = free_q & ~victim_q & ~match_q;
@@ -106,11 +108,11 @@ module table_lines #(
   `FFE(victim_q, victim_d, replace, Lines'(1))
 
   logic [LineWidth-1:0] line_q;
-  // Of both, beside the search for a match.
+  // Both numbers are computed in parallel with the match.
   `FFN(line_q, allocate ? number(victim_q) : number(match_q))
   assign line_o = line_q;
 
-  // Pending reads: never more than lines. Who waits for nobody is asked for at once.
+  // Pending reads: never more than lines. An empty queue passes a request through at once.
   logic read_ready;
   logic [$clog2(Lines+1)-1:0] unused_reads;
   fall_through_fifo #(
@@ -129,7 +131,7 @@ module table_lines #(
   );
 
   ////////////////////////////////////////////////////////////////////////
-  // Who needs a line.
+  // Users of each line.
 
   logic release_valid;
   logic [LineWidth-1:0] release_line;
@@ -147,7 +149,7 @@ module table_lines #(
   assign filled_o = filled_q;
 
   ////////////////////////////////////////////////////////////////////////
-  // The lines: what was read, and what was written since. Two memories, as both may be written in the same cycle.
+  // Line contents: as read, and as written since. Two memories, because both may be written in the same cycle.
 
   logic [Ways-1:0][EntryWidth-1:0] read_line, changed_line;
   logic [Lines-1:0][Ways-1:0] changed_q;
@@ -188,7 +190,7 @@ module table_lines #(
   end
 
   ////////////////////////////////////////////////////////////////////////
-  // Writes, and when a line is no longer needed. After reset all buckets are cleared first.
+  // Writes, and releases. After reset all buckets are cleared first.
 
   logic [AddrWidth:0] clear_q;
   logic clearing;
@@ -221,7 +223,7 @@ module table_lines #(
   assign mem_write_ways_o  = clearing ? '1 : write_ways;
   assign mem_write_data_o  = clearing ? '0 : write_data;
 
-  // Operations that are through, in order; those that wrote wait until that is in the memory.
+  // Finished operations, in order; those that wrote wait until the memory acknowledges the write.
   logic [LineWidth:0] unused_pending;
   fifo #(
       .Width(LineWidth + 1),
@@ -238,7 +240,7 @@ module table_lines #(
       .count_o(unused_pending)
   );
 
-  // Writes that are in the memory and not matched with their operation yet. Those of the clearing have none.
+  // Acknowledged writes not yet matched with their operation. Clearing writes have no operation.
   logic [LineWidth:0] written_q;
   logic [AddrWidth:0] cleared_q;
   logic written, matched;

@@ -1,8 +1,9 @@
-// The hash table with its buckets in on-chip memory: one operation a cycle, any mix, with results in order.
+// Hash table with its buckets in on-chip memory: one operation per cycle, in any mix, with results in order.
 //
-// Latency from a request to its result: 6 cycles and those of the hash (keyed 6, Lookup3 14, multiplicative 18), of which two are
-// the memory's. The table clears itself after reset, a bucket a cycle, and takes requests then. The secrets must not change while
-// there are entries. now_i must never decrease; an operation's time is that of the cycle in which it was taken.
+// Latency from request to result: 6 cycles, two of them for the memory, plus those of the hash (keyed 6, Lookup3 14,
+// multiplicative 18). The table clears itself after reset, one bucket per cycle, and then accepts requests. The secrets
+// must not change while the table holds entries. now_i must never decrease; it is sampled when an operation is
+// accepted.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -17,7 +18,7 @@ module table_onchip
     parameter int unsigned Buckets    = 512,  // in each of the two halves
     parameter int unsigned Ways       = 8,
     parameter int unsigned Stash      = 16,
-    parameter int unsigned Function   = 0,    // of table_hash
+    parameter int unsigned Function   = 0,    // see table_hash
     parameter int unsigned Classes    = 1,
     localparam int unsigned CountWidth = $clog2(2 * Ways * Buckets + Stash + 1)
 ) (
@@ -31,7 +32,7 @@ module table_onchip
     input  op_e                   request_op_i,
     input  logic [8*KeyBytes-1:0] request_key_i,
     input  logic [ValueWidth-1:0] request_value_i,
-    input  logic [ TimeWidth-1:0] request_expiry_i,  // the first second in which the entry is no more; 0: it stays
+    input  logic [ TimeWidth-1:0] request_expiry_i,  // first second in which the entry no longer exists; 0: never
     input  logic [  TagWidth-1:0] request_tag_i,
 
     output logic                  result_valid_o,
@@ -51,7 +52,7 @@ module table_onchip
     output logic                  give_o,
     output logic [ValueWidth-1:0] given_o,
 
-    output logic [CountWidth-1:0] count_o  // entries, with those that have expired and are not overwritten
+    output logic [CountWidth-1:0] count_o  // entries, including expired ones not yet overwritten
 );
 
   `PARAMETER_CHECK(buckets, Buckets >= 2 && Buckets == 2 ** $clog2(Buckets),
@@ -63,7 +64,7 @@ module table_onchip
   localparam int unsigned ClassWidth = Classes > 1 ? $clog2(Classes) : 1;
   localparam int unsigned SlotWidth = $clog2(Stash);
   localparam int unsigned StashCountWidth = $clog2(Stash + 1);
-  // As many as are under way without a stall, and a few for a client that pauses.
+  // Enough for all operations in flight without a stall, and a few more for a client that pauses.
   localparam int unsigned Outstanding = 32;
 
   typedef struct packed {
@@ -123,7 +124,7 @@ module table_onchip
       .count_o
   );
 
-  // Who enters leads to all bits of an operation.
+  // Registered, because the choice drives all bits of an operation.
   operation_t entering_q;
   logic entered_q;
   `FF(entered_q, enter, 1'b0)
@@ -215,7 +216,7 @@ module table_onchip
   assign move.op  = OpMove;
   assign move.now = now_i;
   assign move.tag = '0;
-  // Its value is in the stash: of what goes along only the class has to be right.
+  // The value is in the stash: only the class is used here.
   always_comb begin
     move.value = request_value_i;
     if (Classes > 1) move.value[ValueWidth-1-:ClassWidth] = move_class;

@@ -1,13 +1,13 @@
-// The table at the rate of the line: packets in, packets out in the same order, each with what the table says to it. The pipeline of the
-// hash table paper (figure 3), with a queue of value addresses for each size class.
+// Hash table at line rate: packets in, packets out in the same order, each with the table's result. The pipeline of the
+// hash table paper (figure 3), with a queue of value addresses per size class.
 //
 //     packets -> table_preprocessor -> packet buffer ------------------------> packets and results
 //                          |                                                    ^
 //                          +-> table_store: control, hash, engine, addresses ---+
 //
-// A result names the value's block and length. Whoever keeps the values writes the value of a SET there and reads that of a GET from
-// there, in the order of the packets: then a block that one key gives back and another takes is never read or written out of turn.
-// A packet that is no request passes with taken_o low, in its place.
+// A result names the value's block and length. The user stores the value of a SET there and reads the value of a GET
+// from there, in packet order; so a block that one key frees and another allocates is never read or written out of
+// turn. A packet that is not a request passes in order, with taken_o low.
 
 `include "assertions.svh"
 
@@ -19,7 +19,7 @@ module table_packets
     parameter int unsigned Classes    = 4,
     parameter int unsigned Blocks     = 256,
     parameter int unsigned BlockBytes = 64,   // see table_preprocessor
-    // Words that wait for results: some 18 come in while the table is at work.
+    // Words that wait for results: about 18 arrive during the table's latency.
     parameter int unsigned Depth      = 32,
     localparam int unsigned KeyBytes = 16,
     localparam int unsigned LengthWidth = 16,
@@ -106,8 +106,8 @@ module table_packets
       .count_o
   );
 
-  // The packets themselves, and which of them get a result. Both queues have a register behind them: whether a result leaves hangs on what
-  // is read there.
+  // The packets, and which of them get a result. Both queues have an output register, because the decision to send a
+  // result depends on what is read there.
   logic word_here, next_valid, next_ready, next_taken, order_valid, moves;
   logic [$clog2(Depth+1)-1:0] unused_packets;
   ram_fifo #(

@@ -1,9 +1,10 @@
-// The preprocessor of the hash table paper (section 4): takes the key and what else the table needs out of a packet. The packet goes on,
-// to wait for the result.
+// Preprocessor of the hash table paper (section 4): extracts the key and the other operands from a packet. The packet
+// goes on, to wait for the result.
 //
-// A packet is a UDP datagram whose headers, lengths and checksums have been looked at, as packet_selector does. Taken are GET, SET,
-// REPLACE and DELETE of memcached's binary protocol with a key of up to 16 bytes, all else is no request: it passes, in its place. A
-// table's key is padded with zeros, so one that ends with a zero is not taken either.
+// A packet is a UDP datagram whose headers, lengths and checksums have already been checked, as packet_selector does.
+// GET, SET, REPLACE and DELETE of memcached's binary protocol with keys of up to 16 bytes become requests. Everything
+// else passes in order as no request. Keys are padded with zeros in the table, so a key that ends in a zero byte is not
+// accepted either.
 
 `include "registers.svh"
 
@@ -12,7 +13,7 @@ module table_preprocessor
   import table_pkg::*;
 #(
     parameter int unsigned Classes     = 4,
-    // Of a block of the first class; those of the next one have four times as many.
+    // Size of a block of the first class; each further class is four times as large.
     parameter int unsigned BlockBytes  = 64,
     localparam int unsigned ClassWidth = $clog2(Classes)
 ) (
@@ -25,27 +26,27 @@ module table_preprocessor
     // Every word.
     output logic                  word_valid_o,
     input  logic                  word_ready_i,
-    // Every packet, two cycles after its second word, or its only one: whether it is a request.
+    // For every packet, two cycles after its second (or only) word: whether it is a request.
     output logic                  packet_valid_o,
     input  logic                  packet_ready_i,
     output logic                  packet_taken_o,
-    // The request.
+    // Request.
     output logic                  request_valid_o,
     input  logic                  request_ready_i,
     output op_e                   request_op_o,
-    output logic [         127:0] request_key_o,     // first byte lowest
-    output logic [ClassWidth-1:0] request_class_o,   // the smallest whose blocks are large enough
-    output logic [          15:0] request_length_o,  // of the value
+    output logic [         127:0] request_key_o,     // first byte in the lowest bits
+    output logic [ClassWidth-1:0] request_class_o,   // the smallest class that fits
+    output logic [          15:0] request_length_o,  // of the value, in bytes
     output logic [          31:0] request_expiry_o
 );
   localparam int unsigned KeyBytes = 16;
-  // Where the body begins: behind the headers of Ethernet, IPv4, UDP, the datagram and the request.
+  // Start of the body: after the headers of Ethernet, IPv4, UDP, the datagram and the request.
   localparam int unsigned BodyByte = 14 + 20 + 8 + 8 + 24;
   localparam int unsigned ExtrasBytes = 8;
-  // UDP's header, the datagram's and the request's count in UDP's length.
+  // UDP's length includes the headers of UDP, the datagram and the request.
   localparam logic [31:0] HeaderBytes = 32'd40;
 
-  // Memcached's headers: one for every datagram, and that of the request.
+  // Memcached's headers: one per datagram, and the request's.
   typedef struct packed {
     logic [15:0] id;
     logic [15:0] number;
@@ -65,7 +66,7 @@ module table_preprocessor
     logic [63:0] cas;
   } message_t;
 
-  // Extras of SET and REPLACE; the other commands that are taken have none.
+  // Extras of SET and REPLACE; GET and DELETE have none.
   typedef struct packed {
     logic [31:0] flags;
     logic [31:0] expiration;
@@ -76,7 +77,8 @@ module table_preprocessor
   localparam logic [7:0] OpcodeSet = 8'h01;
   localparam logic [7:0] OpcodeReplace = 8'h03;
   localparam logic [7:0] OpcodeDelete = 8'h04;
-  // An expiration of up to thirty days is counted from now, a later one is a time, a negative one is over.
+  // An expiration of up to thirty days is relative, a larger one is an absolute time, a negative one has already
+  // passed.
   localparam logic [31:0] LongestRelative = 32'd2592000;
 
   typedef struct packed {
@@ -89,7 +91,7 @@ module table_preprocessor
   } request_t;
 
   ////////////////////////////////////////////////////////////////////////
-  // The first cycle, with the second word or the only one: sums of lengths, which are in the first.
+  // First cycle, with the second (or only) word: sums of lengths, whose fields are in the first word.
 
   logic first_q, second_q, decides, moves, facts_ready;
   logic [WordWidth-1:0] data_q;
@@ -103,13 +105,13 @@ module table_preprocessor
   typedef struct packed {
     op_e                                 op;
     logic                                stores;
-    logic                                has_form;     // what does not hang on the value's length
-    logic [KeyBytes-1:0]                 has_byte;     // which bytes the key has
+    logic                                has_form;     // well-formed, apart from the value's length
+    logic [KeyBytes-1:0]                 has_byte;     // bytes that belong to the key
     logic [31:0]                         value_bytes;
     logic [31:0]                         expiration;
-    logic                                is_relative;  // it counts from now
+    logic                                is_relative;  // relative to now
     logic [8*(ExtrasBytes+KeyBytes)-1:0] body;
-    logic [ExtrasBytes+KeyBytes-1:0]     zeros;        // which bytes of it are
+    logic [ExtrasBytes+KeyBytes-1:0]     zeros;        // bytes of the body that are zero
   } facts_t;
   facts_t facts_d, facts_q;
 
@@ -128,7 +130,7 @@ module table_preprocessor
   assign facts_d.stores = facts_d.op inside {OpInsert, OpUpdate};
   assign is_whole = 32'(request.udp.length) == header.body_length + HeaderBytes && request.datagram.number == '0 &&
       request.datagram.datagrams == 16'd1 && header.extras_length == (facts_d.stores ? 8'(ExtrasBytes) : 8'd0);
-  // Nothing of what the table has no place for.
+  // Nothing that the table cannot store.
   assign is_plain = header.magic == RequestMagic && header.data_type == '0 && header.cas == '0 &&
       header.key_length != '0 && header.key_length <= 16'(KeyBytes);
   assign facts_d.has_form = second_q && is_known && is_whole && is_plain;
@@ -150,7 +152,7 @@ module table_preprocessor
   assign moves = valid_i && ready_o;
   assign word_valid_o = moves;
 
-  // What is found out behind it does not reach back to the words.
+  // The later stages' backpressure does not reach the words combinationally.
   logic facts_valid, verdict_ready;
   skid #(
       .Width($bits(facts_t))
@@ -166,7 +168,7 @@ module table_preprocessor
   );
 
   ////////////////////////////////////////////////////////////////////////
-  // The second cycle: whether there is a class for the value, the key, the time.
+  // Second cycle: the value's class, the key, the expiry.
 
   typedef struct packed {
     logic                  taken;
@@ -200,7 +202,7 @@ module table_preprocessor
     else if (facts_q.is_relative) verdict_d.expiry = now_i + facts_q.expiration;
   end
 
-  // The key begins at one of two places.
+  // The key starts at one of two offsets.
   logic [8*KeyBytes-1:0] window;
   logic [KeyBytes-1:0] zeros, last_byte;
   logic ends_in_zero;
@@ -215,7 +217,7 @@ module table_preprocessor
   assign verdict_d.taken = facts_q.has_form && fits && !ends_in_zero;
 
   ////////////////////////////////////////////////////////////////////////
-  // The third: the packet goes to those that wait, with its request to the table.
+  // Third cycle: the packet goes to the waiting packets, with its request to the table.
 
   logic verdict_valid;
   skid #(

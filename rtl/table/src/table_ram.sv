@@ -1,4 +1,4 @@
-// The buckets of one half in on-chip memory, of which one entry is written at a time. Clears itself after reset, a bucket a cycle.
+// Buckets of one half in on-chip memory. Writes one entry at a time. Clears itself after reset, one bucket per cycle.
 // Data come two cycles after the address.
 
 `include "registers.svh"
@@ -25,10 +25,11 @@ module table_ram #(
   `FFE(clearing_q, 1'b0, clear_q == AddrWidth'(Buckets - 1), 1'b1)
   assign ready_o = !clearing_q;
 
-  // A cycle more to write is nothing to the reader, whose forwarding ends with the write; so the choice is before the cycle.
+  // The extra cycle of a write is invisible to the reader, whose forwarding lasts until the write; so the choice of the
+  // writer comes before the register.
   logic [Ways-1:0][EntryWidth-1:0] data;
   logic [EntryWidth-1:0] write_data;
-  // An entry's highest bit tells that it is one.
+  // The highest bit of an entry marks it as used.
   assign write_data = {write_data_i[EntryWidth-1] && !clearing_q, write_data_i[EntryWidth-2:0]};
   table_ways #(
       .Ways      (Ways),
@@ -43,7 +44,7 @@ module table_ram #(
       .read_data_o (data)
   );
 
-  // Block memories are slow at their output: a register before the comparators.
+  // Block memories have slow outputs: register them before the comparators.
   `FFN(read_data_o, data)
 
 endmodule

@@ -1,6 +1,6 @@
-// The on-chip hash table with value blocks by size class: the table holds keys and where their values are; a result says which
-// block to write or to read. The values themselves are the surroundings' to keep; as results come in order, a block that is given
-// back and taken again is never read or written out of turn.
+// On-chip hash table with value blocks by size class. The table holds keys and the addresses of their values; a result
+// names the block to write or to read. The user stores the values. Results come in order, so a block that is freed and
+// allocated again is never read or written out of turn.
 
 module table_store
   import table_pkg::*;

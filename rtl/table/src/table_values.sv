@@ -1,9 +1,9 @@
-// The free blocks of a value store: a queue of addresses for each class of sizes, as in the hash table paper (section 5.2), but all
-// on chip. The table takes a block when a key needs one, and gives it back when the key goes, expires or needs another class; a
-// value of the same class goes into the block that its key has already. A block that is given back can be taken five operations
+// Free blocks of a value store: a queue of addresses per size class, as in the hash table paper (section 5.2), but all
+// on chip. The table allocates a block when a key needs one, and frees it when the key is deleted, expires or needs
+// another class. A value of the same class reuses its key's block. A freed block can be allocated again five operations
 // later.
 //
-// A value in the table is {class, address of the block, length}: of the operation's value class and length count.
+// A value in the table is {class, block address, length}. Of the operation's value only class and length are used.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -19,8 +19,8 @@ module table_values #(
     input  logic                  clk_i,
     input  logic                  rst_ni,
     output logic                  ready_o,  // all blocks are in their queues
-    output logic [   Classes-1:0] avail_o,  // there is a block in the next cycle, if that takes none
-    output logic [   Classes-1:0] more_o,   // there is one if it does
+    output logic [   Classes-1:0] avail_o,  // a block is available in the next cycle if this one takes none
+    output logic [   Classes-1:0] more_o,   // a block is available even if it does
     input  logic [   Classes-1:0] take_i,
     output logic [ValueWidth-1:0] block_o,
     input  logic                  reuse_i,
@@ -73,7 +73,7 @@ module table_values #(
         .data_o (queued),
         .count_o(count)
     );
-    // The next one, as the queue's memory is slow to tell it.
+    // Output register, because the queue's memory is slow.
     stage #(
         .Width(BlockWidth)
     ) u_next (
@@ -86,8 +86,8 @@ module table_values #(
         .ready_i(take_i[c]),
         .data_o (free[c])
     );
-    // For the decision after the next, which tells them apart: behind its class, and far from here, this would be the longest path of the table.
-    // What is given back in this cycle is not counted.
+    // For the decision after the next, which chooses between the two: selecting by class first, this far away, would be
+    // the table's longest path. Blocks freed in this cycle are not counted.
     assign queue_has_more = count > 1;
     assign avail_o[c] = take_i[c] ? queue_valid : queue_valid || next_valid[c];
     assign more_o[c] = take_i[c] ? queue_has_more : queue_has_more || (queue_valid && next_valid[c]);

@@ -1,7 +1,8 @@
-// A memory of the ways of `Depth` buckets or lines, each way written on its own: `ram_1r1w` for each 9 bits of an entry.
+// Memory of the ways of `Depth` buckets or lines, with a write enable per way: one `ram_1r1w` for each 9 bits of an
+// entry.
 //
-// Block RAM writes so many bits on their own, and what is compared with one bit of a key, or chosen from, lies in neighbouring blocks. What is
-// read of ways that are being written can be anything, see `ram_1r1w`.
+// Block RAM has a write enable for each 9 bits, and this split places the bits that are compared with one key bit, or
+// selected together, in neighbouring blocks. Reading a way that is being written returns anything, see `ram_1r1w`.
 
 module table_ways #(
     parameter int unsigned Ways       = 8,

@@ -1,4 +1,4 @@
-// What the table's testbenches share: the keyed hash, a plain model, the Rust table.
+// Shared by the table's testbenches: the keyed hash, a plain model, the Rust table.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ struct KeyHash {
   }
 };
 
-// The hasher of crates/table: its secret words are SipHash-2-4 of their numbers.
+// The hasher of crates/table: secret word i is SipHash-2-4 of i.
 struct Hasher {
   static constexpr int SECRETS = 16;
   uint64_t secrets[SECRETS];
@@ -83,7 +83,7 @@ struct Result {
   uint8_t tag;
 };
 
-// What the table means: a map whose entries expire.
+// Reference semantics of the table: a map whose entries expire.
 struct Model {
   struct Entry {
     uint64_t value;

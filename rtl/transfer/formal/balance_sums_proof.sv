@@ -1,4 +1,5 @@
-// The proof of balance_sums: a TRANSFER makes no money and loses none, an ISSUE makes its amount, and what does not fit is told.
+// Proof of balance_sums: a TRANSFER neither creates nor destroys money, an ISSUE creates exactly its amount, and
+// underflow and overflow are reported.
 
 `include "assertions.svh"
 

@@ -1,9 +1,10 @@
-// Where accounts are: two lookups a cycle, id to slot, over buckets of four in each of two halves.
+// Directory of accounts: two lookups per cycle from id to slot, over buckets of four in each of two halves.
 //
-// An id has one bucket in each half, chosen by keyed hashes; its low bits are in the bucket's index and need not be stored. Cycle 1: ids at
-// the input. Cycle 2: memory. Cycle 3: compared. The results are registered, in cycle 4. There is no deletion, so a slot is for ever.
+// An id has one bucket in each half, chosen by keyed hashes; its low bits are implied by the bucket's index and are not
+// stored. Cycle 1: ids at the input. Cycle 2: memory. Cycle 3: compare. The results are registered and appear in cycle
+// 4. Accounts are never deleted, so a slot is permanent.
 //
-// The writer has to keep lookups away from the cycle in which it writes.
+// The writer must not look anything up in the cycle in which it writes.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -17,14 +18,15 @@ module account_directory
     input  logic                          clk_i,
     input  logic                          rst_ni,
     input  logic [127:0]                  secret_i,
-    // Lookups: 0 the source, 1 the destination.
+    // Lookups: 0 is the source, 1 the destination.
     input  id_t  [  1:0]                  id_i,
     output logic [  1:0]                  found_o,
     output logic [  1:0][SlotWidth-1:0]   slot_o,
-    // Of the first lookup: whether its buckets have room for it, and where.
+    // For the first lookup: whether its buckets have room, and where.
     output logic                          has_room_o,
     output logic [SlotWidth-1:0]          room_o,
-    // Writes: an account into a slot that was free, or, while the memory is cleared, nothing into all slots of an index.
+    // Writes: an account into a free slot, or, while the memory is being cleared, empty entries into all slots of an
+    // index.
     input  logic                          write_i,
     input  logic [SlotWidth-1:0]          write_slot_i,
     input  id_t                           write_id_i,
@@ -38,7 +40,7 @@ module account_directory
   typedef logic [TagWidth-1:0] tag_t;
   typedef logic [IndexWidth-1:0] index_t;
 
-  // A slot is its half, its way and the index of its bucket.
+  // A slot is {half, way, index of the bucket}.
   typedef struct packed {
     logic       half;
     logic [1:0] way;

@@ -1,16 +1,17 @@
-// Buckets of accounts of one half in external memory: reads them ahead, lets operations that share a bucket share its line, and writes back
-// what they changed.
+// Cache of the account buckets of one half in external memory: prefetches buckets, shares a line between operations on
+// the same bucket, and writes back changes.
 //
-// A bucket in use is in a line, so the pipeline of the store controller finds it in on-chip memory, by the number of the line. A line is
-// taken for the first operation on a bucket and kept while any needs it; then what was changed is written back, once however many
-// operations changed it, and not before the memory has told that it is there does the line take another bucket. Until then it still
-// holds its own, and is taken up again where that comes back. So the memory never has a bucket under way twice, and what is read is
-// what was written last. Lines that nobody needs keep their buckets as well, but for one in each group: it is emptied ahead, so that a line
-// can be given without asking who has found it meanwhile.
+// A line holds a bucket in use, so the store controller's pipeline addresses an on-chip memory by line number. The
+// first operation on a bucket allocates a line, which is held while any operation needs it. The line's changes are then
+// written back, once however many operations made them. The line takes another bucket only after the memory has
+// acknowledged the write. Until then it still holds its own, and is reused if an operation on that bucket arrives. So
+// the memory never has two accesses to a bucket in flight, and a read returns what was written last. Unused lines also
+// keep their buckets, except one in each group: it is vacated ahead of time, so that it can be allocated without
+// checking for a hit in the same cycle.
 //
-// There are two ports to the memory, each with lines of its own: the first reads for sources, the second for destinations, and what a
-// line holds goes back through the port that it came by. Both see the same rows. The memory may take any time, and answer reads in any
-// order; it tells of each port's writes in order.
+// There are two ports to the memory, each with its own lines: the first reads for sources, the second for destinations,
+// and a line is written back through the port that filled it. Both ports address the same rows. The memory may have any
+// latency and may answer reads in any order; it acknowledges each port's writes in order.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -18,37 +19,39 @@
 module account_lines
   import transfer_pkg::*;
 #(
-    // Of each port.
+    // Lines of each port.
     parameter int unsigned Lines = 64,
     parameter int unsigned AddrWidth = 20,
-    // The most operations that hold lines.
+    // Maximum number of operations that hold lines.
     parameter int unsigned Operations = 80,
     localparam int unsigned NumberWidth = $clog2(Lines),
-    // A line is its port and its number; a place its way and its line.
+    // A line is {port, number}; a place is {way, line}.
     localparam int unsigned LineWidth = NumberWidth + 1,
     localparam int unsigned PlaceWidth = LineWidth + 2
 ) (
     input  logic                            clk_i,
     input  logic                            rst_ni,
-    output logic                            ready_o,  // the memory is cleared
+    output logic                            ready_o,  // the memory has been cleared
 
-    // The buckets of an operation's source and destination; with each move, told to each, it is a cycle further. In its third one it has
-    // its lines, once it may, as is told a cycle before, and is to take them.
+    // The buckets of an operation's source and destination. `move_i`, one copy for each, advances the operation by a
+    // cycle. In its third cycle it gets its lines if `may_take_o` is set; `take_i` follows a cycle later and takes
+    // them.
     input  logic    [1:0][   AddrWidth-1:0] bucket_i,
     input  logic    [1:0]                   move_i,
-    input  logic                            third_i,  // there is an operation in the third cycle
+    input  logic                            third_i,  // an operation is in the third cycle
     output logic                            may_take_o,
     input  logic                            take_i,
     output logic    [1:0][   LineWidth-1:0] line_o,
     output logic         [     2*Lines-1:0] filled_o,
 
-    // The pipeline: in cycle 1 the lines that it reads; in cycle 2 what came from memory into them, and what has changed since; in cycle 4
-    // again what has changed, before it.
+    // Pipeline. Cycle 1: the lines to read. Cycle 2: their contents from memory, and the places changed since. Cycle 4:
+    // again the places changed before it.
     input  logic    [1:0][   LineWidth-1:0] read_line_i,
     output bucket_t [1:0]                   bucket_o,
     output logic    [1:0][ AccountWays-1:0] changed_o,
     output logic    [1:0][ AccountWays-1:0] changed_now_o,
-    // What sources and destinations write, as in balance_store. After the reset all places are cleared, which changes none.
+    // Writes of sources and destinations, as in balance_store. After reset all places are cleared, which does not mark
+    // them changed.
     input  logic                            clear_i,
     input  logic         [  PlaceWidth-1:0] clear_place_i,
     input  logic    [1:0]                   write_i,
@@ -56,10 +59,10 @@ module account_lines
     input  id_t     [1:0]                   write_id_i,
     input  balance_t [1:0]                  write_balance_i,
     input  logic    [1:0]                   write_newer_i,
-    // An operation needs its lines no longer, in the order in which they took them.
+    // An operation no longer needs its lines. Operations release lines in the order in which they took them.
     input  logic                            release_i,
 
-    // The memory: both ports. A write gives the same account to all ways named.
+    // Memory: both ports. A write stores the same account in all selected ways.
     output logic    [1:0]                   mem_read_valid_o,
     input  logic    [1:0]                   mem_read_ready_i,
     output logic    [1:0][   AddrWidth-1:0] mem_read_addr_o,
@@ -77,12 +80,12 @@ module account_lines
   `PARAMETER_CHECK(lines, Lines >= 4 && Lines == 2 ** NumberWidth,
                    "account_lines: Lines has to be a power of two from 4 on")
 
-  // Operations are numbered, those that hold lines differently.
+  // Operations that hold lines have distinct numbers.
   localparam int unsigned UserWidth = $clog2(Operations);
-  // Lines of a group. Eight groups, of which each gives a line in five cycles or sooner, give more than one a cycle; of few lines there are
-  // fewer, of four each.
+  // Lines of a group. Eight groups that each vacate a line every five cycles or faster supply more than one line per
+  // cycle; with few lines, there are fewer groups, of four lines each.
   localparam int unsigned Group = Lines > 32 ? Lines / 8 : 4;
-  // Accounts on their way to the memory, and written there but not yet told of.
+  // Accounts queued for the memory, and accounts written but not yet acknowledged.
   localparam int unsigned Writes = 8;
   localparam int unsigned Untold = 64;
 
@@ -97,8 +100,9 @@ module account_lines
   endfunction
 
   ////////////////////////////////////////////////////////////////////////
-  // First cycle: which line has the bucket? Second: or has none? Third: that, or a spare one. [lookup] is the source or the destination,
-  // [port] whose lines. A spare line holds no bucket, so no lookup matches it.
+  // First cycle: match the bucket against the lines. Second: determine hit or miss. Third: take the matching line, or a
+  // spare one. [lookup] is the source or the destination, [port] the port that owns the line. A spare line holds no
+  // bucket, so no lookup matches it.
 
   logic [1:0][AddrWidth-1:0] second_bucket_q, bucket_q;
   lines_t [1:0] match, second_match, second_match_q, match_q, chosen, chosen_q;
@@ -108,8 +112,8 @@ module account_lines
   number_t [1:0] spare_number_q;
   logic [1:0] misses, misses_q, spare_soon, spare_valid_q;
   logic second_same_q, same_q;
-  // Whether a lookup gets the line that the operation in the third cycle takes for its lookup [other]; it learns in its second cycle of what
-  // was taken in its first one.
+  // A lookup gets the line that the operation in the third cycle takes for its own lookup [other]. A line taken in a
+  // lookup's first cycle is added in its second.
   logic [1:0][1:0] repeats, first_repeats_q, second_repeats_q;
   lines_t taken_before_q;
   `FFNE(taken_before_q, spare_q, move_i[0])
@@ -134,7 +138,7 @@ module account_lines
       end
     end
   end
-  // A destination in the bucket of its source has the line that this gets.
+  // A destination in its source's bucket uses the source's line.
   assign misses[0] = second_match_q[0] == '0 && first_repeats_q[0] == '0 && repeats[0] == '0;
   assign misses[1] = second_match_q[1] == '0 && first_repeats_q[1] == '0 && repeats[1] == '0 && !second_same_q;
   for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_move
@@ -146,7 +150,7 @@ module account_lines
   end
   `FFNE(second_same_q, bucket_i[0] == bucket_i[1], move_i[0])
   `FFNE(same_q, second_same_q, move_i[0])
-  // Until it is known in the third cycle whether it misses, an operation is taken for one that does; so is the one before it.
+  // Until an operation reaches the third cycle, it is assumed to miss; so is the one before it.
   assign may_take_o = (~spare_soon & (misses_q | {2{move_i[0]}})) == '0;
   always_comb begin
     chosen = match_q;
@@ -178,7 +182,7 @@ module account_lines
     end
   endfunction
 
-  // A line is in use until the last operation that took it releases its own: they do so in their order.
+  // A line is in use until the last operation that took it releases it; operations release in order.
   logic taken_q;
   user_t user_q, releases_q;
   `FF(taken_q, take_i, 1'b0)
@@ -204,13 +208,13 @@ module account_lines
       `FF(used_q, accept || (used_q && !(release_i && last_user_q == releases_q)), 1'b0)
       `FFNE(last_user_q, user_q, accept)
       assign idle[port][i] = !used_q;
-      // A line that nobody needs, and whose row is as it is in the memory, becomes spare in the next cycle, if nobody began to need it in
-      // this one.
+      // A line that nobody needs, and whose row matches the memory, becomes spare in the next cycle unless an operation
+      // starts to need it in this one.
       assign free[port][i] = held_q[port][i] && !wanted && !dirty_q[port][i] && !writing_q[port][i];
       assign leaves[port][i] = leaving_q[port][i] && !second_match_q[0][port][i] && !second_match_q[1][port][i];
       assign stays[port][i] = held_q[port][i] && !leaves[port][i];
       `FF(held_q[port][i], alloc[port][i] || stays[port][i], 1'b0)
-      // While a line is spare it follows the operation that may take it.
+      // A spare line follows the bucket of the operation that may take it.
       `FFNE(held_bucket_q[port][i], bucket_q[port], spare_q[port][i])
       `FFE(filled_q[port][i], !spare_q[port][i],
            spare_q[port][i] || (mem_data_valid_i[port] && mem_data_line_i[port] == number_t'(i)), 1'b0)
@@ -218,7 +222,8 @@ module account_lines
       `FF(dirty_q[port][i], written != '0 || (dirty_q[port][i] && !picked[port][i]), 1'b0)
       `FFE(writing_q[port][i], picked[port][i], picked[port][i] || (told[port] && told_line[port] == number_t'(i)),
            1'b0)
-      // A line without a bucket is kept in each group, so that one is there in every cycle and most still hold what was in them.
+      // Each group keeps one line without a bucket, so that one is ready in every cycle and most lines still hold their
+      // contents.
       assign may_leave[port][i] = free[port][i] && !leaving_q[port][i] && &held_q[port][i/Group*Group+:Group];
     end
     logic [Lines-1:0] leaving;
@@ -231,7 +236,7 @@ module account_lines
     `FF(leaving_q[port], leaving, '0)
     `ASSERT(only_free_lines_leave, (leaves[port] & ~free[port]) == '0)
 
-    // The line for the next miss, and the one for that behind it.
+    // The line for the next miss, and for the one after it.
     logic uses, next_valid_q;
     logic [Lines-1:0] may, next;
     assign uses = (take_i && misses_q[port]) || !spare_valid_q[port];
@@ -276,7 +281,7 @@ module account_lines
   `ASSERT(a_bucket_has_one_line, $onehot0(match_q[0]) && $onehot0(match_q[1]))
 
   ////////////////////////////////////////////////////////////////////////
-  // What is in the lines.
+  // Line contents.
 
   logic [2*Lines-1:0][AccountWays-1:0] line_changed;
   assign line_changed = changed_q;
@@ -299,7 +304,7 @@ module account_lines
     end
     `FFN(port_q, read_line_i[lookup][NumberWidth])
     assign bucket_o[lookup] = rows[port_q];
-    // The lines are asked once; what is written from then on is added.
+    // The change flags are read once; later writes are added to them.
     line_t line_q[2:3];
     logic [AccountWays-1:0] changed_later_q;
     `FFN(line_q[2], read_line_i[lookup])
@@ -310,17 +315,17 @@ module account_lines
   end
 
   ////////////////////////////////////////////////////////////////////////
-  // Back to the memory. After the reset all of it is cleared first, half of it through each port.
+  // Write-back. After reset the whole memory is cleared first, half of it through each port.
 
   logic [1:0] cleared;
   assign ready_o = &cleared;
   for (genvar port = 0; port < 2; port++) begin : gen_back
-    // The next line to write back, and the one whose accounts are read.
+    // The next line to write back, and the line whose accounts are being read.
     logic [Lines-1:0] pick_q;
     logic pick_valid_q, begins, reading_q, reads, last, room;
     number_t reading_line_q;
     logic [AccountWays-1:0] left_q, pick_changed, way;
-    // The buckets of the lines once more, to be read by the number.
+    // A second copy of the lines' buckets, readable by number.
     (* ram_style = "distributed" *) logic [AddrWidth-1:0] bucket_of_q[Lines];
     always_ff @(posedge clk_i) begin
       if (spare_valid_q[port]) bucket_of_q[spare_number_q[port]] <= bucket_q[port];
@@ -343,7 +348,7 @@ module account_lines
     assign reads = reading_q && room;
     assign begins = pick_valid_q && (!reading_q || (reads && last));
     assign picked[port] = begins ? pick_q : '0;
-    // A line that is taken up again may be written back meanwhile: it is dirty again behind whatever changes it.
+    // A line may be reused while it is written back: a change made meanwhile marks it dirty again.
     logic [Lines-1:0] candidates, pick;
     assign candidates = idle[port] & dirty_q[port] & ~writing_q[port] & ~pick_q;
     find_first #(
@@ -358,7 +363,7 @@ module account_lines
     `FFNE(reading_line_q, number(pick_q), begins)
     `FFNE(left_q, begins ? pick_changed : left_q & ~way, begins || reads)
 
-    // Its balances: banks as in balance_store, of which the newer one goes to the memory.
+    // The line's balances: banks as in balance_store; the newer one goes to the memory.
     logic [1:0] newer;
     balance_t [1:0] balance;
     id_t [1:0] id;
@@ -411,7 +416,7 @@ module account_lines
         .data_o ({write_addr, write_ways, write_account}),
         .count_o(writes)
     );
-    // Rows are cleared in turn, those of the port: the highest bit of the count tells the end.
+    // Clears the port's rows one after the other; the counter's highest bit marks the end.
     assign clearing = !clear_row_q[AddrWidth-1];
     `FFE(clear_row_q, clear_row_q + 1'b1, clearing && mem_write_ready_i[port], '0)
     assign mem_write_valid_o[port] = clearing || write_valid;
@@ -419,7 +424,7 @@ module account_lines
     assign mem_write_ways_o[port] = clearing ? '1 : write_ways;
     assign mem_write_data_o[port] = clearing ? '0 : write_account;
 
-    // What the memory has not told of yet.
+    // Writes that the memory has not acknowledged yet.
     logic untold_ready, untold_valid, told_last;
     logic [$clog2(Untold+1)-1:0] untold;
     logic [AddrWidth-1:0] cleared_q;

@@ -1,6 +1,7 @@
-// Where in its two buckets an account is, and where there is room for it: cycles 3 and 4 of the store controller.
+// Finds an account in its two buckets, and a free place for it: cycles 3 and 4 of the store controller.
 //
-// Buckets at the input in cycle 3; slots at the output in cycle 4, not registered. A slot is its half, its way and the index of its bucket.
+// Buckets at the input in cycle 3; slots at the output in cycle 4, unregistered. A slot is {half, way, index of the
+// bucket}.
 
 `include "registers.svh"
 
@@ -12,15 +13,15 @@ module account_match
     localparam int unsigned SlotWidth = IndexWidth + 3
 ) (
     input  logic                                      clk_i,
-    // Lookups: 0 the source, 1 the destination. [lookup][half]
+    // Lookups: 0 is the source, 1 the destination. [lookup][half]
     input  logic [1:0][  TagWidth-1:0]                tag_i,
     input  logic [1:0][           1:0][IndexWidth-1:0] index_i,
-    // Whether a place is used, and by whom.
+    // {used, tag} of each place.
     input  logic [1:0][           1:0][AccountWays-1:0][TagWidth:0] entry_i,
     output logic [1:0]                                found_o,
     output logic [1:0][ SlotWidth-1:0]                slot_o,
     output logic [1:0][           1:0][      AccountWays-1:0] hit_o,
-    // Of the first lookup: whether its buckets have room for it, and where.
+    // For the first lookup: whether its buckets have room, and where.
     output logic                                      has_room_o,
     output logic [SlotWidth-1:0]                      room_o
 );

@@ -1,11 +1,12 @@
-// The accounts in external memory, in front of the pipeline of the store controller and beside it: account_directory and balance_store
-// in one, but that an operation comes in here, and goes into the pipeline once the buckets of its accounts are on the chip.
+// Accounts in external memory, in front of the store controller's pipeline and beside it: account_directory and
+// balance_store in one. Operations enter here, and enter the pipeline once the buckets of their accounts are on chip.
 //
-// The pipeline takes operations in the order in which they came. One a cycle while no more are under way than there are lines, which have to
-// cover the latency of the memory, once for a read and once for a write.
+// The pipeline takes operations in order, one per cycle as long as no more are in flight than there are lines. The
+// lines must cover the latency of one memory read and one write.
 //
-// The memory has a row for each bucket of each half, in all 2^AddrWidth times two, of four accounts each. An id has one bucket in each
-// half, chosen by keyed hashes. See account_lines for the ports: [half][port]. After the reset the memory is cleared.
+// The memory has a row of four accounts for each bucket of each half, 2 * 2^AddrWidth rows in all. An id has one bucket
+// in each half, chosen by keyed hashes. The ports are [half][port], see account_lines. The memory is cleared after
+// reset.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -16,7 +17,7 @@ module accounts_external
     parameter int unsigned AddrWidth = 20,
     parameter int unsigned Lines = 64,
     localparam int unsigned NumberWidth = $clog2(Lines),
-    // In each half: the ports' lines, and their accounts.
+    // Within each half: a line is {port, number}; a slot adds the half and the way.
     localparam int unsigned LineWidth = NumberWidth + 1,
     localparam int unsigned SlotWidth = LineWidth + 3
 ) (
@@ -30,7 +31,7 @@ module accounts_external
     output logic                           valid_o,
     input  logic                           ready_i,
     output operation_t                     operation_o,
-    // Cycle 4: as in account_directory. Slots are those of lines.
+    // Cycle 4: as in account_directory. Slots refer to lines.
     input  logic                           compares_i,
     output logic     [  1:0]               found_o,
     output logic     [  1:0][SlotWidth-1:0] slot_o,
@@ -40,14 +41,14 @@ module accounts_external
     input  logic     [  1:0][SlotWidth-1:0] read_slot_i,
     output balance_t [  1:0][1:0]          balance_o,
     output logic     [  1:0][1:0]          newer_o,
-    // Cycle 8: what is written, and whether it is a new account, the source.
+    // Cycle 8: writes, and whether the source is a new account.
     input  logic                           create_i,
     input  logic     [  1:0]               write_i,
     input  logic     [  1:0][SlotWidth-1:0] write_slot_i,
     input  id_t      [  1:0]               write_id_i,
     input  balance_t [  1:0]               write_balance_i,
     input  logic     [  1:0]               write_newer_i,
-    // Cycle 9: an operation is done with its accounts.
+    // Cycle 9: an operation releases its accounts.
     input  logic                           done_i,
 
     output logic     [1:0][1:0]                  mem_read_valid_o,
@@ -65,23 +66,24 @@ module accounts_external
     input  logic     [1:0][1:0]                  mem_written_i
 );
   `PARAMETER_CHECK(addr, AddrWidth >= 2 && AddrWidth <= 28, "accounts_external: AddrWidth has to be from 2 to 28")
-  // A TRANSFER has a second account; a new command has to be told here.
+  // Only a TRANSFER has a second account; a new command must be handled here.
   `CONSTANT_CHECK(commands, protocol_pkg::CommandCodes == 4,
                   "accounts_external: the protocol has commands that are not told of here")
 
   localparam int unsigned TagWidth = 32 - AddrWidth;
   localparam int unsigned SecretWidth = TagWidth + AddrWidth - 1;
-  // Operations that wait for their lines, and those that hold them: these, one at the pipeline's door, two behind it, and nine in it.
+  // Operations that wait for their lines, and all that hold lines: the former, one at the pipeline's entrance, two
+  // behind it, and nine in the pipeline.
   localparam int unsigned Waiting = Lines;
   localparam int unsigned Operations = Waiting + 12;
 
   typedef logic [AddrWidth-1:0] addr_t;
   typedef logic [LineWidth-1:0] line_t;
-  // [half][lookup]: the source is lookup 0, the destination 1.
+  // [half][lookup]: lookup 0 is the source, 1 the destination.
   typedef line_t [1:0][1:0] lines_t;
 
   ////////////////////////////////////////////////////////////////////////
-  // Hashes; then the lines that have the buckets; then those that will.
+  // Hashes, then the lines that hold the buckets, or will.
 
   logic clearing;
   logic [1:0] cleared, may_take;
@@ -92,7 +94,7 @@ module accounts_external
   operation_t hashed_q, second_q, third_q;
   id_t [1:0] id;
   addr_t [1:0][1:0] bucket, bucket_q;
-  // All but TRANSFER have one account: its lines are those of the other as well.
+  // Commands other than TRANSFER have one account and look it up twice.
   assign id = {operation_i.command == Transfer ? operation_i.destination : operation_i.source, operation_i.source};
   for (genvar half = 0; half < 2; half++) begin : gen_hash
     for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_lookup
@@ -107,14 +109,14 @@ module accounts_external
       );
     end
   end
-  // Three cycles in account_lines. Whether they move is known a cycle before, as all their registers wait for it.
+  // Three cycles in account_lines. `moves` is computed a cycle ahead because it enables all of their registers.
   assign third_valid = moves_q ? second_valid_q : third_valid_q;
   assign accept = third_valid && &may_take && waiting_room;
   assign moves = !third_valid || accept;
   `FF(moves_q, moves, 1'b1)
   `FF(accept_q, accept, 1'b0)
-  // The same for operations and for the lines of each half, too many and too far apart for one register. Synthesis keeps equal ones only
-  // bit by bit.
+  // Copies for operations and for the lines of each half, which are too many and too far apart for one register.
+  // Without `keep`, synthesis merges equal registers.
   (* keep *) `FF(operation_moves_q, moves, 1'b1)
   for (genvar half = 0; half < 2; half++) begin : gen_half_moves
     (* keep *) `FF(half_accept_q[half], accept, 1'b0)
@@ -132,8 +134,8 @@ module accounts_external
   `FF(third_valid_q, third_valid, 1'b0)
   `FFNE(third_q, second_q, operation_moves_q)
 
-  // An operation waits, the first one at the pipeline's door, for what its lines are to hold. Those behind it have left the queue, whose
-  // memory takes too long to tell which lines are to be looked at.
+  // The first operation waits at the pipeline's entrance until its lines are filled. The ones behind it have already
+  // left the queue, whose memory is too slow to select the lines to check.
   logic waiting_valid, next_valid, next_ready, door_valid_q, enters;
   logic [1:0][1:0] filled_q;
   operation_t waiting, next;
@@ -186,7 +188,7 @@ module accounts_external
   end
 
   ////////////////////////////////////////////////////////////////////////
-  // The lines of both halves. Banks tell which one is newer by two bits that nothing but writes changes: after the reset all are written.
+  // Lines of both halves. Two bits that only writes change mark the newer bank, so all of them are written after reset.
 
   logic [SlotWidth:0] clear_q;
   logic [1:0] write, write_newer;
@@ -248,7 +250,8 @@ module accounts_external
   end
 
   ////////////////////////////////////////////////////////////////////////
-  // Cycles 1 to 4: compare. A place that was free when it was read and has changed has a new account, whose id is here.
+  // Cycles 1 to 4: compare. A place that was free when read and has changed since holds a new account, whose id is
+  // stored here.
 
   typedef struct packed {
     logic used;
@@ -307,7 +310,7 @@ module accounts_external
   `ASSERT(one_slot_an_account, !compares_i || ($onehot0(hit[0]) && $onehot0(hit[1])))
 
   ////////////////////////////////////////////////////////////////////////
-  // Cycles 4 and 5: balances. What has not changed is as it came from the memory, in both banks.
+  // Cycles 4 and 5: balances. An unchanged balance comes from the memory's row, for both banks.
 
   balance_t [1:0] kept, kept_q;
   logic [1:0] has_changed, has_changed_q;

@@ -1,10 +1,11 @@
-// The balances: two reads and two writes a cycle out of memories that have one port for each.
+// Balances: two reads and two writes per cycle, from memories with one read and one write port each.
 //
-// A write of a source goes to bank 0, one of a destination to bank 1, and each bank stands twice, once for each reader. A bit beside each
-// balance tells which bank is newer: bank 0 where the bits of both banks agree. So a write needs the other bank's bit, which whoever read
-// the balance knows, and the bits need no memory with two writers.
+// A source's write goes to bank 0, a destination's to bank 1, and each bank is duplicated, one copy per reader. A bit
+// stored with each balance marks the newer bank: bank 0 if the bits of both banks agree, else bank 1. A write therefore
+// needs the other bank's bit, which the reader of the balance already has, and no memory needs two writers.
 //
-// Slots at the input in cycle 1, their balances at the output in cycle 2, not registered. Reads do not see writes of the same cycle.
+// Slots at the input in cycle 1, balances at the output in cycle 2, unregistered. Reads do not see writes of the same
+// cycle.
 
 `include "assertions.svh"
 
@@ -14,7 +15,7 @@ module balance_store
     parameter int unsigned SlotWidth = 11
 ) (
     input  logic                          clk_i,
-    // Both readers: 0 the source, 1 the destination. Both banks: 0 written by sources, 1 by destinations.
+    // Readers: 0 is the source, 1 the destination. Banks: 0 is written by sources, 1 by destinations.
     input  logic     [1:0][SlotWidth-1:0] read_slot_i,
     output balance_t [1:0][          1:0] balance_o,
     output logic     [1:0][          1:0] newer_o,

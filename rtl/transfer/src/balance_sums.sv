@@ -1,7 +1,7 @@
-// What an operation makes of the balances of its accounts, and whether they allow it. Combinational.
+// Computes the balances after an operation and checks that they allow it. Combinational.
 //
-// What is added to the source's balance comes from a register of the caller's: the amount, and of a TRANSFER its complement, so that
-// one adder is enough. The carry of a difference tells that there is enough, that of a sum that it is too much.
+// The caller registers what is added to the source's balance: the amount or, for a TRANSFER, its complement, so one
+// adder is enough. The carry of a difference means sufficient funds, that of a sum means overflow.
 
 `include "assertions.svh"
 
@@ -13,14 +13,16 @@ module balance_sums
     input  balance_t addend_i,
     input  balance_t source_i,
     input  balance_t destination_i,
-    // After the operation, if neither of the last two is set; of a CREATE or a REFER they mean nothing.
+    // Balances after the operation; valid only if underflow_o and overflow_o are both clear. Undefined for CREATE and
+    // REFER.
     output balance_t source_o,
     output balance_t destination_o,
-    // The source has less than the amount; a balance would pass 64 bits.
+    // The source holds less than the amount; a balance would exceed 64 bits.
     output logic     underflow_o,
     output logic     overflow_o
 );
-  // CREATE and REFER move nothing, ISSUE adds to the source, TRANSFER moves from it; a new command has to be told here.
+  // CREATE and REFER move nothing, ISSUE adds to the source, TRANSFER moves from it; a new command must be handled
+  // here.
   `CONSTANT_CHECK(commands, protocol_pkg::CommandCodes == 4,
                   "balance_sums: the protocol has commands that are not told of here")
 

@@ -1,8 +1,9 @@
-// The second stage for batch frames of compact entries: their operations, one a cycle. The words go on to wait for the results.
+// Second stage for batch frames of compact entries: extracts their operations, one per cycle. The words go on to wait
+// for the results.
 //
-// The selector has found the frame well formed: as long as its count says. Entries of 24 bytes begin 58 bytes into the packet, so they are at one
-// of eight places in a word, and often go on in the next. Latency 1 cycle: a register keeps finding an entry in its words apart from what it says
-// and whose turn it is.
+// The selector has checked that the frame is well formed, with a length that matches its count. The first 24-byte entry
+// begins at byte 58 of the packet, so entries begin at one of eight places in a word and often continue in the next
+// word. Latency: 1 cycle. The register separates locating an entry from decoding it and from arbitration.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -33,10 +34,10 @@ module batch_extractor
 );
   localparam int unsigned EntryBytes = 24;
   localparam int unsigned CountByte = 50;
-  // Where an entry begins in a word, in steps of 8 bytes behind byte 2; the first is at byte 58.
+  // Place of an entry in a word, in steps of 8 bytes from byte 2; the first entry is at byte 58.
   localparam logic [2:0] FirstPlace = 3'd7;
   localparam logic [2:0] EntryPlaces = 3'd3;
-  // From this place on it goes on in the next word.
+  // From this place on, the entry continues in the next word.
   localparam logic [2:0] CrossingPlace = 3'd5;
 
   logic [WordWidth-1:0] data_q;
@@ -46,7 +47,7 @@ module batch_extractor
   logic [PortWidth-1:0] port_q;
 
   assign ends = left_q == 8'd1;
-  // An entry that goes on in the next word leaves together with that word.
+  // An entry that continues in the next word leaves together with that word.
   assign whole = busy_q && (!crosses_q || (valid_i && word_ready_i));
   assign extracts = whole && entry_ready;
   assign accept = busy_q ? extracts && crosses_q : valid_i && word_ready_i;
@@ -62,7 +63,7 @@ module batch_extractor
   `FFNE(left_q, busy_q ? left_q - 8'd1 : word_i.data[8*(CountByte+1)+:8], accept || extracts)
   assign next_place = busy_q ? place_q + EntryPlaces : FirstPlace;
   `FFNE(place_q, next_place, accept || extracts)
-  // Known ahead, as all that moves hangs on it.
+  // Computed ahead, because it controls all movement.
   `FFNE(crosses_q, next_place >= CrossingPlace, accept || extracts)
 
   logic [2*WordWidth-1:0] window;
@@ -76,7 +77,7 @@ module batch_extractor
     for (int at = 0; at < EntryBytes; at++) swapped[8*at+:8] = entry[8*(EntryBytes-1-at)+:8];
   end
 
-  // The two bytes behind the frame have to be zero.
+  // The two bytes after the frame must be zero.
   logic padded;
   skid #(
       .Width($bits(compact_frame_t) + 1 + PortWidth)

@@ -1,5 +1,5 @@
-// The fourth stage for batch frames of compact entries: writes results over the words that wait, and makes the headers those of a reply. The UDP
-// checksum is left zero for checksum_writer. Takes a result a cycle.
+// Fourth stage for batch frames of compact entries: writes results into the waiting words and turns the headers into
+// those of a reply. checksum_writer fills in the UDP checksum, which is zero here. Accepts one result per cycle.
 //
 // Amount and status of entry k are 6 bytes that never cross a multiple of 8: bytes 2 to 7 of lane 9 + 3k of the packet.
 
@@ -15,7 +15,7 @@ module batch_generator
 ) (
     input  logic                    clk_i,
     input  logic                    rst_ni,
-    // The promise that replies name.
+    // Promise reported in replies.
     input  logic    [          7:0] promise_i,
     input  logic                    word_valid_i,
     output logic                    word_ready_o,
@@ -34,23 +34,24 @@ module batch_generator
 );
   localparam int unsigned Lanes = 8;
   localparam int unsigned CountByte = 50;
-  // The first result's lane, in the second word, and from one to the next.
+  // Lane of the first result, in the second word, and lanes from one result to the next.
   localparam logic [2:0] FirstLane = 3'd1;
   localparam logic [2:0] EntryLanes = 3'd3;
-  // From this lane on the next result is in the next word.
+  // From this lane on, the next result is in the next word.
   localparam logic [2:0] LastLane = 3'd5;
 
   word_t word_q;
   logic busy_q, first_q, patches, completes, leaves;
   logic [PortWidth-1:0] port_q;
   logic none_q;
-  // Results that are to come and where the next one goes. Whether there are none and whether it is the last of its word is known ahead, as all
-  // that moves hangs on it.
+  // Outstanding results, and the lane of the next one. Whether none are left, and whether it is the last in its word,
+  // are computed ahead because they control all movement.
   logic [7:0] left_q, left;
   logic none_left_q, last_here_q;
   logic [2:0] lane_q, next_lane;
 
-  // The first word has no results in it, nor has one with nothing but the last two bytes of an entry. Others leave with their last result.
+  // The first word holds no results, nor does one that holds only the last two bytes of an entry. Other words leave
+  // with their last result.
   logic plain;
   assign plain = first_q || none_left_q;
   assign completes = plain || (result_valid_i && last_here_q);
@@ -89,7 +90,7 @@ module batch_generator
     reply.compact[$bits(compact_frame_t)-1-:$bits(batch_header_t)] = frame;
   end
 
-  // What comes behind the last word of a packet is the first of another.
+  // The word after a packet's last word starts the next packet.
   logic loads;
   assign loads = word_valid_i && word_ready_o;
   logic ends_q;
@@ -98,7 +99,7 @@ module batch_generator
   `FFE(first_q, ends_q, loads, 1'b0)
   `FFNE(port_q, port_i, loads)
   `FFNE(none_q, request.udp.checksum == '0, loads && ends_q)
-  // From the first word, while it is there.
+  // Read from the first word while it is here.
   assign left = first_q ? word_q.data[8*(CountByte+1)+:8] : left_q - 8'd1;
   assign next_lane = first_q ? FirstLane : lane_q + EntryLanes;
   `FFNE(left_q, left, first_q || patches)

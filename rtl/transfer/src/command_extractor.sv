@@ -1,4 +1,4 @@
-// The second stage: the operation of a packet, and what can be said of it without the ledger. No latency.
+// Second stage: extracts a packet's operation and checks all that does not depend on the ledger. Combinational.
 
 `include "assertions.svh"
 
@@ -11,7 +11,7 @@ module command_extractor
     input  logic       trusted_i,
     output operation_t operation_o
 );
-  // What each command takes is told below; a new one has to be told there, and takes more bits.
+  // The fields of each command are checked below; a new command must be handled there, and takes more bits.
   `CONSTANT_CHECK(commands, protocol_pkg::CommandCodes == 4,
                   "command_extractor: the protocol has commands that are not told of here")
 
@@ -23,7 +23,7 @@ module command_extractor
     known = compact_i.command >= 32'd1 && compact_i.command <= 32'(protocol_pkg::CommandCodes);
     command = command_e'(2'(compact_i.command[2:0] - 3'd1));
     moves = compact_i.amount != '0;
-    // The order of the checks is that of Operation::check in crates/wire.
+    // The checks are in the order of Operation::check in crates/wire.
     form = StatusOk;
     if (compact_i.status != '0) begin
       form = StatusMalformed;

@@ -1,16 +1,18 @@
-// The last 2^WindowBits journalled operations by source and transaction id, so that a retry gets the first answer.
+// Remembers the last 2^WindowBits journalled operations by source and transaction id, so that a retry gets the first
+// answer.
 //
-// The rule is that of crates/ledger/src/retries.rs: nothing is forgotten before its time. Whoever keeps the time gives ticks; an operation
-// of the last Ticks of them is young, and where the ring has nothing but young ones there is no room for another. Without ticks there is
-// none after the first 2^WindowBits.
+// The rule is that of crates/ledger/src/retries.rs: no operation is evicted before its time. The timekeeper sends
+// ticks; an operation is young if it came within the last `Ticks` ticks, and a ring full of young operations has no
+// room for another. Without ticks, the window accepts the first 2^WindowBits operations and then nothing.
 //
-// A ring holds what is remembered of each operation; an index of two times four ways leads from its source and transaction id to its
-// sequence, and so to its place in the ring. Entries are never taken out of the index: one whose sequence is too old counts as free.
-// Sequences have 53 bits, which at 125 MHz last for two years without a pause.
+// A ring holds the remembered data of each operation. An index with two buckets of four ways maps source and
+// transaction id to a sequence number, and thus to a place in the ring. Index entries are never removed: one whose
+// sequence number is too old counts as free. Sequence numbers have 53 bits, which last two years of continuous
+// operation at 125 MHz.
 //
-// An operation enters in cycle 1 and moves on in every cycle; nothing ever waits. Operations before it that are not in the index yet are
-// compared with it directly. In cycle 7 it is told whether it was found, and tells whether it is fresh, that is, to be remembered.
-// Its result is given in cycle 8; in cycle 10 what was found is at the output.
+// An operation enters in cycle 1 and advances in every cycle; there are no stalls. It is compared directly with earlier
+// operations that are not in the index yet. In cycle 7 found_o is valid, and fresh_i marks the operation as one to
+// remember. Its result is due in cycle 8; the remembered result appears at the output in cycle 10.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -27,9 +29,9 @@ module dedup_window
     input  logic       [         127:0] secret_i,
     input  logic                        clear_i,
     input  logic       [IndexWidth-1:0] clear_index_i,
-    // Time passes: Ticks - 1 times what lies between two ticks is how long an operation is remembered at least.
+    // Advances time: an operation is remembered for at least Ticks - 1 tick intervals.
     input  logic                        tick_i,
-    // Cycle 1: an operation that may have to be remembered.
+    // Cycle 1: an operation that may need to be remembered.
     input  logic                        insert_i,
     input  id_t                         source_i,
     input  id_t                         transaction_i,
@@ -37,11 +39,11 @@ module dedup_window
     output logic                        found_o,
     output logic                        has_room_o,
     input  logic                        fresh_i,
-    // Cycle 8: what to remember.
+    // Cycle 8: data to remember.
     input  content_t content_i,
     input  result_t                     result_i,
-    // Cycle 10: what was remembered of the operation that was found.
-    output logic                        first_same_o,  // it had the content of the operation
+    // Cycle 10: data remembered of the operation that was found.
+    output logic                        first_same_o,  // its content equals that of this operation
     output result_t                     first_result_o,
     output logic                        first_wide_o
 );
@@ -52,20 +54,20 @@ module dedup_window
   localparam int unsigned SecretWidth = TagWidth + IndexWidth - 1;
   localparam int unsigned SequenceWidth = 53;
   localparam int unsigned EpochWidth = SequenceWidth - WindowBits;
-  // How far an operation is behind the last one before it whose entry it cannot have read.
+  // Distance to the farthest earlier operation whose index entry this operation may have missed.
   localparam int unsigned Behind = 6;
-  // Of time. More of them forget sooner what is old enough, and take a register each.
+  // More ticks evict old operations closer to their time, at a register each.
   localparam int unsigned Ticks = 8;
-  // Operations that may be remembered while it is found out how many are young.
+  // Operations that may be remembered while the young ones are being counted.
   localparam int unsigned Late = 4;
 
   typedef logic [TagWidth-1:0] tag_t;
   typedef logic [IndexWidth-1:0] index_t;
   typedef logic [SequenceWidth-1:0] sequence_t;
   typedef logic [WindowBits-1:0] place_t;
-  // A sequence for comparing ages: what the index holds is less than four windows old.
+  // Sequence number for comparing ages: index entries are less than four windows old.
   typedef logic [WindowBits+1:0] age_t;
-  // A sequence for counting what is young: a window at most.
+  // Sequence number for counting young operations: at most a window.
   typedef logic [WindowBits:0] count_t;
 
   typedef struct packed {
@@ -73,7 +75,7 @@ module dedup_window
     tag_t tag;
   } entry_t;
 
-  // Registers of the pipeline are numbered by the cycle in which they are read.
+  // Pipeline registers are numbered by the cycle in which they are read.
   logic insert_q[2:5];
   tag_t tag_q[2:8];
   index_t index_q[2:10][2];
@@ -88,7 +90,7 @@ module dedup_window
   sequence_t next_q;
   logic [EpochWidth-1:0] epoch_before_q;
 
-  // Cycles 1 to 3: the two buckets. Their memories lie far apart, so the way there is a cycle of its own.
+  // Cycles 1 to 3: the two buckets. Their memories lie far apart, so the path to them has a cycle of its own.
   index_t [1:0] index;
   entry_t [1:0][Ways-1:0] entry, entry_q;
   logic [63:0] key;
@@ -133,7 +135,7 @@ module dedup_window
     `FFN(tag_q[cycle], tag_q[cycle-1])
   end
 
-  // Cycle 2: which of the operations before it are the same.
+  // Cycle 2: earlier operations with the same key.
   logic [Behind:1] same;
   `FFN(key_q[2], key)
   for (genvar cycle = 3; cycle <= 8; cycle++) begin : gen_key
@@ -154,14 +156,14 @@ module dedup_window
   end
   `FFN(same_last_q, same_q[6][1])
 
-  // Cycle 3: what was written while it read.
+  // Cycle 3: ways written during the read.
   logic [1:0][Ways-1:0] written, written_q;
   for (genvar half = 0; half < 2; half++) begin : gen_written
     assign written[half] = pick_q[9][Ways*half+:Ways] & {Ways{fresh_q[9] && index_q[9][half] == index_q[3][half]}};
   end
   `FFN(written_q, written)
 
-  // Cycle 4: compare. What was written while it read is neither a hit, as it is compared directly, nor free.
+  // Cycle 4: compare. A way written during the read is neither a hit (its operation is compared directly) nor free.
   logic [1:0][Ways-1:0] hit, hit_q, room, room_q;
   logic [1:0][Behind:1] near, near_q;
   for (genvar half = 0; half < 2; half++) begin : gen_compare
@@ -190,7 +192,7 @@ module dedup_window
   entry_t [1:0][Ways-1:0] entry_qq;
   `FFN(entry_qq, entry_q)
 
-  // Cycle 5: the way to write, which operations before it have not taken; that of its expired entry, if there is one.
+  // Cycle 5: the way to write, one that no earlier operation has taken; the one of its own expired entry, if any.
   logic [1:0][Ways-1:0] taken, left, pick;
   logic half_with_more, half_to_use;
   age_t hit_age, hit_age_q[6:7];
@@ -233,7 +235,8 @@ module dedup_window
   `FFN(hit_age_q[7], hit_age_q[6])
   `FFN(any_hit_q, |hit_q)
 
-  // Cycle 6: is what was hit inside of the window, or on its edge, from where the very last operation may still push it?
+  // Cycle 6: whether the hit is inside the window, or on its edge, where the immediately preceding operation may still
+  // push it out.
   age_t age;
   logic inside_q, on_edge_q;
   assign age = next_q[WindowBits+1:0] - hit_age_q[6];
@@ -242,7 +245,7 @@ module dedup_window
   logic all_young_q;
   `FFN(has_room_o, |pick_q[6] && !all_young_q)
 
-  // Cycle 6: was it found among the operations before it, but for the very last one?
+  // Cycle 6: whether an earlier operation in flight matches, except the immediately preceding one.
   logic found_before, found_before_q;
   place_t place_before, place_before_q;
   always_comb begin
@@ -256,14 +259,14 @@ module dedup_window
   `FF(found_before_q, found_before, 1'b0)
   `FFN(place_before_q, place_before)
 
-  // Cycle 7: found, and how far the window reaches.
+  // Cycle 7: found, and the end of the window.
   logic found_last;
   assign found_last = same_last_q && fresh_q[8];
   assign found_o = inside_q || (on_edge_q && !fresh_q[8]) || found_before_q || found_last;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      // Two windows in, so that the zeros of an empty index are too old.
+      // Starts two windows in, so that the zeros of an empty index are too old.
       next_q <= sequence_t'(2 << WindowBits);
       epoch_before_q <= EpochWidth'(1);
     end else if (fresh_i) begin
@@ -273,7 +276,7 @@ module dedup_window
   end
   `FF(fresh_q[8], fresh_i, 1'b0)
   `FFN(sequence_q, next_q)
-  // The place that is written where it is fresh, else the one that is read.
+  // The place written if the operation is fresh, else the place to read.
   place_t place;
   always_comb begin
     place = hit_age_q[7][WindowBits-1:0];
@@ -287,7 +290,7 @@ module dedup_window
     `FFN(place_q[cycle], place_q[cycle-1])
   end
 
-  // What the next sequence was at each of the last ticks: what came behind the oldest of them is young.
+  // Next sequence number at each of the last ticks. Operations after the oldest of these ticks are young.
   count_t at_tick_q[1:Ticks];
   count_t young_q;
   `FFE(at_tick_q[1], next_q[WindowBits:0], tick_i, '0)
@@ -322,7 +325,7 @@ module dedup_window
       .read_address_i (place_q[8]),
       .read_data_o    (first)
   );
-  // Pairs of bits are compared as they come out of the memory, for its result is waited for.
+  // Pairs of bits are compared at the memory's output, because the result is timing-critical.
   localparam int unsigned Pairs = ($bits(content_t) + 1) / 2;
   content_t content_q;
   logic [2*Pairs-1:0] first_content, this_content;

@@ -1,7 +1,8 @@
-// The fourth stage: joins the packets that wait with their results, in order, and makes the replies. Latency 4 cycles from the result.
+// Fourth stage: joins the waiting packets with their results, in order, and makes the replies. Latency: 4 cycles from
+// the result.
 //
-// A result is taken only if there is room for its reply, and then moves on in every cycle: so no wire has to stop packets of 512 bits. Its
-// packet is taken a cycle later.
+// A result is accepted only if there is room for its reply, and then advances in every cycle, so no signal needs to
+// stall 512-bit packets. Its packet is taken a cycle later.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -27,8 +28,8 @@ module packet_generator
     output word_t                   word_o,
     output logic    [PortWidth-1:0] port_o
 );
-  // Replies under way: 3 cycles in the pipeline, one in the queue, one until its leaving is known; and for whoever takes them to be late what
-  // distributed RAM has room for anyway.
+  // Replies in flight: 3 cycles in the pipeline, one in the queue, one until its departure is known. The rest is slack
+  // for the receiver, free in distributed RAM.
   localparam int unsigned Replies = 16;
   localparam int unsigned Stages = 3;
   typedef logic [$clog2(Replies+1)-1:0] count_t;

@@ -1,17 +1,18 @@
-// The third stage: executes operations in order, one in every cycle, also where each hits the accounts of the one before.
+// Third stage: executes operations in order, one per cycle, even if each uses the accounts of the previous one.
 //
-// The twin of crates/ledger/src/engine.rs, for compact frames. An operation that is taken moves on in every cycle and nothing waits; it is
-// taken only if there is room for its result. Cycle 1 is that in which it is taken.
+// The twin of crates/ledger/src/engine.rs, for compact frames. An accepted operation advances in every cycle and never
+// stalls; it is accepted only if there is room for its result. Cycle 1 is the cycle of acceptance.
 //
 //   1 hash, read the directory          4 slots, read balances     7 execute
-//   2 its memory; read the window       5 memory                   8 write everything, read the ring
-//   3 compare                           6 select the balances      9 memory   10 compare with the first; the result is queued
+//   2 its memory; read the window       5 memory                   8 write all, read the ring
+//   3 compare                           6 select the balances      9 memory   10 compare with the first; queue result
 //
-// Operations in cycles 8 to 10 have balances that were not in memory when the one in cycle 6 read; so has the one in cycle 8 for that in
-// cycle 7. Both take them from there. CREATE changes the directory: nothing is taken behind it until it has written, 8 cycles.
+// The balances of operations in cycles 8 to 10 were not yet in memory when the operation in cycle 6 read; the same
+// holds for cycle 8 as seen from cycle 7. Both are forwarded from there. CREATE changes the directory: no operation is
+// accepted after it until it has written, 8 cycles.
 //
-// With External the accounts are in a memory at the mem ports, of any latency, and an operation comes to cycle 1 once its accounts are on the
-// chip, see accounts_external; the window and its index stay there.
+// With External, the accounts are in a memory at the mem ports, of any latency. An operation then reaches cycle 1 once
+// its accounts are on chip, see accounts_external; the window and its index stay on chip.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -19,23 +20,23 @@
 module store_controller
   import transfer_pkg::*;
 #(
-    // Accounts: 8 slots for each index. IndexWidth of the window: 8 entries for each index, of which 2 to 3 should be used.
+    // Accounts: 8 slots per index. Window: 8 entries per index; 2 to 3 of them should be in use.
     parameter int unsigned AccountIndexWidth = 8,
     parameter int unsigned WindowBits = 10,
     parameter int unsigned WindowIndexWidth = 10,
     parameter bit External = 1'b0,
-    // With External: lines of each of the four ports to the memory.
+    // With External: lines of each of the four memory ports.
     parameter int unsigned Lines = 64,
     localparam int unsigned LimitWidth = AccountIndexWidth + 4,
     localparam int unsigned LineWidth = $clog2(Lines)
 ) (
     input  logic                 clk_i,
     input  logic                 rst_ni,
-    // Random bits that clients do not know; constant after the reset.
+    // Random bits unknown to clients; constant after reset.
     input  logic       [127:0]   secret_i,
-    // The most accounts to create.
+    // Maximum number of accounts.
     input  logic       [LimitWidth-1:0] limit_i,
-    // Time passes for what is remembered of operations, see dedup_window.
+    // Advances time for remembered operations, see dedup_window.
     input  logic                 retry_tick_i,
     input  logic                 valid_i,
     output logic                 ready_o,
@@ -44,8 +45,9 @@ module store_controller
     input  logic                 ready_i,
     output answer_t              result_o,
 
-    // With External: two ports to each half of the memory, [half][port]. Reads are answered in any order, each port's writes are told of in
-    // order. No row is read and written at a time, whatever the port. Else these are idle.
+    // With External: two ports to each half of the memory, [half][port]. Reads are answered in any order; each port's
+    // writes are acknowledged in order. No row is read and written at the same time, on any port. Idle without
+    // External.
     output logic     [1:0][1:0]                        mem_read_valid_o,
     input  logic     [1:0][1:0]                        mem_read_ready_i,
     output logic     [1:0][1:0][AccountIndexWidth-1:0] mem_read_addr_o,
@@ -62,26 +64,27 @@ module store_controller
 );
   `PARAMETER_CHECK(clear, External || WindowIndexWidth >= AccountIndexWidth,
                    "store_controller: WindowIndexWidth is too small")
-  // Which command creates, which one needs a destination and writes it, and that REFER alone is not remembered: a new one has to be told here.
+  // CREATE creates, TRANSFER reads and writes a destination, and only REFER is not remembered. A new command must be
+  // handled here.
   `CONSTANT_CHECK(commands, protocol_pkg::CommandCodes == 4,
                   "store_controller: the protocol has commands that are not told of here")
 
-  // Results that may be under way: 10 cycles in the pipeline, one in the queue, and a few for whoever takes them to be late.
+  // Results in flight: 10 cycles in the pipeline, one in the queue, and some slack for the receiver.
   localparam int unsigned Results = 16;
   localparam int unsigned First = 2;
   localparam int unsigned Last = 10;
 
-  // A place for an account on the chip: in the tables, or in the lines of external memory.
+  // On-chip place of an account: in the tables, or in the lines of external memory.
   localparam int unsigned SlotWidth = External ? LineWidth + 4 : AccountIndexWidth + 3;
   typedef logic [SlotWidth-1:0] slot_t;
 
-  // After the reset the memories are cleared.
+  // The memories are cleared after reset.
   logic clear_q;
   logic [WindowIndexWidth-1:0] clear_index_q;
   `FF(clear_q, clear_q && clear_index_q != '1, 1'b1)
   `FF(clear_index_q, clear_index_q + WindowIndexWidth'(1), '0)
 
-  // What is under way.
+  // Operations in flight.
   logic begins, ready, taken, given, has_room_for_result_q;
   operation_t entering;
   logic [$clog2(Results+1)-1:0] under_way_q;
@@ -90,11 +93,11 @@ module store_controller
   operation_t operation_q[First:Last];
   assign taken = begins && ready;
   assign given = valid_o && ready_i;
-  // Known a cycle before, as much waits for it: as if an operation were taken in this one.
+  // Computed a cycle ahead because much depends on it; assumes that this cycle accepts an operation.
   `FF(has_room_for_result_q, !clear_q && 32'(under_way_q) < Results - 1, 1'b0)
   assign ready = has_room_for_result_q && !creating;
   `FFE(under_way_q, taken ? under_way_q + 1'b1 : under_way_q - 1'b1, taken != given, '0)
-  // Of all but the first of them known a cycle before.
+  // Computed a cycle ahead, except for the first stage.
   always_comb begin
     creating_later = 1'b0;
     for (int cycle = First; cycle <= 7; cycle++) begin
@@ -110,15 +113,15 @@ module store_controller
     `FFN(operation_q[cycle], operation_q[cycle-1])
   end
 
-  // Cycles 1 to 5: accounts. Which of the operations before it have the same ones? [its account][the other's]
+  // Cycles 1 to 5: accounts. Which earlier operations use the same ones? [own account][other's account]
   logic [1:0] exists, exists_q[5:6];
   slot_t [1:0] slot, slot_q[5:8];
   slot_t [1:0] found_slot;
   slot_t room;
   logic has_room, has_room_q[5:6];
   logic creates_q;
-  // A new account is both source and destination, so that both banks of its balance are written. What it had before counts for
-  // nothing: so balances are read where accounts were found, which is known sooner.
+  // A new account is written as both source and destination, so that both banks of its balance are set. Its old
+  // contents are ignored, so balances are read at the found slot, which is known earlier.
   assign slot = operation_q[4].command == Create && !exists[0] ? {2{room}} : found_slot;
   `FFN(exists_q[5], exists)
   `FFN(slot_q[5], slot)
@@ -221,7 +224,7 @@ module store_controller
 
   slot_t [1:0] slot_later_q[9:9];
   `FFN(slot_later_q[9], slot_q[8])
-  // An account that does not exist has no slot, and so none of another.
+  // An account that does not exist has no slot, so it matches no other.
   logic [1:0][1:0] same[1:4], same_q[1:4];
   for (genvar side = 0; side < 2; side++) begin : gen_side
     for (genvar other = 0; other < 2; other++) begin : gen_other
@@ -235,7 +238,8 @@ module store_controller
     `FFN(same_q[behind], same[behind])
   end
 
-  // Cycle 6: the balances before the operation, but for what the very last one does. `newer` is the bit of the other bank.
+  // Cycle 6: the balances before the operation, without the effect of the immediately preceding one. `newer` holds the
+  // bits of both banks.
   typedef struct packed {
     balance_t balance;
     logic [1:0] newer;
@@ -264,13 +268,14 @@ module store_controller
     end
   end
 
-  // The bits of both banks after a write of one of them.
+  // Bits of both banks after a write to one of them.
   function automatic logic [1:0] newer_after(logic bank, logic written);
     return bank ? {written, !written} : {written, written};
   endfunction
   `FFN(held_q, held)
 
-  // Cycle 6 as well: what refuses the operation whatever the balances are. A CREATE is alone, so the number of accounts stands.
+  // Also cycle 6: refusals that do not depend on the balances. A CREATE is alone in the pipeline, so the number of
+  // accounts is stable.
   status_e refusal, refusal_q;
   logic [LimitWidth-1:0] accounts_q;
   logic refused_q, journalled_q;
@@ -290,7 +295,7 @@ module store_controller
   `FFN(refused_q, refusal != StatusOk)
   `FFN(journalled_q, valid_q[6] && operation_q[6].refusal == StatusOk && operation_q[6].command != Refer)
 
-  // Cycle 7: execute. Which balances of the operation before it count was found out in its cycle 7.
+  // Cycle 7: execute. The previous operation decided in its cycle 7 which of its balances to forward.
   logic [1:0][1:0] forward_last_q;
   held_t [1:0] operand;
   balance_t source_after, destination_after;
@@ -332,12 +337,12 @@ module store_controller
   assign writes = {commit && (is_transfer || creates), commit};
 
   `FF(writes_q[8], writes, '0)
-  // No balance refuses these.
+  // No balance check refuses these.
   `FF(creates_q, creates && fresh && !refused_q, 1'b0)
   `FFE(accounts_q, accounts_q + 1'b1, creates_q, '0)
   `FFN(after_q[8][0], source_after)
   `FFN(after_q[8][1], destination_after)
-  // After the write bank 0 is newer where the bits agree, bank 1 where they do not. Both bits of a new account are written.
+  // After the write, bank 0 is newer if the bits agree, bank 1 if they differ. A new account gets both bits.
   `FFN(newer_q[8][0], operand[0].newer[1] && !creates)
   `FFN(newer_q[8][1], !operand[1].newer[0] && !creates)
   for (genvar cycle = 9; cycle <= 10; cycle++) begin : gen_after
@@ -346,7 +351,7 @@ module store_controller
     `FFN(newer_q[cycle], newer_q[cycle-1])
   end
 
-  // Cycle 8: the result of what was executed; cycle 10: that of what was done before.
+  // Cycle 8: the result of executing; cycle 10: the remembered one.
   result_t result, result_q[9:10], first_result;
   answer_t answer;
   logic wide_q, balance_wide_q, first_wide;
@@ -360,7 +365,7 @@ module store_controller
   `FFN(found_q[8], journalled_q && found)
   `FFN(busy_q, journalled_q && !found && !window_has_room)
   assign result.status = busy_q ? StatusBusy : status_q;
-  // What is refused by its form alone has no balance.
+  // An operation refused by its form alone reports no balance.
   assign result.value = changes_q ? after_q[8][0] : busy_q || operation_q[8].refusal != StatusOk ? '0 : balance_q;
   `FFN(result_q[9], result)
   `FFN(result_q[10], result_q[9])

@@ -1,5 +1,5 @@
-// The transfer engine: packets with operations in, replies out. What it takes has passed the packet selector, the first stage of the data path;
-// here are the other three.
+// Transfer engine: packets with operations in, replies out. Its input has passed the packet selector, the first stage
+// of the data path; this module holds the other three stages.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -15,21 +15,21 @@ module transfer
     // Accounts in external memory, see store_controller.
     parameter bit External = 1'b0,
     parameter int unsigned Lines = 64,
-    // Where a packet came from and its reply goes to: at most 8 bits.
+    // Width of the port that a packet came from and its reply goes to: at most 8 bits.
     parameter int unsigned PortWidth = 3,
     localparam int unsigned LimitWidth = AccountIndexWidth + 4,
     localparam int unsigned LineWidth = $clog2(Lines)
 ) (
     input  logic                     clk_i,
     input  logic                     rst_ni,
-    // Configuration: constant after the reset.
+    // Configuration: constant after reset.
     input  logic    [         127:0] secret_i,
     input  logic    [LimitWidth-1:0] limit_i,
-    // Time passes for what is remembered of operations, see dedup_window.
+    // Advances time for remembered operations, see dedup_window.
     input  logic                     retry_tick_i,
-    // Whether what was done is told.
+    // Enables records of executed operations.
     input  logic                     record_enable_i,
-    // The promise that replies to batches name.
+    // Promise reported in replies to batches.
     input  logic    [           7:0] promise_i,
     // Packets of compact frames.
     input  logic                     compact_valid_i,
@@ -37,7 +37,7 @@ module transfer
     input  packet_t                  compact_packet_i,
     input  logic                     compact_trusted_i,
     input  logic    [ PortWidth-1:0] compact_port_i,
-    // Their replies, a word each.
+    // Their replies, one word each.
     output logic                     reply_valid_o,
     input  logic                     reply_ready_i,
     output word_t                    reply_word_o,
@@ -51,7 +51,7 @@ module transfer
     input  logic                     batch_reply_ready_i,
     output word_t                    batch_reply_word_o,
     output logic    [ PortWidth-1:0] batch_reply_port_o,
-    // An operation is done; and, if it is told, what it was.
+    // An operation is done; and, if enabled, its record.
     output logic                     done_o,
     output logic                     record_valid_o,
     input  logic                     record_ready_i,
@@ -74,22 +74,22 @@ module transfer
 );
   `PARAMETER_CHECK(port, PortWidth >= 1 && PortWidth <= 8, "transfer: PortWidth has to be from 1 to 8")
 
-  // Operations that wait for their results: as many as the store controller takes, and those on the way to it. A packet waits a cycle longer
-  // than its operation, so it never lacks room.
+  // Operations that wait for their results: the capacity of the store controller, plus those on the way to it. A packet
+  // waits a cycle longer than its operation, so `Packets` always has room for it.
   localparam int unsigned Waiting = External ? Lines + 31 : 23;
   localparam int unsigned Packets = Waiting + 1;
-  // Words of batches that wait: the longest and what comes behind it meanwhile.
+  // Waiting words of batches: the longest batch, and what arrives after it meanwhile.
   localparam int unsigned WaitingWords = External ? 64 : 32;
   localparam int unsigned Records = 4;
 
-  // What has to be known of an operation besides its result.
+  // What the reply needs to know of an operation besides its result.
   typedef struct packed {
     logic in_batch;
     logic [PortWidth-1:0] port;
     compact_frame_t compact;
   } asked_t;
 
-  // Of compact frames the packet waits, of batches the words do.
+  // For compact frames the packet waits, for batches the words do.
   operation_t compact_operation, batch_operation;
   compact_frame_t batch_compact;
   logic packets_ready, packet_valid, packet_take;
@@ -155,7 +155,7 @@ module transfer
       .data_o (waiting_words),
       .count_o(words_count)
   );
-  // Whether the reply moves is known too late to move the queue as well.
+  // Whether the reply moves is known too late to also move the queue.
   skid #(
       .Width($bits(word_t) + PortWidth)
   ) u_word (
@@ -169,7 +169,7 @@ module transfer
       .data_o ({words_port, words})
   );
 
-  // Operations of both kinds take turns, and each is taken into the pipeline and among those that wait at once.
+  // Compact and batch operations alternate. Each enters the pipeline and the waiting queue in the same cycle.
   logic batch_turn_q, batch_chosen, operation_ready, asked_ready, executed_valid, executed_take, room;
   logic execute_valid, execute_ready;
   operation_t execute;
@@ -244,8 +244,8 @@ module transfer
       .mem_write_data_o,
       .mem_written_i
   );
-  // An operation and its result go to the reply and to the record in the same cycle. There has to be room for either kind of reply: which
-  // one it is comes out of a queue's memory, and whether they go has to be known early.
+  // An operation and its result go to the reply and to the record in the same cycle. Both kinds of reply need room,
+  // because the kind comes out of a queue's memory while the decision must be made early.
   logic record_ready, compact_room, batch_room, batch_gives, batch_accepts;
   logic [$clog2(Records+1)-1:0] records;
   host_pkg::record_t record;
@@ -279,7 +279,7 @@ module transfer
       .count_o(records)
   );
 
-  // The value as compact entries have it: what does not fit is told as the largest.
+  // The value in compact form: a value that does not fit is reported as the maximum.
   logic [31:0] value, batch_value;
   status_e batch_status;
   assign value = answer.wide ? '1 : answer.value[31:0];
@@ -337,7 +337,7 @@ module transfer
       .port_o        (batch_port),
       .none_o        (batch_none)
   );
-  // Keeps what writes the results apart from the adders of the checksum.
+  // Separates the result writer from the checksum adders.
   skid #(
       .Width($bits(word_t) + PortWidth + 1)
   ) u_made (

@@ -1,4 +1,4 @@
-// Names and codes of docs/protocol.md that the transfer engine uses.
+// Names and codes of docs/protocol.md used by the transfer engine.
 package transfer_pkg;
   typedef logic [31:0] id_t;
   typedef logic [31:0] amount_t;
@@ -11,7 +11,7 @@ package transfer_pkg;
     Refer = 2'(protocol_pkg::CommandRefer - 1)
   } command_e;
 
-  // All statuses that the engine gives have codes below 64.
+  // All statuses that the engine returns have codes below 64.
   typedef enum logic [5:0] {
     StatusOk = 6'(protocol_pkg::StatusOk),
     StatusAccountExists = 6'(protocol_pkg::StatusAccountExists),
@@ -29,7 +29,7 @@ package transfer_pkg;
     StatusBusy = 6'(protocol_pkg::StatusBusy)
   } status_e;
 
-  // An operation on its way to the store controller. `refusal` is not OK where its form alone refuses it.
+  // Operation on its way to the store controller. `refusal` is not OK if the operation's form alone refuses it.
   typedef struct packed {
     status_e refusal;
     command_e command;
@@ -39,31 +39,31 @@ package transfer_pkg;
     amount_t amount;
   } operation_t;
 
-  // A place for an account in external memory, 97 bits.
+  // Place for an account in external memory, 97 bits.
   typedef struct packed {
     logic     used;
     id_t      id;
     balance_t balance;
   } account_t;
 
-  // Accounts of a bucket.
+  // Accounts per bucket.
   localparam int unsigned AccountWays = 4;
   typedef account_t [AccountWays-1:0] bucket_t;
 
-  // What has to be the same in a retry, besides the source and the transaction id.
+  // Must be equal in a retry, besides the source and the transaction id.
   typedef struct packed {
     command_e command;
     id_t destination;
     amount_t amount;
   } content_t;
 
-  // What the store controller makes of an operation: the status, and the source's balance.
+  // Outcome of an operation: the status, and the source's balance.
   typedef struct packed {
     status_e  status;
     balance_t value;
   } result_t;
 
-  // The same on its way out; `wide` where the value has more than 32 bits, all that compact frames hold.
+  // Outcome with `wide`, set if the value exceeds 32 bits, the size of a compact frame's field.
   typedef struct packed {
     logic    wide;
     status_e status;

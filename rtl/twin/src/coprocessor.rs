@@ -4,7 +4,8 @@ use std::{slice, str};
 
 use coproc::{Machine, Program, RunState, Slot, assemble};
 
-/// A machine whose memories are zero, about to execute its first instruction. `turnpike_coprocessor_free` frees it.
+/// Creates a machine with zeroed memories, about to execute its first instruction. Free it with
+/// `turnpike_coprocessor_free`.
 #[unsafe(no_mangle)]
 pub extern "C" fn turnpike_coprocessor_new() -> *mut Machine {
     Box::into_raw(Box::new(Machine::new(&Program::default())))
@@ -12,18 +13,18 @@ pub extern "C" fn turnpike_coprocessor_new() -> *mut Machine {
 
 /// # Safety
 ///
-/// The machine is one of `turnpike_coprocessor_new`, and is not used again.
+/// The machine comes from `turnpike_coprocessor_new`, and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_coprocessor_free(machine: *mut Machine) {
     // SAFETY: the caller's promise.
     drop(unsafe { Box::from_raw(machine) });
 }
 
-/// Replaces both memories by those of a program in assembly. False where it is none.
+/// Assembles a program and replaces both memories. Returns false if the text is not a valid program.
 ///
 /// # Safety
 ///
-/// The machine is one of `turnpike_coprocessor_new`; the text has so many bytes.
+/// The machine comes from `turnpike_coprocessor_new`; the text has `length` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_coprocessor_assemble(machine: *mut Machine, text: *const u8, length: usize) -> bool {
     // SAFETY: the caller's promise.
@@ -33,44 +34,47 @@ pub unsafe extern "C" fn turnpike_coprocessor_assemble(machine: *mut Machine, te
     true
 }
 
-/// The 8 bytes of an instruction.
+/// Returns a pointer to the 8 bytes of an instruction.
 ///
 /// # Safety
 ///
-/// The machine is one of `turnpike_coprocessor_new`; the address is below 1,024. Nothing else uses the machine while the pointer is used.
+/// The machine comes from `turnpike_coprocessor_new`; the address is below 1,024. Nothing else uses the machine while
+/// the pointer is used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_coprocessor_instruction(machine: *mut Machine, address: usize) -> *mut [u8; 8] {
     // SAFETY: the caller's promise.
     unsafe { &raw mut (*machine).instruction_memory()[address] }
 }
 
-/// The 48 bytes of a slot.
+/// Returns a pointer to the 48 bytes of a slot.
 ///
 /// # Safety
 ///
-/// The machine is one of `turnpike_coprocessor_new`; the address is below 1,024. Nothing else uses the machine while the pointer is used.
+/// The machine comes from `turnpike_coprocessor_new`; the address is below 1,024. Nothing else uses the machine while
+/// the pointer is used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_coprocessor_slot(machine: *mut Machine, address: usize) -> *mut Slot {
     // SAFETY: the caller's promise.
     unsafe { &raw mut (*machine).data_memory()[address] }
 }
 
-/// Starts it at an instruction.
+/// Starts the machine at an instruction.
 ///
 /// # Safety
 ///
-/// The machine is one of `turnpike_coprocessor_new`.
+/// The machine comes from `turnpike_coprocessor_new`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_coprocessor_start(machine: *mut Machine, counter: u16) {
     // SAFETY: the caller's promise.
     unsafe { (*machine).start(counter) }
 }
 
-/// Executes an instruction, if it is running. Returns the bytes of the interrupt that it sent, of at most 592 bytes.
+/// Executes an instruction, if the machine is running. Writes the interrupt that it sent, if any, and returns its
+/// length, at most 592 bytes.
 ///
 /// # Safety
 ///
-/// The machine is one of `turnpike_coprocessor_new`; the message has room for 592 bytes.
+/// The machine comes from `turnpike_coprocessor_new`; the message has room for 592 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_coprocessor_step(machine: *mut Machine, message: *mut u8) -> usize {
     // SAFETY: the caller's promise.
@@ -81,11 +85,11 @@ pub unsafe extern "C" fn turnpike_coprocessor_step(machine: *mut Machine, messag
     bytes.len()
 }
 
-/// The program counter and the status as the host reads it: bits 0 to 15, and from bit 16 on.
+/// Returns the program counter (bits 0 to 15) and the status (from bit 16) as the host reads them.
 ///
 /// # Safety
 ///
-/// The machine is one of `turnpike_coprocessor_new`.
+/// The machine comes from `turnpike_coprocessor_new`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_coprocessor_state(machine: *const Machine) -> u32 {
     // SAFETY: the caller's promise.

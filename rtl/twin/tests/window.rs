@@ -1,4 +1,4 @@
-//! The ledger as testbenches use it: it forgets by the number of operations, as the RTL does.
+//! The ledger as testbenches use it: evicts by the number of operations, like the RTL.
 
 use turnpike_twin::{
     turnpike_ledger_execute as execute, turnpike_ledger_free as free, turnpike_ledger_new as new,
@@ -15,7 +15,7 @@ fn an_operation_is_executed_again_once_a_window_has_come_behind_it() {
     assert!(!twin.is_null());
     let ask = |command, transaction, amount| {
         let mut frame = CompactFrame::new(command, transaction, 1, 0, amount);
-        // SAFETY: the twin is there until `free`, and the frame is a whole one.
+        // SAFETY: the twin exists until `free`, and the frame is complete.
         let value = unsafe { execute(twin, frame.as_mut_bytes().as_mut_ptr()) };
         assert_eq!(frame.status.get(), Status::Ok.code());
         value
@@ -33,6 +33,6 @@ fn an_operation_is_executed_again_once_a_window_has_come_behind_it() {
     assert_eq!(issue(1), before + 10, "it was forgotten");
     // SAFETY: as above.
     assert_eq!(unsafe { remembered(twin) }, u64::from(WINDOW) + 3);
-    // SAFETY: nothing uses it any more.
+    // SAFETY: nothing uses it afterwards.
     unsafe { free(twin) };
 }

@@ -1,4 +1,4 @@
-// A compression of BLAKE2b in 96 cycles and one: a step of all four columns or diagonals in each.
+// BLAKE2b compression in 96 cycles plus one: each cycle performs one step on all four columns or diagonals.
 
 `include "registers.svh"
 
@@ -23,7 +23,8 @@ module blake2b_iterative
   assign done_o = valid_i && step_q == 7'(Steps);
   `FF(step_q, valid_i && !done_o ? step_q + 1'b1 : '0, '0)
 
-  // The rows of the vector. Before the diagonals they are turned, and behind them turned back, so that a step always works on columns.
+  // Rows of the vector. They are rotated before the diagonal steps and rotated back afterwards, so every step works on
+  // columns.
   word_t [3:0][3:0] rows_q, rows, entered;
   logic [2:0] step;
   logic [3:0] round;

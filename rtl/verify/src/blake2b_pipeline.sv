@@ -1,6 +1,6 @@
-// The rounds of BLAKE2b, a block a cycle: vector_o comes 96 / `StepsPerStage` cycles after vector_i and words_i.
+// Rounds of BLAKE2b, one block per cycle: vector_o comes 96 / `StepsPerStage` cycles after vector_i and words_i.
 //
-// A block has only its first `Words` words, the others are zero and cost nothing.
+// A block has only its first `Words` words; the others are zero and cost nothing.
 
 `include "assertions.svh"
 
@@ -8,7 +8,7 @@ module blake2b_pipeline
   import blake2b_pkg::*;
 #(
     parameter int unsigned Words = 16,
-    // A step is an addition behind the other in a path; fewer registers and a slower clock with more.
+    // Each step adds one addition to the path: a higher value saves registers and lowers the clock.
     parameter int unsigned StepsPerStage = 1
 ) (
     input  logic                clk_i,
@@ -20,7 +20,7 @@ module blake2b_pipeline
   `PARAMETER_CHECK(steps, StepsPerStage > 0 && Steps % StepsPerStage == 0,
                    "blake2b_pipeline: StepsPerStage has to divide 96")
 
-  // Words are variables of their own, which simulators compile to far less than parts of a wide one.
+  // Words are separate variables, which simulators compile to much less code than slices of a wide one.
   for (genvar step = 0; step < Steps; step++) begin : gen_step
     word_t from[16], next[16], vector[16], words[Words];
     if (step == 0) begin : gen_first

@@ -1,15 +1,16 @@
-// BLAKE2b (RFC 7693): constants and the steps of a round. Words are little-endian, so byte 0 of a block or digest is in the lowest bits.
+// BLAKE2b (RFC 7693): constants and the steps of a round. Words are little-endian, so byte 0 of a block or digest is in
+// the lowest bits.
 
 package blake2b_pkg;
 
   localparam int unsigned Rounds = 12;
-  // A round mixes the columns and then the diagonals, each in four steps of an addition and a rotation.
+  // A round mixes the columns, then the diagonals, each in four steps of an addition and a rotation.
   localparam int unsigned Steps = 8 * Rounds;
 
   typedef logic [63:0] word_t;
   typedef word_t [7:0] state_t;
   typedef word_t [15:0] block_t;
-  // What the rounds work on: v0 to v15.
+  // Working vector of the rounds: v0 to v15.
   typedef word_t [15:0] vector_t;
 
   // IV7 to IV0.
@@ -24,7 +25,7 @@ package blake2b_pkg;
     64'h6a09e667f3bcc908
   };
 
-  // Which word is added at each place of a round; place 0 is the highest. Rounds 10 and 11 are rounds 0 and 1 again.
+  // Word added at each place of a round; place 0 is the highest. Rounds 10 and 11 repeat rounds 0 and 1.
   localparam logic [9:0][63:0] Sigma = {
     64'ha2847615fb9e3cd0,
     64'h6fe9b308c2d714a5,
@@ -51,7 +52,7 @@ package blake2b_pkg;
     endcase
   endfunction
 
-  // What the rounds of a block begin with: so many bytes were hashed with it.
+  // Initial vector of a block; `bytes` counts all bytes hashed up to and including this block.
   function automatic vector_t begin_block(input state_t state, input logic [63:0] bytes, input logic last);
     vector_t v;
     v = {Initial, state};
@@ -66,7 +67,7 @@ package blake2b_pkg;
     return next;
   endfunction
 
-  // The state before the first block of a hash without a key.
+  // State before the first block of an unkeyed hash.
   function automatic state_t begin_hash(input logic [7:0] digest_bytes, input logic [127:0] personalisation);
     state_t state;
     state = Initial;

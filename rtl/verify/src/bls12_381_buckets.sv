@@ -1,12 +1,13 @@
-// Adds points of G1 of BLS12-381 to buckets, the part of a sum of multiples that takes nearly all its products: one point in 11 cycles, as
-// many as it takes products, on one multiplier with a product a cycle.
+// Adds points of BLS12-381's G1 to buckets, the part of a multi-scalar multiplication that takes nearly all of its
+// products: one point per 11 cycles, one for each of its products, on a multiplier that starts a product per cycle.
 //
-// A barrel of 48 contexts as in secp256k1_engine: each adds a point to a bucket, a product a turn, and begins with the next point in the turn
-// after the last. No two have the same bucket: a point whose bucket is taken waits in a queue, which is looked at before new points are. As
-// sums do not depend on their order, those behind it go on.
+// A barrel of 48 contexts as in secp256k1_engine: each adds a point to a bucket, one product per turn, and begins the
+// next point in the turn after the last. No two contexts share a bucket: a point whose bucket is taken waits in a
+// queue, which has priority over new points. Sums do not depend on order, so later points may overtake it.
 //
-// Points are affine, not at infinity, their coordinates below the prime in Montgomery's form (times 2^381). Buckets are in Jacobian coordinates
-// in that form. Equal and opposite points are added as what they are. After the reset, and after `clear_i`, all buckets are empty.
+// Points are affine, not at infinity, with coordinates below the prime in Montgomery form (times 2^381). Buckets are in
+// Jacobian coordinates in that form. Equal and opposite points are handled. All buckets are empty after reset and after
+// `clear_i`.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -15,7 +16,7 @@ module bls12_381_buckets
   import bls12_381_buckets_pkg::*;
 #(
     parameter int unsigned BucketBits = 10,
-    // Points that may wait for their bucket.
+    // Capacity for points that wait for their bucket.
     parameter int unsigned Waiting = 64,
     localparam int unsigned Width = 381
 ) (
@@ -27,14 +28,14 @@ module bls12_381_buckets
     input  logic                  negate_i,
     input  logic [     Width-1:0] x_i,
     input  logic [     Width-1:0] y_i,
-    // Nothing is under way and no point waits: buckets may be read and cleared.
+    // Nothing is in flight and no point waits: buckets may be read and cleared.
     output logic                  idle_o,
     input  logic                  clear_i,
-    // A bucket, two cycles later: X, Y, Z, and whether it holds a point.
+    // Reads a bucket, two cycles later: X, Y, Z, and whether it holds a point.
     input  logic [BucketBits-1:0] read_bucket_i,
     output logic [ 2:0][Width-1:0] read_point_o,
     output logic                  read_full_o,
-    // Whether a product is begun, for whoever counts.
+    // A product begins; for counters.
     output logic                  busy_o
 );
   `PARAMETER_CHECK(buckets, BucketBits > 0 && BucketBits <= 16, "bls12_381_buckets: BucketBits has to be from 1 to 16")
@@ -55,14 +56,14 @@ module bls12_381_buckets
   localparam int unsigned Sum = Product + 5;
   `ASSERT(turns_end, Sum < Contexts)
 
-  // All buckets are emptied, one a cycle.
+  // Empties all buckets, one per cycle.
   logic clearing_q;
   bucket_t cleared_q;
   `FF(clearing_q, clear_i || (clearing_q && cleared_q != '1), 1'b1)
   `FF(cleared_q, clearing_q ? cleared_q + 1'b1 : '0, '0)
 
-  // Points: one at hand whose bucket is free, and is taken with it. Whoever takes a bucket makes both bits differ, whoever leaves it makes
-  // them equal.
+  // One point is selected ahead; its bucket is reserved at once. Taking a bucket makes its two bits differ, leaving it
+  // makes them equal.
   typedef struct packed {
     bucket_t bucket;
     logic negate;
@@ -103,7 +104,7 @@ module bls12_381_buckets
   `FFNE(next_q, chosen, accept_waiting || accept_offered)
   `FFNE(next_full_q, full_q[chosen.bucket], accept_waiting || accept_offered)
 
-  // 0: whose turn it is. In the first round after a reset all are idle.
+  // 0: state of the context whose turn it is. In the first round after a reset all contexts are idle.
   typedef struct packed {
     step_e step;
     bucket_t bucket;
@@ -125,7 +126,8 @@ module bls12_381_buckets
   logic zero1_q;
   `FFN(zero1_q, zero_q[turn_q])
 
-  // 1: the instruction, and the next step. After the last one the context leaves its bucket and takes a point, if there is one.
+  // 1: the instruction, and the next step. After the last step, the context releases its bucket and takes the next
+  // point, if any.
   instruction_t instruction1;
   assign instruction1 = instruction(state1.step);
   logic ends, leaves, fills, empties;
@@ -167,7 +169,7 @@ module bls12_381_buckets
     end
   end
 
-  // The rest of the turn.
+  // Data for the rest of the turn.
   typedef struct packed {
     context_t number;
     bucket_t bucket;
@@ -194,13 +196,13 @@ module bls12_381_buckets
       .data_i(rest_product),
       .data_o(rest_sum)
   );
-  // Nothing of before the reset is written.
+  // Nothing from before the reset is written.
   logic [$clog2(Contexts+1)-1:0] filled_q;
   logic filled;
   assign filled = 32'(filled_q) == Contexts;
   `FF(filled_q, filled ? filled_q : filled_q + 1'b1, '0)
 
-  // Memories, a copy for each operand: a, b, x, y.
+  // Memories, one copy per operand: a, b, x, y.
   number_t product, sum;
   bucket_t  [3:0] read_bucket;
   context_t [3:0] read_context;
@@ -220,7 +222,7 @@ module bls12_381_buckets
     assign write_product[coordinate] = filled && rest_product.instruction.product == Target;
   end
   for (genvar operand = 0; operand < 4; operand++) begin : gen_operand
-    // X and Y are sums, Z is a product. The sum's terms are never Z, x is always M.
+    // X and Y are sums, Z is a product. The sum's terms are never Z; x is always M.
     for (genvar coordinate = 0; coordinate < 3; coordinate++) begin : gen_bucket
       if (operand == 2 || (operand == 3 && coordinate == 2)) begin : gen_none
         assign bucket_point[operand][coordinate] = '0;
@@ -314,7 +316,7 @@ module bls12_381_buckets
       .number_o(product)
   );
 
-  // The sum: its terms are there with the product.
+  // The sum: its terms are ready together with the product.
   number_t x_q, y_q;
   `FFN(x_q, m[2])
   `FFN(y_q, selected(rest_select_q.instruction.y, bucket_point[3], '0, m[3], l[3], '0))
@@ -331,7 +333,7 @@ module bls12_381_buckets
   );
   always_ff @(posedge clk_i) if (rest_sum.instruction.sum != ToNothing) zero_q[rest_sum.number] <= sum == '0;
 
-  // Idle once every context was, a whole turn after the last one had its last.
+  // Idle once every context has been idle, a whole turn after the last one finished.
   logic [$clog2(2*Contexts+1)-1:0] quiet_q;
   `FF(quiet_q,
       state1.step != Idle || next_valid_q || waiting_valid || clearing_q ? '0 : idle_o ? quiet_q : quiet_q + 1'b1, '0)

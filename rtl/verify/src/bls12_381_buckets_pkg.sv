@@ -1,8 +1,9 @@
-// The micro-program of the bucket adder of BLS12-381: what a context does in one turn, a product and a sum that may take this product.
+// Micro-program of the BLS12-381 bucket adder. In one turn a context begins a product and a sum that may use this
+// product.
 
 package bls12_381_buckets_pkg;
 
-  // What is read: the bucket's point, the point that is added, M that products write, L that sums write.
+  // Sources: the bucket's point, the added point, M (written by products), L (written by sums).
   typedef enum logic [2:0] {
     FromNothing,
     FromBucketX,
@@ -14,7 +15,7 @@ package bls12_381_buckets_pkg;
     FromL
   } source_e;
 
-  // Where a result goes.
+  // Destination of a result.
   typedef enum logic [2:0] {
     ToNothing,
     ToBucketX,
@@ -26,7 +27,7 @@ package bls12_381_buckets_pkg;
 
   typedef enum logic [4:0] {
     Idle,
-    // A point and a bucket that holds one: mixed addition in Jacobian coordinates, 8 products and 3 squares.
+    // Mixed addition in Jacobian coordinates of a point to a bucket that holds one: 8 products and 3 squares.
     Add1,
     Add2,
     Add3,
@@ -38,7 +39,7 @@ package bls12_381_buckets_pkg;
     Add9,
     Add10,
     Add11,
-    // Both have the same x: the same point, which is doubled, or its negative, which leaves nothing.
+    // Both have the same x: either the same point, which is doubled, or its negative, which empties the bucket.
     Same1,
     Same2,
     Double1,
@@ -48,7 +49,7 @@ package bls12_381_buckets_pkg;
     Double5,
     Double6,
     Double7,
-    // Into an empty bucket. No last turn looks at the point, as the next one comes in it.
+    // Loads an empty bucket. The last turn does not read the point, because the next point arrives in it.
     Load1,
     Load2,
     Load3
@@ -58,20 +59,20 @@ package bls12_381_buckets_pkg;
   localparam logic [1:0] H = 2'd0, R = 2'd1, K = 2'd2;
 
   typedef struct packed {
-    // The product: of nothing it is one, in Montgomery's form.
+    // Product: without a source it is one, in Montgomery form.
     source_e a;
     source_e b;
     logic [1:0] a_number;
     logic [1:0] b_number;
     target_e product;
     logic [1:0] product_number;
-    // The sum: x is the product, or M if it is not.
+    // Sum: x is the product or, if not, M.
     target_e sum;
     logic [1:0] sum_number;
     logic x_is_product;
     logic [1:0] x_number;
     logic x_double;
-    // Negated where the point is.
+    // Negated if the point is.
     logic x_signed;
     source_e y;
     logic [1:0] y_number;

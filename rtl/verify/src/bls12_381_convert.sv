@@ -1,12 +1,14 @@
-// The operands of an instruction of the pairing coprocessor on their way to the engine: numbers as they are taken, then for points what Jacobian
-// coordinates have more than affine ones, the third of them, and infinity. Keeps them beside the engine, for what copies, compares or sends them.
+// Converts the operands of a coprocessor instruction for the engine: numbers as they are read, then for points the
+// third Jacobian coordinate and infinity. Also keeps a copy of the operands, for instructions that copy, compare or
+// send them.
 
 module bls12_381_convert
   import bls12_381_codes_pkg::*;
   import bls12_381_coprocessor_pkg::*;
 (
     input  logic           clk_i,
-    // A number is taken, of this operand and with this index; one is converted, both operands' one after the other.
+    // take_i: a number of this operand, with this index, arrives. convert_i: converts one number, of both operands in
+    // turn.
     input  logic           take_i,
     input  logic           convert_i,
     input  logic           which_i,

@@ -1,10 +1,12 @@
-// The pairing coprocessor of docs/coprocessor.md: its program and memories, faults and interrupts. Products are the engine's.
+// Pairing coprocessor of docs/coprocessor.md: program, memories, faults and interrupts. The engine does the
+// multiplications.
 //
-// Instructions begin in their order, and one that the engine executes is not waited for: the next begins once its own operands are there. What they
-// read and write is compared with the results that are under way, slot by slot. No instruction begins before all that can be wrong with those
-// before it is known, so faults are where the program has them.
+// Instructions begin in order and do not wait for earlier ones in the engine: the next one begins once its own operands
+// are ready. The slots that it reads and writes are compared with the results in flight. No instruction begins before
+// all possible faults of the previous ones are known, so faults are precise.
 //
-// Interrupts are messages on a stream of 8 bytes a word, the first byte the lowest. The host's answers come a cycle after the request.
+// Interrupts are messages on a stream of 8-byte words, first byte lowest. The host is answered a cycle after its
+// request.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -20,14 +22,14 @@ module bls12_381_coprocessor
     input  logic        request_write_i,
     input  logic [16:0] request_address_i,
     input  logic [31:0] request_data_i,
-    // Of reads.
+    // For reads.
     output logic        response_valid_o,
     output logic [31:0] response_data_o,
     output logic        interrupt_valid_o,
     input  logic        interrupt_ready_i,
     output logic [63:0] interrupt_data_o,
     output logic        interrupt_last_o,
-    // Whether a product was begun, for whoever counts.
+    // A product begins; for counters.
     output logic        busy_o
 );
 
@@ -37,13 +39,13 @@ module bls12_381_coprocessor
     Fetch,
     Fetched,
     Decode,
-    Read,     // a slot of an operand
+    Read,     // read a slot of an operand
     Take,
-    Taken,    // an operand
+    Taken,    // an operand has been read
     Judge,
-    Convert,  // points to Jacobian coordinates
-    Begin,    // in the engine
-    Alone,    // a pairing that may divide by zero
+    Convert,  // convert points to Jacobian coordinates
+    Begin,    // begin in the engine
+    Alone,    // wait for a pairing that may divide by zero
     Copy,
     CopyWrite,
     Scalar,
@@ -57,7 +59,7 @@ module bls12_381_coprocessor
   } state_e;
   state_e state_q;
 
-  // The instruction.
+  // Instruction.
   typedef struct packed {
     logic [7:0] opcode;
     logic [7:0] zero;
@@ -72,7 +74,7 @@ module bls12_381_coprocessor
   logic stop_q, reset_q;
   assign opcode = opcode_e'(instruction_q.opcode);
 
-  // Operands: which one is read, which slot of it, and what was found.
+  // Operands: which one is being read, which of its slots, and findings.
   logic which_q, mixed_q, range_q, equal_q;
   logic  [ 3:0] index_q;
   logic  [15:0] base_q;
@@ -87,7 +89,7 @@ module bls12_381_coprocessor
   logic running;
   assign running = state_q != Stopped;
 
-  // The host.
+  // Host.
   logic reads_slot, resets, starts, stops, writes_counter, host_reads_instruction, host_reads_slot;
   logic [ 1:0] host_writes_instruction;
   logic [11:0] host_writes_slot;
@@ -139,7 +141,7 @@ module bls12_381_coprocessor
       .read_data_o    (instruction_data)
   );
 
-  // Data memory: results of the engine first, which wait for nothing.
+  // Data memory. Results of the engine have priority, as they cannot wait.
   logic store;
   context_t store_context;
   logic [3:0] store_place;
@@ -185,7 +187,7 @@ module bls12_381_coprocessor
       .read_data_o    (slot)
   );
 
-  // Results that are under way.
+  // Results in flight.
   logic engine_ready, engine_finish, behind_memory, result_under_way, slot_under_way, none_under_way;
   context_t engine_context, finish_context;
   kind_e result_kind;
@@ -218,7 +220,7 @@ module bls12_381_coprocessor
   assign number = slot[380:0];
   assign below = number < (slot_kind == KindScalar ? Order : verify_pkg::Bls12Prime);
 
-  // Operands, for the engine and here.
+  // Operands, for the engine and for local instructions.
   logic operand_write;
   logic [4:0] operand_place;
   number_t operand;
@@ -237,7 +239,7 @@ module bls12_381_coprocessor
       .kept_o   (kept)
   );
 
-  // What it does.
+  // Decoded action.
   logic wrong_type, divides, has_result, for_engine;
   logic [12:0] entry;
   bls12_381_judge u_judge (
@@ -255,8 +257,9 @@ module bls12_381_coprocessor
   );
   assign behind_memory = 17'(result_base) + 17'(kind_slots(result_kind)) > 17'd1024;
 
-  // A pairing's Miller loop is zero where a line is, and no line is zero where a coordinate x is not: the coefficients of the line at (x, y) are
-  // a constant, one times x, one times y. So a pairing of two points with x = 0 alone may divide by zero, and is waited for.
+  // A Miller loop is zero only if one of its lines is zero, and a line is zero only if a coordinate x is: the
+  // coefficients of the line at (x, y) are a constant, a multiple of x, and a multiple of y. So only a pairing of two
+  // points with x = 0 may divide by zero; the coprocessor waits for its result.
   logic may_divide;
   assign may_divide = opcode == AtePairing && &x_zero_q;
 
@@ -347,7 +350,7 @@ module bls12_381_coprocessor
       .data_o ({interrupt_last_o, interrupt_data_o})
   );
 
-  // How many operands are fields of an instruction; which are read.
+  // Number of operand fields of an instruction, and which operands are read.
   function automatic logic [2:0] fields(input opcode_e code);
     unique case (code)
       NoopWait: return 3'd0;
@@ -364,7 +367,7 @@ module bls12_381_coprocessor
       || (field_count < 3'd2 && instruction_q.b != '0) || (field_count < 3'd1 && instruction_q.a != '0);
   assign two_operands = field_count == 3'd3;
 
-  // Where it goes on, and why it stops.
+  // Next instruction, and the reason for stopping.
   logic ends, jumps, stopping;
   fault_e fault;
   always_comb begin
@@ -426,7 +429,7 @@ module bls12_381_coprocessor
         Stopped: if (starts) state_q <= Fetch;
         Fetch: state_q <= Fetched;
         Fetched: state_q <= Decode;
-        // The engine has to have read the last operands.
+        // The engine must have read the previous operands.
         Decode: if (!loading_q) state_q <= Read;
         Read: if (reads_slot) state_q <= Take;
         Take: state_q <= index_q + 1'b1 == kind_slots(index_q == '0 ? slot_kind : kind_q[which_q]) ? Taken : Read;
@@ -505,7 +508,7 @@ module bls12_381_coprocessor
           zero_q[which_q] <= 1'b0;
           if (index_q == '0 || (which_q && index_q == 4'd1)) x_zero_q[which_q] <= 1'b0;
         end
-        // The second operand is compared with the first.
+        // Compares the second operand with the first.
         if (which_q) equal_q <= equal_q && number == kept && slot_kind == kind_q[0];
         index_q <= index_q + 1'b1;
       end

@@ -1,21 +1,21 @@
-// What the parts of the BLS12-381 coprocessor have in common: numbers, what is under way, a slot of the micro-program.
+// Types shared by the parts of the BLS12-381 coprocessor: numbers, results in flight, a slot of the micro-program.
 
 package bls12_381_coprocessor_pkg;
 
   localparam int unsigned Width = 381;
   typedef logic [Width-1:0] number_t;
 
-  // The order of the groups.
+  // Order of the groups.
   localparam number_t Order = 381'h73eda753299d7d48_3339d80809a1d805_53bda402fffe5bfe_ffffffff00000001;
-  // The absolute value of the curve's parameter.
+  // Absolute value of the curve's parameter.
   localparam logic [63:0] Parameter = 64'hd201000000010000;
 
-  // Contexts of the engine. With eight, a sum is there for the next turn and a product for the sixth.
+  // Contexts of the engine. With eight, a sum is ready for the next turn and a product for the sixth.
   localparam int unsigned Contexts = 8;
   typedef logic [2:0] context_t;
 
-  // An instruction for the engine: where its micro-program begins; whether a scalar or point makes it trivial, whether a pairing goes on after
-  // the Miller loop; a scalar and the place of the first bit that may be set.
+  // An instruction for the engine: entry point of its micro-program; whether a scalar or point makes it trivial;
+  // whether a pairing continues after the Miller loop; a scalar and the position of its highest bit that may be set.
   typedef struct packed {
     logic [12:0]  entry;
     logic         pairing;
@@ -24,14 +24,14 @@ package bls12_381_coprocessor_pkg;
     logic [255:0] scalar;
   } work_t;
 
-  // Where a result goes that is under way; it is dropped where it would lie behind the memory.
+  // Destination of a result in flight; it is dropped if that lies beyond the memory.
   typedef struct packed {
     logic [15:0] base;
     bls12_381_codes_pkg::kind_e kind;
     logic dropped;
   } result_t;
 
-  // A register of a bank: 0 products, 1 and 2 sums, 3 constants or operands.
+  // Register of a bank: 0 products, 1 and 2 sums, 3 constants or operands.
   typedef struct packed {
     logic [1:0] bank;
     logic [6:0] index;

@@ -1,9 +1,11 @@
-// Executes what takes products in the BLS12-381 coprocessor: eight instructions at a time, on one multiplier.
+// Executes the coprocessor instructions that need multiplications: eight at a time, on one multiplier.
 //
-// A barrel of contexts, each with a slot of the micro-program in every eighth cycle: a product of two factors, each a sum of up to two registers, and two
-// sums of up to four. The micro-program is scheduled for when their results are there, so nothing waits, and nothing is compared.
+// A barrel of contexts, each with a slot of the micro-program in every eighth cycle: a product of two factors, each a
+// sum of up to two registers, and two sums of up to four. The micro-program is scheduled for the latency of results, so
+// there are no stalls and no comparisons.
 //
-// Cycles of a slot: 0 state, 1 program, 2 registers, 4 both terms of a factor and those of sums, 6 multiplier, 9 sums are written, 44 product.
+// Cycles of a slot: 0 state, 1 program, 2 registers, 4 both terms of each factor and of the sums, 6 multiplier, 9 sums
+// are written, 44 product.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -14,9 +16,9 @@ module bls12_381_engine
 (
     input  logic            clk_i,
     input  logic            rst_ni,
-    // Forgets all that is under way. Held for longer than a product takes.
+    // Discards everything in flight. Must be held for longer than a product takes.
     input  logic            clear_i,
-    // The operands of the next instruction, until they are loaded.
+    // Operands of the next instruction, until they are loaded.
     input  logic            operand_write_i,
     input  logic      [4:0] operand_place_i,
     input  number_t         operand_i,
@@ -30,7 +32,7 @@ module bls12_381_engine
     output context_t        store_context_o,
     output logic      [3:0] store_place_o,
     output number_t         store_number_o,
-    // An instruction has come to its end, or cannot, as it would divide by zero.
+    // An instruction has finished, or cannot finish because it would divide by zero.
     output logic            finish_o,
     output context_t        finish_context_o,
     output logic            fault_o,
@@ -39,7 +41,7 @@ module bls12_381_engine
     input  number_t         scalar_i,
     output logic            scalar_valid_o,
     output number_t         scalar_o,
-    // Whether a product was begun, for whoever counts.
+    // A product begins; for counters.
     output logic            busy_o
 );
 
@@ -56,7 +58,7 @@ module bls12_381_engine
     logic        trivial;
   } state_t;
 
-  // 0: whose slot it is. After a reset all contexts begin anew.
+  // 0: the context whose slot it is. After a reset all contexts start over.
   context_t turn_q, context1_q, context2_q;
   logic started_q, started1_q;
   `FF(turn_q, turn_q + 1'b1, '0)
@@ -76,7 +78,7 @@ module bls12_381_engine
   `FFN(state2_q, state1)
   always_ff @(posedge clk_i) state_q[context2_q] <= next2;
 
-  // 1: the slot, what its context tested, the bit of its scalar.
+  // 1: the slot, the context's flags, the current bit of its scalar.
   slot_t slot2_q;
   (* ram_style = "block" *) logic [SlotWidth-1:0] program_q[Slots];
   initial program_q = Program;
@@ -89,7 +91,7 @@ module bls12_381_engine
   logic bit2;
   assign bit2 = scalar2_q[state2_q.position];
 
-  // 2: what comes next.
+  // 2: control flow.
   logic [Contexts-1:0] inverted_q;
   logic accept, loaded, finishes, faults, holds;
   logic [9:0] flags;
@@ -147,7 +149,7 @@ module bls12_381_engine
   assign busy_o = slot2_q.mul_write || slot2_q.mul_store;
   always_ff @(posedge clk_i) if (accept) scalar_q[context2_q] <= work_i.scalar;
 
-  // What the rest of the slot needs.
+  // Data for the rest of the slot.
   typedef struct packed {
     logic write;
     logic store;
@@ -195,7 +197,7 @@ module bls12_381_engine
       .data_o(sums_done)
   );
 
-  // What bank 3 is: constants for the first factor; operands, the number one or an inverse for the second.
+  // Bank 3: constants for the first factor; operands, the number one or an inverse for the second.
   (* ram_style = "block" *) number_t constant_q[Constants];
   initial constant_q = Constant;
   number_t operand_q[32];
@@ -307,7 +309,7 @@ module bls12_381_engine
 
   always_ff @(posedge clk_i) if (sums_done.test) flags_q[sums_done.number][sums_done.flag] <= sum[0] == '0;
 
-  // Inverses: each context asks for one at a time, and the last is for scalars.
+  // Inverses: each context requests one at a time; the last requester is for scalars.
   localparam int unsigned Askers = Contexts + 1;
   logic [Askers-1:0] pending_q, asks, first, owner_q, done;
   number_t asked_q[Contexts];

@@ -1,4 +1,5 @@
-// A factor of the BLS12-381 engine's product: a number, or the sum or difference of two, modulo the prime; two cycles later.
+// Factor of the BLS12-381 engine's product: a number, or the sum or difference of two, modulo the prime. Latency 2
+// cycles.
 
 `include "registers.svh"
 
@@ -7,7 +8,7 @@ module bls12_381_factor
 (
     input  logic          clk_i,
     input  number_t [1:0] number_i,
-    // Of the second number: 0 none, 1 plus, 2 minus.
+    // Use of the second number: 0 none, 1 plus, 2 minus.
     input  logic    [1:0] second_i,
     output number_t       number_o
 );

@@ -1,5 +1,6 @@
-// The host's side of the pairing coprocessor: registers and both memories in one map of words. A request is taken where nothing else uses what it
-// is about, and answered a cycle later. What must not be written while a program runs stays as it is then.
+// Host interface of the pairing coprocessor: registers and both memories in one map of words. A request is accepted
+// when nothing else uses its target, and answered a cycle later. Writes to targets that are read-only while a program
+// runs have no effect then.
 
 `include "registers.svh"
 
@@ -13,12 +14,12 @@ module bls12_381_host
     output logic         request_ready_o,
     input  logic         request_write_i,
     input  logic [ 16:0] request_address_i,
-    // Of the word that is written what the control register has: reset, start, stop.
+    // Bits of the written word that concern the control register: reset, start, stop.
     input  logic [  2:0] request_control_i,
-    // Of reads.
+    // For reads.
     output logic         response_valid_o,
     output logic [ 31:0] response_data_o,
-    // What keeps requests waiting: all, those that are about a memory.
+    // Reasons to hold requests: all of them, or those to a memory.
     input  logic         busy_i,
     input  logic         instructions_busy_i,
     input  logic         slots_busy_i,
@@ -30,7 +31,7 @@ module bls12_381_host
     output logic         start_o,
     output logic         stop_o,
     output logic         counter_write_o,
-    // Memories, a bit of a write for each word, of which the first is the highest; what was read comes a cycle later.
+    // Memories. One write enable per word, the first word highest; read data come a cycle later.
     output logic         instruction_read_o,
     output logic [  1:0] instruction_write_o,
     output logic [  9:0] instruction_address_o,
@@ -77,7 +78,7 @@ module bls12_381_host
     end
   end
 
-  // Answers.
+  // Responses.
   typedef enum logic [1:0] {
     FromRegisters,
     FromInstructions,

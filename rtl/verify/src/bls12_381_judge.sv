@@ -1,5 +1,5 @@
-// What an instruction of the BLS12-381 coprocessor does with operands that are well formed: whether it takes their types and divides by zero, where its
-// result goes and of which type it is, and what the engine executes for it. Combinational.
+// Checks and decodes a coprocessor instruction with well-formed operands: whether it accepts their types and divides by
+// zero, where its result goes and of which type, and the engine's program for it. Combinational.
 
 module bls12_381_judge
   import bls12_381_codes_pkg::*;
@@ -9,11 +9,11 @@ module bls12_381_judge
     input  opcode_e            opcode_i,
     input  logic  [2:0][15:0]  field_i,
     input  kind_e [1:0]        kind_i,
-    // Whether all numbers of an operand are zero.
+    // All numbers of an operand are zero.
     input  logic  [1:0]        zero_i,
     output logic               type_o,
     output logic               division_o,
-    // Nothing is written by instructions that only jump or send.
+    // Instructions that only jump or send write nothing.
     output logic               writes_o,
     output logic  [15:0]       result_o,
     output kind_e              result_kind_o,

@@ -1,4 +1,5 @@
-// A sum of four numbers below the prime of BLS12-381, each taken up to three times and with a sign; below the prime, five cycles later.
+// Sum of four numbers below the prime of BLS12-381, each taken up to three times and with a sign; reduced below the
+// prime. Latency 5 cycles.
 
 `include "registers.svh"
 
@@ -14,7 +15,7 @@ module bls12_381_linear
   localparam int unsigned Wide = Width + 5;
   localparam logic [Wide-1:0] Prime = Wide'(verify_pkg::Bls12Prime);
 
-  // 1: each so many times; a negative one is its complement and one.
+  // 1: multiples; a negative one is its complement plus one.
   logic [3:0][Wide-1:0] term_q;
   logic [2:0] ones_q;
   for (genvar at = 0; at < 4; at++) begin : gen_term
@@ -25,12 +26,12 @@ module bls12_381_linear
   end
   `FFN(ones_q, 3'(negate_i[0]) + 3'(negate_i[1]) + 3'(negate_i[2]) + 3'(negate_i[3]))
 
-  // 2: from 0 to 24 times the prime, as 12 times is the most that can be taken away.
+  // 2: from 0 to 24 times the prime, as at most 12 times is subtracted.
   logic [Wide-1:0] sum2_q, sum3_q;
   `FFN(sum2_q, term_q[0] + term_q[1] + term_q[2] + term_q[3] + Wide'(12 * Prime) + Wide'(ones_q))
 
-  // 3: how often the prime goes into it, or one less. Its ten highest bits are an integer t, and the prime is 26.004 of their units: t 157 / 4096
-  // is at most t / 26.004, and less by no more than 0.08.
+  // 3: the quotient by the prime, or one less. The ten highest bits of the sum are an integer t, and the prime is
+  // 26.004 of their units: t 157 / 4096 is at most t / 26.004, and less by at most 0.08.
   logic [ 4:0] quotient_q;
   logic [17:0] estimate;
   assign estimate = 18'(sum2_q[Wide-1-:10]) * 18'd157;

@@ -1,6 +1,7 @@
-// The registers of all contexts of the BLS12-381 engine, for one of its operands, which is there two cycles after its number.
+// Registers of all contexts of the BLS12-381 engine, for one operand. Latency 2 cycles from the register number.
 //
-// Each of the three banks is written by one unit only, so all are plain memories, and a copy of them is a port to read.
+// Each of the three banks is written by one unit only, so all are plain memories, and each copy of them is one read
+// port.
 
 `include "registers.svh"
 
@@ -8,13 +9,13 @@ module bls12_381_operand
   import bls12_381_coprocessor_pkg::*;
 (
     input  logic                 clk_i,
-    // Of products and both sums.
+    // Writes of the product and of both sums.
     input  logic     [2:0]       write_i,
     input  logic     [2:0][ 9:0] write_register_i,
     input  number_t  [2:0]       write_number_i,
     input  context_t             context_i,
     input  operand_t             operand_i,
-    // What bank 3 is, a cycle after its number.
+    // Contents of bank 3, a cycle after the register number.
     input  number_t              special_i,
     output number_t              number_o
 );

@@ -1,5 +1,5 @@
-// Sums, differences and products of scalars, modulo the order of BLS12-381's groups; factors are below it. Bit by bit, a product in 510 cycles: what a
-// program does with scalars beside its points takes no multiplier.
+// Sums, differences and products of scalars modulo the order of BLS12-381's groups; factors are below it. Works bit by
+// bit, 510 cycles per product, as scalar arithmetic beside the points is not worth a multiplier.
 
 `include "registers.svh"
 
@@ -17,7 +17,8 @@ module bls12_381_scalar
     output logic         valid_o,
     output logic [254:0] number_o
 );
-  // Half steps that are left: the sum is doubled before even ones, and the other number is added in these, for bits of b from the highest.
+  // Remaining half steps: even ones first double the sum, odd ones add the other number, for the bits of b from the
+  // highest.
   localparam logic [8:0] Steps = 9'd510;
   logic [8:0] left_q;
   logic [254:0] sum_q, addend_q, bits_q;

@@ -1,5 +1,5 @@
-// Results of the coprocessor's engine that are under way: which slots they go to, and whether an operand or another result lies over these.
-// What has begun counts from the next cycle on.
+// Results of the coprocessor's engine in flight: their target slots, and whether an operand or another result overlaps
+// them. An instruction counts from the cycle after it begins.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -11,20 +11,21 @@ module bls12_381_under_way
     input  logic            clk_i,
     input  logic            rst_ni,
     input  logic            clear_i,
-    // An instruction begins, whose result is the one below; where it is dropped, that is behind the memory. One has finished.
+    // begin_i: an instruction begins, with the result below; dropped_i: the result lies beyond the memory. finish_i:
+    // one has finished.
     input  logic            begin_i,
     input  context_t        begin_context_i,
     input  logic            dropped_i,
     input  logic            finish_i,
     input  context_t        finish_context_i,
-    // A result and a slot, and whether what is under way lies over them.
+    // A result and a slot, and whether results in flight overlap them.
     input  logic     [15:0] result_i,
     input  kind_e           result_kind_i,
     output logic            result_o,
     input  logic     [15:0] slot_i,
     output logic            slot_o,
     output logic            none_o,
-    // Where the engine's numbers go.
+    // Destination of the engine's numbers.
     input  context_t        store_context_i,
     output result_t         store_o
 );

@@ -1,7 +1,9 @@
-// A digit times a number, in columns: for each limb of the sum what the products of limbs that lie there add up to, without carries.
+// Digit times number, in columns: for each limb of the sum, the sum of all limb products at that position, without
+// carries.
 //
-// A limb has 16 bits, and one more that it may have kept of a carry: products of 17 bits, which all families' multipliers take. A product's lower 16
-// bits are one column's, the others the next one's. Latency 1 cycle behind the multipliers, and the sums are made of what they have registered.
+// A limb has 16 bits, plus one for a retained carry: products are 17 by 17 bits, which the multipliers of all families
+// support. The lower 16 bits of a product belong to one column, the others to the next. Latency 1 cycle, in the
+// multipliers' registers; the sums are combinational after them.
 
 `include "assertions.svh"
 

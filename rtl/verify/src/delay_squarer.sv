@@ -1,22 +1,24 @@
-// Squares a number again and again modulo another one that is loaded: what evaluating a delay function takes. A squaring is `Digits` + 3 cycles,
-// where a number has `Digits` digits of `Digit` limbs of 16 bits; with 2,048 bits and digits of 128 bits that is 22.
+// Squares a number repeatedly modulo a loaded modulus: the evaluation of a delay function. A squaring takes `Digits` +
+// 3 cycles, for numbers of `Digits` digits of `Digit` 16-bit limbs; with 2,048 bits and digits of 128 bits that is 22.
 //
-// Montgomery's multiplication, a digit of the number a cycle, with Orup's quotients ("Simplifying quotient determination in high-radix modular
-// multiplication", 1995): a multiple of the modulus that is -1 modulo B^2 is added, B = 2^(16 Digit), so the quotient of a cycle is the lowest digit
-// that is there, and its product has a cycle to come. Carries go one limb further a cycle and no more: limbs have 17 bits, digits of the quotient too.
+// Montgomery multiplication, one digit of the number per cycle, with Orup's quotients ("Simplifying quotient
+// determination in high-radix modular multiplication", 1995): it adds multiples of a multiple of the modulus that is -1
+// modulo B^2, B = 2^(16 Digit). The quotient of a cycle is then simply the lowest digit, and its product has an extra
+// cycle. Carries move only one limb per cycle, so limbs have 17 bits, as do those of the quotient.
 //
-//   T(i) = T(i - 1) / B + a(i) A + q(i - 2) M,   q(i) = T(i) mod B, limb by limb,   M = (modulus * k + 1) / B^2, of which k makes it whole
+//   T(i) = T(i - 1) / B + a(i) A + q(i - 2) M,   q(i) = T(i) mod B, limb by limb,
+//   M = (modulus * k + 1) / B^2, k making it an integer
 //
-// What is squared is x R modulo the modulus, R = B^Digits, and so are the checkpoints, in full 16 bits for a limb and not below the modulus. A number
-// is below 1.01 B^2 times the modulus, at least a limb less than it has.
+// The squared value is x R modulo the modulus, R = B^Digits. Checkpoints have this form too, in full 16-bit limbs and
+// not reduced below the modulus. A number is below 1.01 B^2 times the modulus, at least a limb less than its storage.
 //
-// Multipliers of 17 bits: Digit * (Digits * Digit + ModulusLimbs).
+// 17-bit multipliers: Digit * (Digits * Digit + ModulusLimbs).
 
 `include "assertions.svh"
 `include "registers.svh"
 
 module delay_squarer #(
-    // 16 bits each.
+    // Of 16 bits each.
     parameter int unsigned ModulusLimbs = 128,
     parameter int unsigned Digit = 8,
     localparam int unsigned Digits = (ModulusLimbs + 2 * Digit) / Digit + 1,
@@ -24,14 +26,15 @@ module delay_squarer #(
 ) (
     input  logic        clk_i,
     input  logic        rst_ni,
-    // A run: M, then what is to be squared, the lowest word first. What is beside them stays until the run is through.
+    // Starts a run: M, then the number to square, lowest word first. The inputs below must be stable until the run
+    // ends.
     input  logic        valid_i,
     output logic        ready_o,
     input  logic [63:0] data_i,
     input  logic [47:0] squarings_i,
-    input  logic [31:0] every_i,      // squarings between two checkpoints
-    // A checkpoint after so many squarings, the lowest word first; the last one of a run is that after all of them. Squaring goes on meanwhile, but
-    // the next checkpoint's squaring waits for it.
+    input  logic [31:0] every_i,      // squarings between checkpoints
+    // Checkpoint after at_o squarings, lowest word first; the last checkpoint of a run comes after all squarings.
+    // Squaring continues meanwhile, but the squaring that makes the next checkpoint waits for this one to leave.
     output logic        valid_o,
     input  logic        ready_i,
     output logic [63:0] data_o,
@@ -44,13 +47,13 @@ module delay_squarer #(
   localparam int unsigned Loads = (ModulusLimbs + Limbs) / 4;
   localparam int unsigned LoadWidth = $clog2(Loads + 1);
   localparam int unsigned Columns = Limbs + Digit + 1;
-  // The cycles of a squaring; in the last one its result is made.
+  // Cycles of a squaring; its result is complete in the last one.
   localparam int unsigned Last = Digits + 2;
   localparam int unsigned CycleWidth = $clog2(Last + 1);
 
   typedef logic [16:0] limb_t;
 
-  // Loading, and then squaring.
+  // Load, then square.
   logic running_q, loads, loaded, ends, stalls, keeps, kept_busy_q;
   logic [ LoadWidth-1:0] load_q;
   logic [CycleWidth-1:0] cycle_q;
@@ -61,7 +64,7 @@ module delay_squarer #(
   assign loaded  = loads && load_q == LoadWidth'(Loads - 1);
   `FFE(load_q, loaded ? '0 : load_q + 1'b1, loads, '0)
 
-  // A squaring whose result is to be kept does not begin while the one before it is on its way out.
+  // A squaring that makes a checkpoint waits until the previous checkpoint has left.
   logic is_last_cycle, is_last, is_kept;
   assign is_last_cycle = cycle_q == CycleWidth'(Last);
   assign squarings = squarings_q + 1'b1;
@@ -75,14 +78,14 @@ module delay_squarer #(
   `FFE(squarings_q, running_q ? squarings : '0, ends || !running_q, '0)
   `FFE(since_q, running_q && !keeps ? since_q + 1'b1 : '0, ends || !running_q, '0)
 
-  // M and the number, and the digits of the number that are still to come.
+  // M and the number, and the remaining digits of the number.
   logic [ModulusLimbs-1:0][15:0] modulus_q;
   limb_t [ModulusLimbs-1:0] modulus;
   limb_t [Limbs-1:0] number_q, digits_q, result, loaded_number;
   for (genvar limb = 0; limb < ModulusLimbs; limb++) begin : gen_modulus
     assign modulus[limb] = {1'b0, modulus_q[limb]};
   end
-  // Words enter from above, the number's behind those of M.
+  // Words shift in from the top, the number's after those of M.
   for (genvar limb = 0; limb < Limbs; limb++) begin : gen_number
     if (limb >= Limbs - 4) begin : gen_word
       assign loaded_number[limb] = {1'b0, data_i[16*(limb+4-Limbs)+:16]};
@@ -95,7 +98,7 @@ module delay_squarer #(
   `FFNE(number_q, running_q ? result : loaded_number, running_q ? ends : loads)
   `FFNE(digits_q, ends ? result : running_q ? digits_q >> 17 * Digit : loaded_number, !stalls && (running_q || loads))
 
-  // The products of a cycle are there in the next one.
+  // Products of a cycle are ready in the next one.
   localparam int unsigned SumWidth = 18 + $clog2(2 * Digit);
   localparam int unsigned QuotientColumns = ModulusLimbs + Digit + 1;
   limb_t [Columns-1:0] total_q, total;
@@ -124,8 +127,8 @@ module delay_squarer #(
       .sum_o   (quotient_sum)
   );
 
-  // All of a column; then every column keeps 16 bits and gives the rest to the next. Before its first digit the total is zero, and in the last cycle the
-  // product of the last quotient is a digit further up than those before.
+  // Sums a column; then every column keeps 16 bits and passes the rest on. Before the first digit the total is zero. In
+  // the last cycle, the product of the last quotient lies one digit higher than those before.
   localparam int unsigned ColumnWidth = SumWidth + 2;
   logic is_first;
   logic [ColumnWidth-1:0] column[Columns];
@@ -163,7 +166,7 @@ module delay_squarer #(
   `ASSERT(nothing_is_lost, !(running_q && cycle_q > CycleWidth'(0)) || column[Columns-1][ColumnWidth-1:16] == '0)
   `ASSERT(result_fits, !ends || total[Columns-1:Limbs] == '0)
 
-  // Checkpoints: four limbs a cycle, with their carries.
+  // Checkpoints: four limbs per cycle, propagating their carries.
   localparam int unsigned KeptWords = Limbs / 4;
   localparam int unsigned KeptWidth = $clog2(KeptWords + 1);
   limb_t [Limbs-1:0] kept_q;

@@ -1,6 +1,7 @@
-// A number a cycle divided by a constant: long division, four bits of the quotient a cycle; by powers of two a shift, without a register.
+// Divides one number per cycle by a constant: long division, four bits of the quotient per cycle; by a power of two, a
+// shift without a register.
 //
-// The results come `Latency` cycles after value_i: no cycle for a power of two, else one for every four bits of `Width`.
+// Results come `Latency` cycles after value_i: 0 for a power of two, else one for every four bits of `Width`.
 
 `include "assertions.svh"
 
@@ -23,7 +24,7 @@ module divide_constant #(
     logic unused_clk;
     assign unused_clk = clk_i;
   end else begin : gen_division
-    // The bits that are still to be divided, from the highest down; as they leave at the top the quotient enters at the bottom.
+    // Bits still to be divided, from the highest down; as they leave at the top, the quotient enters at the bottom.
     logic [ 4*Stages-1:0] bits_q[Stages];
     logic [RestWidth-1:0] rest_q[Stages];
     for (genvar stage = 0; stage < Stages; stage++) begin : gen_stage

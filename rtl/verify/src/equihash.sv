@@ -1,10 +1,11 @@
-// Verifies headers with Equihash solutions: `Lanes` leaves a cycle, one header behind the other without a gap.
+// Verifies headers with Equihash solutions: `Lanes` leaves per cycle, one header after the other without a gap.
 //
 //   header -> equihash_input -> words -> equihash_indices -> equihash_leaves -> equihash_tree --+
-//                    |                          +----------> equihash_duplicates ---------------+-> equihash_judge -> verdict
-//                    +-> words -> sha256_stream ------------------------------------------------+
+//                    |                      +--------> equihash_duplicates ---------------------+-> equihash_judge
+//                    +-> words -> sha256_stream ------------------------------------------------+        -> verdict
 //
-// From the first index on nothing waits, so up to `Messages` headers are taken that have no verdict yet, and all queues have room for as many.
+// From the first index on nothing stalls, so at most `Messages` headers without a verdict are accepted, and all queues
+// have room for that many.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -18,7 +19,7 @@ module equihash
     // See blake2b_pipeline and sha256_iterative.
     parameter int unsigned StepsPerStage = 1,
     parameter int unsigned RoundsPerCycle = 4 * Lanes,
-    // Of a header up to and with the nonce.
+    // Bytes of a header up to and including the nonce.
     parameter int unsigned InputBytes = 140,
     parameter int unsigned Messages = 8,
     parameter int unsigned TagWidth = 1
@@ -34,7 +35,7 @@ module equihash
     input  logic [        63:0] personalisation_i,
     input  logic                solution_only_i,
     input  logic [TagWidth-1:0] tag_i,
-    // The result mask of the verify frame, in the order of the headers.
+    // Result mask of the verify frame, in the order of the headers.
     output logic                valid_o,
     input  logic                ready_i,
     output logic [        63:0] mask_o,
@@ -96,7 +97,7 @@ module equihash
       .leaf_before_o   (leaf_before)
   );
 
-  // The hash of the whole header.
+  // Hash of the whole header.
   logic word_valid, word_ready, word_last, digest_valid, digest_ready, hashed_valid, hashed_ready;
   logic [511:0] word;
   logic [ 63:0] word_keep;
@@ -144,7 +145,7 @@ module equihash
       .count_o(unused_hashed)
   );
 
-  // Indices, each header's once its first block is hashed.
+  // Indices of each header, once its first block is hashed.
   logic part_valid, part_ready, index_valid, index_last, header_valid, header_ready, leaving_valid, leaving_ready;
   logic [511:0] part;
   logic [Lanes-1:0][IndexWidth-1:0] index;
@@ -237,7 +238,7 @@ module equihash
       .last_o         (leaf_last)
   );
 
-  // What the trees have broken.
+  // Rules that the trees found broken.
   logic tree_valid, tree_ready, nonzero, broken_valid, broken_nonzero;
   broken_t tree_broken, broken;
   logic [CountWidth-1:0] unused_broken;
@@ -272,7 +273,7 @@ module equihash
   );
   `ASSERT(broken_have_room, !tree_valid || tree_ready)
 
-  // Indices are sorted one a cycle, so with two lanes every other header is another sorter's.
+  // Each sorter takes one index per cycle, so with two lanes two sorters alternate between headers.
   logic [Lanes-1:0] twice_valid;
   broken_t [Lanes-1:0] twice;
   logic sorts_q, judges_q;
@@ -289,7 +290,7 @@ module equihash
       assign sorted_valid = enters;
       assign sorted = index;
     end else begin : gen_two
-      // They come two a cycle and leave one a cycle: half of half of them wait.
+      // Indices arrive two per cycle and leave one per cycle: at most half of the pairs wait.
       logic pair_valid, pair_room, second_q;
       logic [1:0][IndexWidth-1:0] pair;
       logic [$clog2((1<<EquihashK)/4+3)-1:0] unused_pairs;

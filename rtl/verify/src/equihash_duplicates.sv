@@ -1,4 +1,5 @@
-// Where an index is in both halves of a subtree first: the indices are sorted as the tree is built, by a merge for each level.
+// Finds the first subtree with the same index in both halves: sorts the indices along the tree, with one merge per
+// level.
 
 module equihash_duplicates
   import equihash_pkg::*;
@@ -39,7 +40,7 @@ module equihash_duplicates
   end
   assign valid_o  = valid[Levels] && last[Levels];
   assign broken_o = broken[Levels];
-  // The sorted indices of the whole are for nobody.
+  // The sorted indices of the whole tree are unused.
   logic unused_bits;
   assign unused_bits = ^{index[Levels], last};
 endmodule

@@ -1,6 +1,6 @@
-// The indices of solutions, `Lanes` a cycle, from the words of 64 bytes that they are in.
+// Unpacks the indices of solutions from words of 64 bytes, `Lanes` per cycle.
 //
-// A solution begins `Offset` bytes into its first word, and ends in the last one, behind which nothing is read.
+// A solution begins `Offset` bytes into its first word and ends in the last one; the rest of that is not read.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -24,7 +24,7 @@ module equihash_indices #(
   localparam int unsigned Taken = Lanes * IndexWidth;
   localparam int unsigned Capacity = 128;
   localparam int unsigned CountWidth = 8;
-  // 64 bits are appended at a time: which of a word, and how many of the first ones are the solution's.
+  // 64 bits are appended at a time: the first part to take from a word, and the bits of it to skip.
   localparam logic [2:0] FirstPart = 3'(Offset / 8);
   localparam int unsigned FirstSkip = 8 * (Offset % 8);
   localparam int unsigned Appends = (FirstSkip + (IndexWidth << Levels) + 63) / 64;
@@ -53,7 +53,7 @@ module equihash_indices #(
   assign shifted = emits ? bits_q << Taken : bits_q;
   assign has_room = rest <= CountWidth'(Capacity - 64);
   assign appends = valid_i && has_room && appended_q != AppendWidth'(Appends);
-  // The last word of a solution is not used up before that has ended.
+  // The last word of a solution is held until the solution has ended.
   assign ends_word = appends && (part_q == 3'd7 || appended_q == AppendWidth'(Appends - 1));
   assign ready_o = ends_word;
 

@@ -1,5 +1,6 @@
-// What of a header goes where: its fields and what the index is hashed with, the words of its solution, all words to be hashed, and an order for
-// the verdict. What is not as long as the parameters ask, or does not say so, has an order only.
+// Splits a header: its fields and the hash input before the index, the words of its solution, all words for hashing,
+// and an order for the verdict. A header whose length is not the one that the parameters require, or whose length field
+// says otherwise, only makes an order.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -10,14 +11,14 @@ module equihash_input
 #(
     parameter int unsigned EquihashN = 200,
     parameter int unsigned EquihashK = 9,
-    // Of a header up to and with the nonce.
+    // Bytes of a header up to and including the nonce.
     parameter int unsigned InputBytes = 140,
     parameter int unsigned TagWidth = 1,
     localparam int unsigned Before = InputBytes % 128
 ) (
     input  logic                      clk_i,
     input  logic                      rst_ni,
-    // A header, from its first byte on, as lowest byte. What is beside the word stays the same for all of a header.
+    // Header, from its first byte, lowest byte first. The signals beside the word are stable for the whole header.
     input  logic                      valid_i,
     output logic                      ready_o,
     input  logic   [           511:0] data_i,
@@ -26,21 +27,21 @@ module equihash_input
     input  logic   [            63:0] personalisation_i,
     input  logic                      solution_only_i,
     input  logic   [    TagWidth-1:0] tag_i,
-    // Whether a header may begin.
+    // A header may begin.
     input  logic                      has_place_i,
-    // Words to be hashed, and those with the solution.
+    // Words to hash, and those with the solution.
     output logic                      hash_valid_o,
     input  logic                      hash_ready_i,
     output logic   [            63:0] hash_keep_o,
     output logic                      solution_valid_o,
     input  logic                      solution_ready_i,
-    // For the verdict, once a header is through; there is always room.
+    // For the verdict, once a header is complete; there is always room.
     output logic                      order_valid_o,
     output logic   [    TagWidth-1:0] order_tag_o,
-    output logic                      order_good_o,       // there is a solution
+    output logic                      order_good_o,       // the header has a solution
     output logic                      order_hashed_o,
-    output logic   [            31:0] order_bits_o,       // the target
-    // Of the block with the index: the state before it, and what is in front of the index. There is always room.
+    output logic   [            31:0] order_bits_o,       // target in compact form
+    // Hash state before the block with the index, and the block's bytes in front of the index. There is always room.
     output logic                      leaf_valid_o,
     output state_t                    leaf_state_o,
     output logic   [    8*Before-1:0] leaf_before_o
@@ -53,7 +54,7 @@ module equihash_input
   localparam int unsigned SolutionWord = (InputBytes + Prefix) / 64;
   localparam int unsigned HeldWords = (InputBytes + 63) / 64;
   localparam int unsigned Blocks = InputBytes / 128;
-  // Where a header of Zcash has its target; others have none.
+  // Position of the target in a Zcash header; other headers have none.
   localparam int unsigned BitsAt = 104;
   localparam bit HasTarget = InputBytes >= BitsAt + 4;
   `PARAMETER_CHECK(input, InputBytes < 252 && Before > 0 && Before <= 124 && InputBytes % 64 + Prefix <= 64,
@@ -78,7 +79,7 @@ module equihash_input
   assign hash_keep_o = last_i && HeaderBytes % 64 != 0 ? ~({64{1'b1}} << (HeaderBytes % 64)) : '1;
   assign solution_valid_o = enters && good && 32'(word_q) + 1 > SolutionWord;
 
-  // The header is held until the blocks before the index' one are hashed.
+  // The header is held until the blocks before the index's block are hashed.
   logic [HeldWords-1:0][511:0] header_q;
   logic [63:0] personalisation_q;
   for (genvar word = 0; word < HeldWords; word++) begin : gen_word

@@ -1,6 +1,6 @@
-// The verdict on a header: the first rule that is broken, in the order of crates/verify. Its length, its target, its hash, its solution.
+// Verdict on a header: the first broken rule in the order of crates/verify: length, target, hash, solution.
 //
-// The hash is compared with the target a byte a cycle.
+// Compares the hash with the target one byte per cycle.
 
 `include "registers.svh"
 
@@ -11,7 +11,7 @@ module equihash_judge
 ) (
     input  logic                   clk_i,
     input  logic                   rst_ni,
-    // In the same order all: what is to be judged; its hash; what its tree has broken; where an index is there twice.
+    // All in the same order: header to judge; its hash; the rule broken in its tree; its first duplicate index.
     input  logic                   order_valid_i,
     output logic                   order_ready_o,
     input  logic    [TagWidth-1:0] order_tag_i,
@@ -31,7 +31,7 @@ module equihash_judge
     output logic    [        63:0] mask_o,
     output logic    [TagWidth-1:0] tag_o
 );
-  // The target in compact form: a length in bytes, a sign, and the first three bytes.
+  // Target in compact form: a length in bytes, a sign, and the first three bytes.
   logic [2:0][7:0] digits;
   logic [2:0] counts;
   logic [7:0] length;
@@ -42,7 +42,7 @@ module equihash_judge
     counts = '0;
     too_large = 1'b0;
     for (int unsigned digit = 0; digit < 3; digit++) begin
-      // Its place from the right; below zero it does not count.
+      // Its position from the right; a negative one does not count.
       if (digits[digit] != '0 && 32'(length) + digit >= 3) begin
         counts[digit] = 1'b1;
         if (32'(length) + digit >= 3 + 32) too_large = 1'b1;
@@ -51,7 +51,7 @@ module equihash_judge
   end
   assign is_target = !order_bits_i[23] && counts != '0 && !too_large;
 
-  // Byte for byte from the highest, until they differ.
+  // Byte by byte from the highest, until they differ.
   logic all_there, compares, compared_q, decided_q, above_q;
   logic [4:0] place_q;
   logic [7:0] ours, theirs;
@@ -70,7 +70,7 @@ module equihash_judge
   `FFE(above_q, decided_q ? above_q : ours > theirs, compares, 1'b0)
 
   logic judges;
-  // Which comes first; where both are of one subtree, what the tree has found.
+  // The rule broken first; within one subtree, the tree's rule takes precedence.
   logic twice_first;
   logic [2:0] rule;
   assign twice_first = twice_i.valid && (!broken_i.valid || twice_i.place < broken_i.place);

@@ -1,4 +1,5 @@
-// Leaves: the n bits that an index stands for of the hash of the header and the index' number, `Lanes` a cycle, in order and after a fixed time.
+// Leaves of indices: n bits of the hash of the header and an index-derived number. `Lanes` per cycle, in order, with a
+// fixed latency.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -12,7 +13,7 @@ module equihash_leaves
     parameter int unsigned Lanes = 1,
     // See blake2b_pipeline.
     parameter int unsigned StepsPerStage = 1,
-    // Of the block that the index is in: bytes before it, and bytes hashed with it.
+    // Bytes in the index's block before the index, and total bytes hashed with that block.
     parameter int unsigned Before = 12,
     parameter int unsigned Hashed = 144,
     localparam int unsigned IndexWidth = index_width(EquihashN, EquihashK)
@@ -22,8 +23,8 @@ module equihash_leaves
     input  logic                               valid_i,
     input  logic [   Lanes-1:0][IndexWidth-1:0] index_i,
     input  logic                               last_i,   // of the solution
-    // Of the header: the state before the block, and what of the block is before the index. The state once more for the solution whose leaves
-    // leave; `last_o` is its last.
+    // Header: the state before the block, and the block's bytes before the index. leaving_state_i is the state for the
+    // solution whose leaves are leaving; `last_o` marks its last leaf.
     input  state_t                             state_i,
     input  logic [8*Before-1:0]                before_i,
     input  state_t                             leaving_state_i,
@@ -44,7 +45,7 @@ module equihash_leaves
   `FF(valid_q, Latency'({valid_q, valid_i}), '0)
   assign valid_o = valid_q[Latency-1];
 
-  // The header may be the next one's while the last indices are divided.
+  // While the last indices are divided, the header may already be the next one.
   state_t state;
   logic [8*Before-1:0] front;
   delay #(

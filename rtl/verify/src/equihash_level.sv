@@ -1,4 +1,4 @@
-// A level of the tree whose halves come one after the other: a left half waits for its right one.
+// Level of the tree whose halves arrive one after the other: a left half waits for its right one.
 
 `include "registers.svh"
 

@@ -1,8 +1,8 @@
-// Merges the sorted indices of two halves into those of a subtree, an index a cycle, and tells whether one is in both. Halves come one after the
-// other, left first, and are never held up.
+// Merges the sorted indices of two halves into those of a subtree, one index per cycle, and reports an index that is in
+// both. Halves arrive one after the other, left first, and never stall.
 //
-// While a half comes, and behind it the first index of the other, an index leaves in each cycle in which there is one of both. So never are more than
-// one half and an index of a pair left when the pair has come; the queues have that much room.
+// While a half arrives, and after it the first index of the other, an index leaves in every cycle in which both halves
+// have one. So when a pair is complete, at most one half and one index are left; the queues have that much room.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -11,7 +11,7 @@ module equihash_merge
   import equihash_pkg::*;
 #(
     parameter int unsigned IndexWidth = 21,
-    // Of the subtree, from 1; of `Levels`.
+    // Height of the subtree, from 1 to `Levels`.
     parameter int unsigned Height = 1,
     parameter int unsigned Levels = 9
 ) (
@@ -24,12 +24,12 @@ module equihash_merge
     output logic                     valid_o,
     output logic    [IndexWidth-1:0] index_o,
     output broken_t                  broken_o,
-    output logic                     last_o    // of the subtree
+    output logic                     last_o    // last of the subtree
 );
   localparam int unsigned Half = 1 << (Height - 1);
   localparam int unsigned CountWidth = Height;
 
-  // Which half comes.
+  // The half that is arriving.
   logic [Height-1:0] coming_q;
   logic is_right, ends_half;
   `FFE(coming_q, coming_q + 1'b1, valid_i, '0)
@@ -75,7 +75,7 @@ module equihash_merge
     );
   end
 
-  // How many of each half have left.
+  // Number of indices of each half that have left.
   logic [1:0][CountWidth-1:0] taken_q;
   logic [1:0] is_through;
   logic accept_any, prefers_left, same, twice_q;
@@ -95,7 +95,7 @@ module equihash_merge
   end
   `FFE(twice_q, !subtree_ends && (twice_q || same), accept_any, 1'b0)
 
-  // Which one of its level: there are as many in every solution.
+  // Number of the subtree within its level; every solution has the same number of them.
   localparam int unsigned Nodes = 1 << (Levels - Height);
   logic [MostLevels-1:0] number_q;
   `FFE(number_q, number_q == MostLevels'(Nodes - 1) ? '0 : number_q + 1'b1, subtree_ends, '0)

@@ -1,7 +1,8 @@
-// Joins the two halves of a subtree, one pair a cycle: checks that they agree in the bits of their level and that the half with the lower first index
-// comes first. Latency 1 cycle. What broke a rule first in a half comes before what the whole breaks.
+// Joins the two halves of a subtree, one pair per cycle: checks that they agree in the bits of their level, and that
+// the half with the lower first index comes first. Latency 1 cycle. The first rule broken within a half takes
+// precedence over those of the whole.
 //
-// The bits that were to agree are zero in the XOR, if they do, so they are not kept: a node is narrower with each level.
+// The bits that must agree are zero in the XOR if they do, so they are not kept: nodes get narrower with each level.
 
 `include "registers.svh"
 
@@ -11,7 +12,7 @@ module equihash_node
     parameter int unsigned Width = 200,
     parameter int unsigned Bits = 20,
     parameter int unsigned IndexWidth = 21,
-    // Of the whole, from 1; of `Levels`.
+    // Height of the joined subtree, from 1 to `Levels`.
     parameter int unsigned Height = 1,
     parameter int unsigned Levels = 9
 ) (
@@ -29,7 +30,7 @@ module equihash_node
     output logic    [   IndexWidth-1:0] index_o,
     output broken_t                    broken_o
 );
-  // Which one of its level: there are as many in every solution.
+  // Number of the subtree within its level; every solution has the same number of them.
   localparam int unsigned Nodes = 1 << (Levels - Height);
   logic [MostLevels-1:0] number_q;
   `FFE(number_q, number_q == MostLevels'(Nodes - 1) ? '0 : number_q + 1'b1, valid_i, '0)

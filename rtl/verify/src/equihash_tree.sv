@@ -1,4 +1,5 @@
-// The tree of XORs: leaves come in order, and each subtree is checked as its last leaf comes. Nothing is kept but a left half for each level.
+// XOR tree: leaves arrive in order, and each subtree is checked with its last leaf. Stores only one left half per
+// level.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -17,14 +18,14 @@ module equihash_tree
     input  logic                                   valid_i,
     input  logic    [Lanes-1:0][             EquihashN-1:0] leaf_i,  // the first one highest
     input  logic    [Lanes-1:0][    IndexWidth-1:0] index_i,
-    // Once for each solution; nonzero: the XOR of all leaves is not zero.
+    // Once per solution; nonzero: the XOR of all leaves is not zero.
     output logic                                   valid_o,
     output broken_t                                broken_o,
     output logic                                   nonzero_o
 );
   `PARAMETER_CHECK(lanes, Lanes == 1 || Lanes == 2, "equihash_tree: Lanes has to be 1 or 2")
 
-  // Level by level: what is left of a node's bits is in the lower ones.
+  // Level by level; the remaining bits of a node are the lower ones.
   logic [EquihashK:0] valid;
   logic [EquihashK:0][EquihashN-1:0] node;
   logic [EquihashK:0][IndexWidth-1:0] index;

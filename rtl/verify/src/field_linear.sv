@@ -1,5 +1,6 @@
-// Sums and differences of two numbers below a modulus, each taken once or twice, and half of that; one a cycle, 5 cycles later. The result is
-// below the modulus. For any odd modulus, where `secp256k1_linear` makes use of what its two are.
+// Sums and differences of two numbers below a modulus, each taken once or twice, optionally halved; one per cycle,
+// latency 5 cycles. The result is below the modulus. Works for any odd modulus, whereas `secp256k1_linear` exploits its
+// two moduli.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -22,7 +23,7 @@ module field_linear
 );
   `PARAMETER_CHECK(modulus, Modulus[0], "field_linear: Modulus has to be odd")
 
-  // 1: the sum, between -4 and 4 times the modulus. A negative term is its complement and one.
+  // 1: the sum, between -4 and 4 times the modulus. A negative term is its complement plus one.
   function automatic logic [Width+2:0] term(input logic [Width-1:0] number, input logic twice, input logic negate);
     return {(Width + 3) {negate}} ^ (twice ? {2'b0, number, 1'b0} : {3'b0, number});
   endfunction

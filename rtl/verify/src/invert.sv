@@ -1,8 +1,9 @@
-// The inverse of a number modulo an odd modulus that it has no factor with; of zero, zero. One at a time: Kaliski's almost inverse, then as many
-// halvings. A step is a cycle, or two where numbers are subtracted; so is a halving. On average 3.3 `Width` cycles, at most 5 `Width` + 6.
+// Inverse of a number modulo a coprime odd modulus; the inverse of zero is zero. One at a time: Kaliski's almost
+// inverse, followed by the corresponding halvings. A step takes one cycle, or two with a subtraction; a halving takes
+// one. On average 3.3 `Width` cycles, at most 5 `Width` + 6.
 //
-// A carry through all bits is most of a cycle. So nothing is chosen by a sum in the cycle that makes it, but what the next halving adds, which one
-// of its lowest bits tells.
+// A carry through all bits takes most of a cycle. So no sum makes a choice in the cycle that computes it, except for
+// the next halving's addend, which depends on only one of the sum's lowest bits.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -24,11 +25,11 @@ module invert #(
 
   typedef enum logic [2:0] {
     Idle,
-    Begin,     // whether it is zero
-    Step,      // the greatest common divisor, and what it is a multiple of
+    Begin,     // test for zero
+    Step,      // binary GCD, with its coefficients
     Subtract,
-    Reduce,    // its negative
-    Select,    // below the modulus
+    Reduce,    // negate
+    Select,    // reduce below the modulus
     Halve,
     Done
   } state_e;
@@ -40,19 +41,19 @@ module invert #(
   // Below twice the modulus.
   logic [Width:0] r_q, s_q;
 
-  // Of both odd numbers, made in `Step`. Which of them is larger is told by a sign.
+  // For two odd numbers, computed in `Step`. The sign of the difference tells which is larger.
   logic [Width:0] negative_q, sum_q;
   logic [Width-1:0] difference_q;
   `FFN(negative_q, {1'b0, v_q} - {1'b0, u_q})
   `FFN(difference_q, u_q - v_q)
   `FFN(sum_q, r_q + s_q)
 
-  // The modulus, once and twice, less what it is a multiple of, made in `Reduce`.
+  // Once and twice the modulus minus the coefficient, computed in `Reduce`.
   logic [Width:0] once_q, twice_q;
   `FFN(once_q, {1'b0, modulus_q} - r_q)
   `FFN(twice_q, {modulus_q, 1'b0} - r_q)
 
-  // What the next halving adds: the modulus to an odd number.
+  // Addend of the next halving: the modulus if the number is odd.
   logic [Width-1:0] addend_q;
   logic [Width:0] even, selected;
   assign selected = once_q[Width] ? twice_q : once_q;

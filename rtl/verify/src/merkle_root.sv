@@ -1,11 +1,12 @@
-// Roots of Merkle trees of Bitcoin, and whether two nodes side by side are equal (CVE-2012-2459), from streams of leaves.
+// Roots of Bitcoin's Merkle trees from streams of leaves, and whether two adjacent nodes are equal (CVE-2012-2459).
 //
-// Nodes of all levels, and of up to `Trees` trees, share one hash. Each level remembers a left node until its right one comes. With that a pair
-// goes into the hash at once and has precedence over leaves, so no pair ever waits in a queue: a result makes one pair at most. What ends a level
-// without a right node is paired with itself. Roots leave in the order in which the trees came.
+// Nodes of all levels, and of up to `Trees` trees, share one hash unit. Each level stores a left node until its right
+// one arrives. The pair then enters the hash at once, with priority over leaves, so pairs never queue: a result makes
+// at most one pair. The last node of a level without a right sibling is paired with itself. Roots leave in the order of
+// their trees.
 //
-// A tree of n leaves takes n - 1 cycles of a pipelined hash, one more for each level that ends with a pair of one node; while the last nodes of one
-// tree pass the hash level by level the next trees' leaves enter.
+// A tree of n leaves takes n - 1 cycles of a pipelined hash, plus one for each level that ends with such a pair; while
+// the last nodes of a tree pass through the hash level by level, the leaves of the next trees enter.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -20,11 +21,12 @@ module merkle_root #(
 ) (
     input  logic         clk_i,
     input  logic         rst_ni,
-    // Leaves: two of 32 bytes in a word, the first in its lower half; one in the last word of a tree with an odd number of them.
+    // Leaves: two of 32 bytes per word, the first in its lower half; only one in the last word of a tree with an odd
+    // number of leaves.
     input  logic         valid_i,
     output logic         ready_o,
     input  logic [511:0] data_i,
-    input  logic         single_i,  // one leaf
+    input  logic         single_i,  // the word holds one leaf
     input  logic         last_i,    // of the tree
     output logic         valid_o,
     input  logic         ready_i,
@@ -37,7 +39,7 @@ module merkle_root #(
   localparam int unsigned LevelWidth = $clog2(Levels + 1);
 
   typedef logic [TreeWidth-1:0] tree_t;
-  // Which node of a tree: on which level, whether it is the first or the last one of that.
+  // Node of a tree: its level, and whether it is the level's first or last node.
   typedef struct packed {
     tree_t                 tree;
     logic [LevelWidth-1:0] level;
@@ -49,12 +51,12 @@ module merkle_root #(
     return 32'(tree) == Trees - 1 ? '0 : tree + 1'b1;
   endfunction
 
-  // What leaves the hash, and the same a cycle later.
+  // Output of the hash, and the same a cycle later.
   logic hashed, done_q;
   logic [255:0] hashed_digest, digest_q;
   node_t hashed_node, done_node_q;
 
-  // Leaves enter where no pair does.
+  // Leaves enter when no pair does.
   logic hash_valid, hash_ready, pair_valid_q, leaf_enters, pair_enters;
   logic [255:0] left, right, pair_left_q, pair_right_q;
   logic is_alone, pair_alone_q;
@@ -63,7 +65,7 @@ module merkle_root #(
   tree_t entering_q, leaving_q;
   logic [$clog2(Trees+1)-1:0] trees_q;
 
-  // A tree of one leaf is its root, without a hash; roots have one port to be written through.
+  // The root of a tree of one leaf is that leaf, without a hash; roots have a single write port.
   logic has_place, sole;
   assign sole = begins_q && single_i && last_i;
   assign has_place = !begins_q || 32'(trees_q) < Trees;
@@ -98,7 +100,7 @@ module merkle_root #(
       .tag_o    (hashed_node)
   );
 
-  // A node that comes out of the hash: the root, a right node, one without a right node, or a left node, which waits.
+  // Output of the hash: the root, a right node, a node without right sibling, or a left node, which waits.
   localparam int unsigned Places = Trees << LevelWidth;
   localparam int unsigned PlaceWidth = $clog2(Places);
   (* ram_style = "distributed" *) logic [256:0] left_q[Places];
@@ -108,7 +110,7 @@ module merkle_root #(
   logic [255:0] waiting;
   assign hashed_place = PlaceWidth'({hashed_node.tree, hashed_node.level});
   assign place = PlaceWidth'({done_node_q.tree, done_node_q.level});
-  // Whether a left node waits there is looked up a cycle ahead, past what the node before is about to change.
+  // Looks up a cycle ahead whether a left node waits there, with the previous node's change forwarded.
   assign waits_past = done_q && !is_root && place == hashed_place;
   `FF(done_q, hashed, 1'b0)
   `FFN(digest_q, hashed_digest)
@@ -140,8 +142,8 @@ module merkle_root #(
     end
   end
 
-  // Equal nodes, a cycle behind the hash: two in a row never belong to a tree that has ended, whose root passes the hash first.
-  // Parts are compared before, and their results a cycle later.
+  // Equal nodes, a cycle after the hash. Of two consecutive nodes, none belongs to a tree that has ended, as its root
+  // passes through the hash first. Parts are compared first, and combined a cycle later.
   localparam int unsigned Parts = 8;
   logic [Parts-1:0] same, same_q;
   logic  compared_q;
@@ -159,7 +161,7 @@ module merkle_root #(
   `FFN(same_q, same)
   `FFN(compared_tree_q, node.tree)
 
-  // Trees, in the order in which they came.
+  // Trees, in order of arrival.
   logic [Trees-1:0] ended_q, repeated_q;
   (* ram_style = "distributed" *) logic [255:0] root_q[Trees];
   logic leaves, begins;

@@ -1,8 +1,8 @@
-// A product in Montgomery's form, a b / 2^Width modulo an odd modulus, a product every `Interval` cycles, `montgomery_latency(Width, Interval)`
-// cycles after its factors, which are below the modulus; so is the product.
+// Montgomery product, a b / 2^Width modulo an odd modulus: a product every `Interval` cycles, with a latency of
+// `montgomery_latency(Width, Interval)`. The factors are below the modulus; so is the product.
 //
-// Three multipliers one behind the other: the product; its lower half times -1 / modulus; that times the modulus, which makes the lower half of
-// both together zero. As two factors of the two last are constants, synthesis takes from them what these do not need.
+// Three multipliers in sequence: the product; its lower half times -1 / modulus; that times the modulus, which zeroes
+// the lower half of the sum. The last two have a constant factor, from which synthesis removes unneeded logic.
 
 `include "assertions.svh"
 `include "registers.svh"

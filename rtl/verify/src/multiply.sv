@@ -1,7 +1,7 @@
-// The product of two numbers, a product every `Interval` cycles, `multiply_latency(Width, Interval)` cycles after its factors.
+// Product of two numbers: one every `Interval` cycles, with a latency of `multiply_latency(Width, Interval)`.
 //
-// Karatsuba down to factors of three limbs. At an interval of 1 each of the three half products of a level has multipliers of its own. At one
-// of 3, 9 or 27 they take turns on the same: a third, a ninth, a 27th of the multipliers.
+// Karatsuba down to factors of three limbs. At an interval of 1, each of the three half products of a level has its own
+// multipliers. At 3, 9 or 27 they take turns on the same ones: a third, a ninth, a 27th of the multipliers.
 //
 //   Width 256: 108 multipliers of 17 bits, 36 at an interval of 3. Width 381: 243, 81.
 
@@ -33,7 +33,7 @@ module multiply #(
   `FF(began_q, Latency'({began_q, valid_i}), '0)
   assign valid_o = began_q[Latency-1];
 
-  // The parts of each level: level 0 is the whole.
+  // Parts of each level: level 0 is the whole.
   for (genvar level = 0; level <= Levels; level++) begin : gen_level
     localparam int unsigned Part = part_width(Width, level);
     localparam int unsigned Count = part_count(Interval, level);
@@ -70,7 +70,7 @@ module multiply #(
           .part_product_i(gen_level[level+1].result[Places*part+:Places])
       );
     end
-    // All parts of a level begin at the same time; leaves are never told.
+    // All parts of a level begin at the same time; leaves need no valid.
     assign gen_level[level+1].valid = part_valid[0];
     logic unused_valid;
     assign unused_valid = ^part_valid;

@@ -1,4 +1,4 @@
-// The product of two numbers of up to three limbs, a product a cycle, as many cycles after its factors as they have limbs.
+// Product of two numbers of up to three limbs: one per cycle, with a latency of one cycle per limb.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -28,7 +28,8 @@ module multiply_leaf #(
     end
   end
 
-  // Products of limbs whose numbers differ by as much lie side by side: one number, or two where the factors can be exchanged.
+  // Limb products with the same difference of indices lie side by side: they form one number, or two if the factors are
+  // interchangeable.
   logic [Limbs-1:0][1:0][2*Whole-1:0] aligned;
   always_comb begin
     aligned = '0;

@@ -1,7 +1,8 @@
-// One level of Karatsuba: the factors of three half products out, the product of their products. Takes three cycles besides theirs.
+// One level of Karatsuba: sends out the factors of three half products, and combines their products. Adds three cycles
+// of latency.
 //
-// At an interval of 1 the three leave together, each to a place of its own. Else they leave one after the other to one place: low halves,
-// high halves, sums of halves.
+// At an interval of 1 the three leave together, each to its own multiplier. Otherwise they leave one after the other to
+// the same one: low halves, high halves, sums of halves.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -41,7 +42,7 @@ module multiply_level #(
   `FFNE(a_q, a, valid_i)
   `FFNE(b_q, b, valid_i)
 
-  // In the cycle in which the middle one is there.
+  // Valid in the cycle of the middle product.
   logic [2:0][2*Part-1:0] product;
 
   if (Interval == 1) begin : gen_each
@@ -52,7 +53,7 @@ module multiply_level #(
   end else begin : gen_turns
     localparam int unsigned Turn = Interval / 3;
     localparam int unsigned Last = 2 * Turn + PartLatency;
-    // Bit k: factors came k + 1 cycles ago.
+    // Bit k: factors arrived k + 1 cycles ago.
     logic [Last-1:0] began_q;
     `FF(began_q, Last'({began_q, valid_i}), '0)
     assign part_valid_o = began_q[0] || began_q[Turn] || began_q[2*Turn];
@@ -62,7 +63,7 @@ module multiply_level #(
       `FFNE(product[part], part_product_i[0], began_q[part*Turn+PartLatency])
     end
     assign product[2] = part_product_i[0];
-    // Factors stay until the last turn has begun.
+    // Factors are held until the last turn has begun.
     `ASSUME(interval_is_kept, !(valid_i && |began_q[Interval-2:0]))
   end
 

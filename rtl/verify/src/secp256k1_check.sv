@@ -1,6 +1,6 @@
-// What a signature and a key have to be before there is any arithmetic: numbers in range, an encoding. One at a time, three cycles each.
+// Checks a signature and key before any arithmetic: ranges of numbers, encoding. One at a time, three cycles each.
 //
-// What is well formed goes on as work; the first rule that is broken, in the order of the protocol, is told instead.
+// A well-formed signature goes on as work; otherwise the first broken rule, in the protocol's order, is reported.
 
 `include "registers.svh"
 
@@ -21,7 +21,7 @@ module secp256k1_check
     output logic                      rule_valid_o,
     input  logic                      rule_ready_i,
     output logic       [         5:0] rule_o,
-    // Of either.
+    // Of both.
     output logic       [TagWidth-1:0] tag_o
 );
 

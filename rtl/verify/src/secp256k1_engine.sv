@@ -1,11 +1,13 @@
-// Verifies signatures of secp256k1, 32 at a time, on one multiplier: a barrel of contexts, each with a turn in every 32nd cycle.
+// Verifies signatures of secp256k1, 32 at a time, on one multiplier: a barrel of contexts, each with a turn in every
+// 32nd cycle.
 //
-// In its turn a context begins a product and a sum that may take this product; both are in its registers before its next turn. So there is
-// nothing to wait for, to forward or to compare: a turn is a cycle of the multiplier, and a signature takes as many cycles of the engine as it
-// takes turns. What a turn does is an instruction of the program in secp256k1_rom_pkg.
+// In its turn a context begins a product and a sum that may use this product; both are in its registers before its next
+// turn. So there are no stalls, no forwarding and no hazards: a turn is one cycle of the multiplier, and a signature
+// occupies the engine for as many cycles as it takes turns. A turn executes one instruction of the program in
+// secp256k1_rom_pkg.
 //
-// Cycles of a turn: 0 state, 1 program and digits, 2 what comes next, 3 factors, 4 multiplier, 24 product, 29 sum. Inverses and digits come from
-// units of their own, which one context uses after the other while the others go on.
+// Cycles of a turn: 0 state, 1 program and digits, 2 control flow, 3 factors, 4 multiplier, 24 product, 29 sum.
+// Separate units compute inverses and digits for one context at a time, while the others go on.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -22,12 +24,12 @@ module secp256k1_engine
     output logic                 ready_o,
     input  logic  [TagWidth-1:0] tag_i,
     input  work_t                work_i,
-    // In any order; a rule of 0 is that of a good signature.
+    // In any order; rule 0 means a good signature.
     output logic                 valid_o,
     input  logic                 ready_i,
     output logic  [TagWidth-1:0] tag_o,
     output logic  [         5:0] rule_o,
-    // Whether a product was begun that a signature needs, for whoever counts.
+    // A product that a signature needs begins; for counters.
     output logic                 busy_o
 );
 
@@ -38,14 +40,14 @@ module secp256k1_engine
   localparam int unsigned Factors = 4;
   localparam int unsigned Product = Factors + ProductLatency;
   localparam int unsigned Sum = Product + LinearLatency;
-  // What a turn writes is there before the next one.
+  // A turn's results are written before the next turn.
   `ASSERT(turns_end, Sum <= Contexts)
 
   typedef struct packed {
     logic [8:0] counter;
     logic [8:0] repeated;
     logic [7:0] position;
-    // Digits at this position that were not added yet; the one at hand.
+    // Digits at this position still to be added; the current one.
     logic [3:0] pending;
     logic [1:0] scalar;
     logic phase;
@@ -57,7 +59,7 @@ module secp256k1_engine
     logic [TagWidth-1:0] tag;
   } state_t;
 
-  // 0: whose turn it is. In the first round after a reset all begin anew.
+  // 0: the context whose turn it is. In the first round after a reset all start over.
   context_t turn_q, context1_q, context2_q;
   logic started_q, started1_q;
   `FF(turn_q, turn_q + 1'b1, '0)
@@ -77,7 +79,7 @@ module secp256k1_engine
   `FFN(state2_q, state1)
   always_ff @(posedge clk_i) state_q[context2_q] <= next2;
 
-  // 1: the instruction, what its context's last sum was, and its digits.
+  // 1: the instruction, the flags of the context's last sum, and its digits.
   instruction_t instruction2_q;
   logic [$bits(instruction_t)-1:0] program_q[Instructions];
   initial program_q = Program;
@@ -113,7 +115,7 @@ module secp256k1_engine
       .read_data_o    (digits2)
   );
 
-  // 2: what the context does next. Units that are taken, and results that cannot leave, keep it where it is.
+  // 2: control flow. A busy unit, or a result that cannot leave, keeps the context where it is.
   logic loading_q, recoding_q, recode_done_q;
   logic [Contexts-1:0] inverted_q;
   logic result_ready;
@@ -198,7 +200,7 @@ module secp256k1_engine
     if (stays) next2.counter = state2_q.counter;
   end
 
-  // Factors. A table's point lies where the digit says: of G in the constants, of the key in M.
+  // Factors. The digit selects the table's point: of G in the constants, of the key in M.
   logic [IndexG-1:0] index_g;
   logic [IndexQ-1:0] index_q;
   assign index_g = digits2.generator[state2_q.scalar[0]];
@@ -223,7 +225,7 @@ module secp256k1_engine
   logic [255:0] constant3_q;
   always_ff @(posedge clk_i) constant3_q <= constant_q[constant_number];
 
-  // What the rest of the turn needs of the instruction.
+  // Fields of the instruction for the rest of the turn.
   typedef struct packed {
     context_t number;
     logic mul_write;
@@ -290,14 +292,14 @@ module secp256k1_engine
       .data_i(rest_product),
       .data_o(rest_sum)
   );
-  // Nothing of before the reset: until a turn has come to its end no unit is told anything.
+  // Discards everything from before the reset: units receive nothing until the first turn has ended.
   localparam int unsigned FirstRound = $clog2(Contexts + 1);
   logic [FirstRound-1:0] filled_q;
   logic filled;
   assign filled = 32'(filled_q) == Contexts;
   `FF(filled_q, filled ? filled_q : filled_q + 1'b1, '0)
 
-  // Registers, a copy for each operand.
+  // Registers, one copy per operand.
   logic [255:0] product, sum;
   logic [3:0][1:0][  9:0] read_register;
   logic [3:0][1:0][255:0] read_number;
@@ -319,7 +321,7 @@ module secp256k1_engine
     );
   end
 
-  // 3: factors; 4 and on: their product.
+  // 3: factors; from 4: their product.
   logic a_bank3_q, of_key3_q;
   logic [1:0] b_source3_q;
   logic [1:0] take3_q, take4_q;
@@ -347,7 +349,7 @@ module secp256k1_engine
       .number_o(product)
   );
 
-  // The sum's terms: registers and inputs are there with the product.
+  // Terms of the sum: registers and inputs arrive with the product.
   rest_t rest_input_q;
   `FFN(rest_input_q, rest_read)
   logic [255:0] inverse;
@@ -387,13 +389,13 @@ module secp256k1_engine
     end
   end
 
-  // Work is taken by one context after the other, a number a turn, and leaves when the last was read.
+  // One context at a time takes work, a number per turn; the work leaves when its last number is read.
   logic work_read;
   assign work_read = rest_input_q.loaded && filled;
   assign ready_o = work_read;
   `FF(loading_q, (loading_q || accept_work) && !work_read, 1'b0)
 
-  // Inverses: each context has one under way at most, so the queue never fills.
+  // Inverses: each context has at most one in flight, so the queue never fills.
   logic invert_valid, invert_ready, inverse_valid, invert_queued;
   context_t invert_owner, inverse_owner_q;
   logic invert_order;
@@ -443,7 +445,7 @@ module secp256k1_engine
     if (inverse_valid) inverted_q[inverse_owner_q] <= 1'b1;
   end
 
-  // Digits: a context after the other.
+  // Digits: one context at a time.
   logic recode_done;
   secp256k1_recode u_recode (
       .clk_i,
@@ -477,7 +479,7 @@ module secp256k1_engine
       .count_o(unused_count)
   );
 
-  // No sum takes a product that nobody asked for.
+  // A sum that uses the product implies that the product is needed.
   logic uses_product;
   assign uses_product = instruction2_q.x_source == 2'd2 || instruction2_q.y_source == 2'd2;
   assign busy_o = instruction2_q.mul_write || (instruction2_q.lin_write && uses_product);

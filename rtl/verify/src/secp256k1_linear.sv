@@ -1,7 +1,8 @@
-// Sums and differences of two numbers of 256 bits, each taken once or twice, modulo the prime or the order of secp256k1 or 2^256, and half of
-// that modulo the prime; one a cycle, `LinearLatency` cycles later. The result is below the modulus whatever the numbers are.
+// Sums and differences of two 256-bit numbers, each taken once or twice, modulo the prime or order of secp256k1 or
+// 2^256, optionally halved modulo the prime; one per cycle, latency `LinearLatency`. The result is below the modulus
+// for any input.
 //
-// The sum is q 2^256 + t with q from -4 to 3, so it is t + q c modulo 2^256 - c, which is at most one modulus off.
+// The sum is q 2^256 + t with q from -4 to 3, hence t + q c modulo 2^256 - c, which is at most one modulus off.
 
 `include "registers.svh"
 
@@ -24,13 +25,13 @@ module secp256k1_linear
     return {259{negate}} ^ (twice ? {2'b0, number, 1'b0} : {3'b0, number});
   endfunction
 
-  // 1: the sum. A negative term is its complement and one.
+  // 1: the sum. A negative term is its complement plus one.
   logic [258:0] sum1_q;
   logic [  1:0] ones;
   assign ones = 2'(x_negate_i) + 2'(y_negate_i);
   `FFN(sum1_q, term(x_i, x_double_i, x_negate_i) + term(y_i, y_double_i, y_negate_i) + 259'(ones))
 
-  // 2: what is above 2^256 folded.
+  // 2: fold what lies above 2^256.
   logic [2:0][1:0] modulus_q;
   logic [3:0] half_q;
   `FFN(modulus_q, {modulus_q[1:0], modulus_i})
@@ -44,7 +45,8 @@ module secp256k1_linear
     endcase
   endfunction
 
-  // q c, by the bits of q: constants, as a sum of three of them would take as long as the sum that they are added in.
+  // q c, selected by the bits of q from constants, as a sum of three terms would take as long as the addition that uses
+  // it.
   function automatic logic [7:0][131:0] folds_of(input logic [128:0] once);
     logic [7:0][131:0] folds;
     for (int unsigned q = 0; q < 8; q++) begin
@@ -66,7 +68,7 @@ module secp256k1_linear
   logic [257:0] folded2_q;
   `FFN(folded2_q, 258'(sum1_q[255:0]) + {{126{folds[131]}}, folds})
 
-  // 3, 4: one modulus added or taken away, where it is negative or too large.
+  // 3, 4: add or subtract one modulus if negative or too large.
   logic negative3_q;
   logic [255:0] folded3_q, more3_q;
   logic [257:0] less3_q;
@@ -82,7 +84,7 @@ module secp256k1_linear
     else number4_q <= folded3_q;
   end
 
-  // 5: half of it, or of it and the prime where it is odd.
+  // 5: half of it or, if odd, of its sum with the prime.
   logic [256:0] even;
   assign even = 257'(number4_q) + (number4_q[0] ? 257'(Prime) : '0);
   `FFN(number_o, half_q[3] ? even[256:1] : number4_q)

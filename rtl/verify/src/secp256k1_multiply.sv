@@ -1,4 +1,4 @@
-// A product modulo the prime of secp256k1, or a part of the product itself; one a cycle, `ProductLatency` cycles later.
+// Product modulo the prime of secp256k1, or a part of the product itself; one per cycle, latency `ProductLatency`.
 
 `include "registers.svh"
 

@@ -1,20 +1,20 @@
-// Numbers, kinds and records of the secp256k1 engine, and how long its units take.
+// Numbers, types and records of the secp256k1 engine, and the latencies of its units.
 
 package secp256k1_pkg;
 
-  // The field's prime, 2^256 - 2^32 - 977, and the order of the group; what both lack to 2^256.
+  // The field's prime, 2^256 - 2^32 - 977, and the order of the group; their differences to 2^256.
   localparam logic [255:0] Prime = 256'hfffffffffffffffffffffffffffffffffffffffffffffffffffffffefffffc2f;
   localparam logic [255:0] Order = 256'hfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141;
   localparam logic [255:0] HalfOrder = 256'h7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0;
   localparam logic [32:0] PrimeLack = 33'h1_0000_03d1;
   localparam logic [128:0] OrderLack = 129'h1_4551231950b75fc4402da1732fc9bebf;
 
-  // What is taken of a product.
+  // Part of a product.
   typedef enum logic [1:0] {
     TakeModular = 2'd0,  // modulo the prime
-    TakeLow     = 2'd1,  // its 256 lowest bits
-    TakeHigh    = 2'd2,  // those above
-    TakeTop     = 2'd3   // its 128 highest bits
+    TakeLow     = 2'd1,  // the 256 lowest bits
+    TakeHigh    = 2'd2,  // the bits above those
+    TakeTop     = 2'd3   // the 128 highest bits
   } take_e;
 
   typedef enum logic [1:0] {
@@ -33,12 +33,12 @@ package secp256k1_pkg;
   localparam int unsigned LinearLatency = 5;
   localparam int unsigned ProductLatency = 1 + ReduceLatency + verify_pkg::multiply_latency(256, 1);
 
-  // A signature as the verify frame has it. Of Schnorr signatures e is the challenge, of any 256 bits, and the key is x alone.
+  // Signature as in the verify frame. For Schnorr signatures e is the challenge, any 256 bits, and the key is x alone.
   typedef struct packed {
     logic schnorr;
-    logic low_s;            // ECDSA: a high s is not valid
+    logic low_s;            // ECDSA: reject a high s
     logic key_long;         // 65 bytes, not 33
-    logic [7:0] key_form;   // the first byte of the key
+    logic [7:0] key_form;   // first byte of the key
     logic [255:0] r;
     logic [255:0] s;
     logic [255:0] e;
@@ -46,12 +46,12 @@ package secp256k1_pkg;
     logic [255:0] y;
   } signature_t;
 
-  // The same once its numbers are in range.
+  // The same, with its numbers in range.
   typedef struct packed {
     logic schnorr;
     logic has_y;
-    logic odd;     // what y has to be: of the key, or of the nonce's point of a Schnorr signature, which is always even
-    logic wraps;   // r + n is below the prime, too
+    logic odd;     // required y: of the key, or of a Schnorr signature's nonce, always even
+    logic wraps;   // r + n is also below the prime
     logic [255:0] r;
     logic [255:0] s;
     logic [255:0] e;

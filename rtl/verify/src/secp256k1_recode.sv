@@ -1,7 +1,9 @@
-// The signed digits (wNAF) of the four scalars of a signature, lowest first: a position a cycle, each with the digits of all four.
+// Signed digits (wNAF) of the four scalars of a signature, lowest first: one position per cycle, each with the digits
+// of all four.
 //
-// Comes in three numbers: u1, whose halves are the multiples of G and of 2^128 G; then both multiples of the key, of at most 130 bits and a
-// sign in two's complement. A digit is odd and below 2^(w - 1); of the w - 1 positions above it none has another one.
+// Input is three numbers: u1, whose halves are the multiples of G and of 2^128 G; then both multiples of the key, of at
+// most 130 bits and a sign in two's complement. A digit is odd and below 2^(w - 1); the w - 1 positions above it have
+// none.
 
 `include "registers.svh"
 
@@ -14,19 +16,19 @@ module secp256k1_recode
 ) (
     input  logic                   clk_i,
     input  logic                   rst_ni,
-    // One after the other; the third begins the work.
+    // One after the other; the third starts the recoding.
     input  logic [            2:0] load_i,
     input  logic [          255:0] number_i,
     output logic                   write_o,
     output logic [            7:0] position_o,
-    // For each scalar whether there is a digit, its sign, and half of it: those of G first.
+    // For each scalar: whether there is a digit, its sign, and half of its value; those of G first.
     output logic [DigitsWidth-1:0] digits_o,
-    // Set with the last position; the highest that has a digit, 0 if none has.
+    // Set with the last position. top_o: the highest position with a digit, 0 if none.
     output logic                   done_o,
     output logic [            7:0] top_o
 );
 
-  // Positions: 130 bits, a carry, and as many as there are digits at most, so that the last one is always zero.
+  // Positions: 130 bits, a carry, and one more, so that the last one is always zero.
   localparam int unsigned Positions = 132;
 
   logic [3:0][Positions-1:0] scalar_q;

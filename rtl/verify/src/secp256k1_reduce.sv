@@ -1,7 +1,9 @@
-// A number of 512 bits modulo the prime of secp256k1, 2^256 - c with c = 2^32 + 977; one a cycle, `ReduceLatency` cycles later.
+// Reduces a 512-bit number modulo the prime of secp256k1, 2^256 - c with c = 2^32 + 977; one per cycle, latency
+// `ReduceLatency`.
 //
-// The upper half times c takes no multiplier: c = 2^32 + 2^10 - 2^5 - 2^4 + 1. What it leaves above 2^256 has 34 bits, and its product with c
-// leaves at most one subtraction. With `exact_i` the number is below 2^256 and stays as it is.
+// The upper half times c needs no multiplier: c = 2^32 + 2^10 - 2^5 - 2^4 + 1. The excess above 2^256 then has 34 bits;
+// folding it in the same way leaves at most one subtraction. With `exact_i` the number is below 2^256 and passes
+// unchanged.
 
 `include "registers.svh"
 
@@ -14,7 +16,7 @@ module secp256k1_reduce
     output logic [255:0] number_o
 );
 
-  // Upper half times c, and the lower half: two sums less one.
+  // Upper half times c plus lower half: two sums minus one.
   logic [255:0] upper, lower;
   assign {upper, lower} = number_i;
   logic [256:0] near1_q;
@@ -28,7 +30,7 @@ module secp256k1_reduce
   `FFN(less2_q, less1_q)
   `FFN(folded3_q, sum2_q - 290'(less2_q))
 
-  // The same for what is above.
+  // The same for the excess.
   logic [33:0] above;
   assign above = folded3_q[289:256];
   logic [67:0] far4_q, above5_q;
@@ -42,7 +44,7 @@ module secp256k1_reduce
   `FFN(lower5_q, lower4_q)
   `FFN(folded6_q, 257'(lower5_q) + 257'(above5_q))
 
-  // Less than 2^256 + 2^68: at most one prime too much. That with c has a bit above 2^256 just if it is.
+  // Less than 2^256 + 2^68: at most one prime too large, namely if adding c carries into bit 256.
   logic exact6;
   delay #(
       .Width(1),

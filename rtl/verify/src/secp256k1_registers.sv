@@ -1,7 +1,8 @@
-// The registers of all contexts of the secp256k1 engine, for one of its four operands: M, which products write, and L, which sums write.
+// Registers of all contexts of the secp256k1 engine, for one of its four operands: M, written by products, and L,
+// written by sums.
 //
-// As each register is written by one unit only, both are plain memories, and four copies of them make four ports to read. What is read comes a
-// cycle after its number.
+// Each register is written by one unit only, so both are plain memories, and four copies of them make four read ports.
+// Latency 1 cycle from the register number.
 
 module secp256k1_registers (
     input  logic              clk_i,
@@ -11,7 +12,7 @@ module secp256k1_registers (
     input  logic              sum_write_i,
     input  logic       [ 9:0] sum_register_i,
     input  logic       [255:0] sum_i,
-    // Of M and L.
+    // Register numbers in M and L.
     input  logic [1:0] [ 9:0] register_i,
     output logic [1:0][255:0] number_o
 );

@@ -1,6 +1,7 @@
-// Signatures of secp256k1, ECDSA and BIP340: checks of range and encoding, then one engine or more, each with a multiplier of its own.
+// Verifies signatures of secp256k1, ECDSA and BIP340: checks of range and encoding, then one or more engines, each with
+// its own multiplier.
 //
-// Results come in any order, with the tag of their signature and the first rule that is broken, 0 if none is.
+// Results come in any order, with the signature's tag and the first broken rule, 0 if none.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -21,7 +22,7 @@ module secp256k1_verify
     input  logic                      ready_i,
     output logic       [TagWidth-1:0] tag_o,
     output logic       [         5:0] rule_o,
-    // Of each engine, whether it begins a product.
+    // Per engine: a product begins.
     output logic       [ Engines-1:0] busy_o
 );
   `PARAMETER_CHECK(engines, Engines > 0, "secp256k1_verify: Engines has to be at least 1")
@@ -55,7 +56,7 @@ module secp256k1_verify
   );
   assign result[Engines] = {tag, 2'b0, rule};
 
-  // Engines take turns.
+  // Round robin over the engines.
   logic [EngineWidth-1:0] engine_q;
   logic [Engines-1:0] engine_ready;
   assign work_ready = engine_ready[engine_q];

@@ -1,5 +1,5 @@
-// Compressions of SHA-256, one in 64 / `RoundsPerCycle` + 2 cycles: a block after the other, each from the state that the one before has left, or
-// from the initial one.
+// SHA-256 compressions, one per 64 / `RoundsPerCycle` + 2 cycles: one block after the other, each starting from the
+// previous block's state or from the initial one.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -15,7 +15,7 @@ module sha256_iterative
     output logic   ready_o,
     input  logic   first_i,
     input  block_t block_i,
-    // Of the block before, while ready_o is set.
+    // State after the previous block, while ready_o is set.
     output state_t state_o
 );
   `PARAMETER_CHECK(rounds, RoundsPerCycle > 0 && Rounds % RoundsPerCycle == 0,
@@ -29,11 +29,11 @@ module sha256_iterative
   assign accept = valid_i && ready_o;
   assign ends = busy_q && cycle_q == CountWidth'(Cycles);
   `FF(busy_q, accept || (busy_q && !ends), 1'b0)
-  // Whether a block comes is known late, and nothing has to wait for it.
+  // The valid bit arrives late, and nothing here depends on it.
   assign cycle = busy_q ? cycle_q + 1'b1 : '0;
   `FF(cycle_q, cycle, '0)
 
-  // Read a cycle before: a sum with what is just being looked up would take as long as all others of a round.
+  // Read a cycle ahead: looking a constant up and adding it in one cycle would take as long as the rest of a round.
   word_t [RoundsPerCycle-1:0] constants_q, constants;
   always_comb begin
     for (int unsigned step = 0; step < RoundsPerCycle; step++) begin

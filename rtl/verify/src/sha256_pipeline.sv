@@ -1,13 +1,13 @@
-// Compressions of SHA-256, one a cycle: state_o comes `Stages` + 1 cycles after state_i and block_i. No round waits for anything.
+// SHA-256 compressions, one per cycle, without stalls: state_o comes `Stages` + 1 cycles after state_i and block_i.
 //
-// A constant block or state takes no registers: the tools see through them.
+// A constant block or state takes no registers: tools propagate it.
 
 `include "assertions.svh"
 
 module sha256_pipeline
   import sha256_pkg::*;
 #(
-    // Fewer registers and a slower clock with more.
+    // A higher value saves registers and lowers the clock.
     parameter int unsigned RoundsPerStage = 1,
     localparam int unsigned Stages = Rounds / RoundsPerStage
 ) (
@@ -19,7 +19,8 @@ module sha256_pipeline
   `PARAMETER_CHECK(rounds, RoundsPerStage > 0 && Rounds % RoundsPerStage == 0,
                    "sha256_pipeline: RoundsPerStage has to divide 64")
 
-  // Words are variables of their own, which simulators compile to far less than parts of a wide one. Word 0 of a state is a, of a block the first.
+  // Words are separate variables, which simulators compile to much less code than slices of a wide one. Word 0 of a
+  // state is a; of a block, the first word.
   for (genvar round = 0; round < Rounds; round++) begin : gen_round
     word_t from[8], next[8], state[8], window[16], shifted[16], words[16];
     for (genvar word = 0; word < 8; word++) begin : gen_state
@@ -69,7 +70,7 @@ module sha256_pipeline
   logic unused_words;
   assign unused_words = ^gen_round[Rounds-1].words[0];
 
-  // What the block began with.
+  // State at the start of the block.
   state_t begun;
   delay #(
       .Width($bits(state_t)),

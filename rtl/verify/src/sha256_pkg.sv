@@ -1,21 +1,21 @@
-// SHA-256 (FIPS 180-4): constants, a round, a step of the message schedule. Numbers are big-endian: the first word of a state or of a block, and
-// the first byte of a word, is in the highest bits.
+// SHA-256 (FIPS 180-4): constants, a round, a step of the message schedule. Numbers are big-endian: the first word of a
+// state or block, and the first byte of a word, are in the highest bits.
 
 package sha256_pkg;
 
   localparam int unsigned Rounds = 64;
 
   typedef logic [31:0] word_t;
-  // a to h, of which a is the first.
+  // a to h, a first.
   typedef word_t [7:0] state_t;
-  // The last sixteen words of the schedule; the one of the next round is the first.
+  // The last sixteen words of the schedule; the next round's word is the first.
   typedef word_t [15:0] block_t;
 
   localparam state_t Initial = {
     32'h6a09e667, 32'hbb67ae85, 32'h3c6ef372, 32'ha54ff53a, 32'h510e527f, 32'h9b05688c, 32'h1f83d9ab, 32'h5be0cd19
   };
 
-  // That of round 0 is the highest.
+  // The constant of round 0 is the highest.
   localparam logic [Rounds-1:0][31:0] Constants = {
     32'h428a2f98,
     32'h71374491,
@@ -91,7 +91,7 @@ package sha256_pkg;
     return (word >> places) | (word << (32 - places));
   endfunction
 
-  // What a round adds of e, f, g, and of a, b, c.
+  // Terms of a round from e, f, g, and from a, b, c.
   function automatic word_t mix_e(input word_t e, input word_t f, input word_t g);
     return (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g));
   endfunction
@@ -99,7 +99,7 @@ package sha256_pkg;
     return (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
   endfunction
 
-  // What the schedule adds of the second and of the last but one of sixteen words.
+  // Terms of the schedule from the second and from the last but one of sixteen words.
   function automatic word_t spread_low(input word_t word);
     return rotate(word, 7) ^ rotate(word, 18) ^ (word >> 3);
   endfunction
@@ -107,7 +107,7 @@ package sha256_pkg;
     return rotate(word, 17) ^ rotate(word, 19) ^ (word >> 10);
   endfunction
 
-  // A round with the sum of its constant and its word of the schedule.
+  // A round; `addend` is the sum of its constant and its schedule word.
   function automatic state_t one_round(input state_t state, input word_t addend);
     word_t a, b, c, d, e, f, g, h, first;
     {a, b, c, d, e, f, g, h} = state;
@@ -115,7 +115,7 @@ package sha256_pkg;
     return {first + mix_a(a, b, c), a, b, c, d + first, e, f, g};
   endfunction
 
-  // The schedule a word further.
+  // Advances the schedule by one word.
   function automatic block_t next_words(input block_t words);
     return {words[14:0], words[15] + spread_low(words[14]) + words[6] + spread_high(words[1])};
   endfunction
@@ -126,7 +126,7 @@ package sha256_pkg;
     return sum;
   endfunction
 
-  // A digest as the message of the second hash.
+  // Pads a digest into the message block of the second hash.
   function automatic block_t digest_block(input state_t digest);
     return {digest, 32'h80000000, 192'd0, 32'd256};
   endfunction

@@ -1,5 +1,6 @@
-// SHA-256 of messages of any length of at least a byte, with `Double` the hash of the hash: a stream of words of 64 bytes, one message after the
-// other. 64 / RoundsPerCycle + 2 cycles for each block: one for every 64 bytes of the message and the nine bytes of padding, and with `Double` another.
+// SHA-256 of messages of at least one byte, or with `Double` the hash of the hash: a stream of 64-byte words, one
+// message after the other. Takes 64 / RoundsPerCycle + 2 cycles per block: one block for every 64 bytes of message plus
+// nine bytes of padding and, with `Double`, one more.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -21,7 +22,8 @@ module sha256_stream
     input  logic         ready_i,
     output logic [255:0] digest_o
 );
-  // Message: words are taken. Tail: the padding that the last word had no room for. Again: the digest is hashed. Out: it is shown.
+  // Message: accept words. Tail: padding that did not fit into the last word. Again: hash the digest. Out: offer the
+  // digest.
   typedef enum logic [1:0] {
     StateMessage,
     StateTail,
@@ -40,13 +42,13 @@ module sha256_stream
   always_comb begin
     kept = '0;
     for (int unsigned at = 0; at < 64; at++) kept += 7'(keep_i[at]);
-    // The byte behind the last one begins the padding.
+    // The byte after the last one begins the padding.
     for (int unsigned at = 0; at < 64; at++) begin
       message[15-at/4][8*(3-at%4)+:8] = keep_i[at] ? data_i[8*at+:8] : at > 0 && keep_i[at>0?at-1 : 0] ? 8'h80 : 8'h00;
     end
   end
   assign bytes = bytes_q + 61'(kept);
-  // Eight more for the length.
+  // The length takes eight more bytes.
   assign fits = kept < 7'd56;
 
   always_comb begin

@@ -1,9 +1,10 @@
-// Double hashes of messages of 64 bytes, nodes of Merkle trees, and with `Headers` of 80, those of Bitcoin's headers.
+// Double hashes of 64-byte messages (nodes of Merkle trees) and, with `Headers`, of 80-byte ones (Bitcoin headers).
 //
-// With `Pipelined` three compressions stand one behind the other: a message a cycle, always ready, digests 3 * (64 / RoundsPerStage + 1) cycles later. Without,
-// one does them in turn: a message at a time, and digests come in any case before the next message is taken.
+// With `Pipelined`, three compressions in sequence take a message per cycle without stalls; digests come 3 * (64 /
+// RoundsPerStage + 1) cycles later. Otherwise one compression unit processes one message at a time, whose digest comes
+// before the next message is accepted.
 //
-// Byte 0 of a message is message_i[7:0], and so is that of a digest.
+// Byte 0 of a message is message_i[7:0]; the same holds for a digest.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -13,9 +14,9 @@ module sha256d
 #(
     parameter bit Pipelined = 1'b1,
     parameter bit Headers = 1'b1,
-    // In a stage of the pipeline, or in a cycle.
+    // Rounds per stage of the pipeline, or per cycle.
     parameter int unsigned RoundsPerStage = 1,
-    // What goes with a message to its digest.
+    // Tag that accompanies a message to its digest.
     parameter int unsigned TagWidth = 1,
     localparam int unsigned MessageWidth = Headers ? 640 : 512
 ) (
@@ -23,7 +24,7 @@ module sha256d
     input  logic                    rst_ni,
     input  logic                    valid_i,
     output logic                    ready_o,
-    input  logic                    header_i,  // has 80 bytes
+    input  logic                    header_i,  // the message has 80 bytes
     input  logic [MessageWidth-1:0] message_i,
     input  logic [    TagWidth-1:0] tag_i,
     output logic                    valid_o,
@@ -33,7 +34,7 @@ module sha256d
   `PARAMETER_CHECK(tag, TagWidth > 0, "sha256d: TagWidth has to be at least 1")
   localparam int unsigned Stages = Rounds / RoundsPerStage;
 
-  // The two blocks of the message: 64 bytes, and their padding behind what is left.
+  // The two blocks of the message: its first 64 bytes, and the rest with padding.
   logic [MessageWidth-1:0] swapped;
   block_t first, second;
   for (genvar byte_ = 0; byte_ < MessageWidth / 8; byte_++) begin : gen_byte
@@ -105,7 +106,7 @@ module sha256d
         .state_o(digest)
     );
   end else begin : gen_iterative
-    // How many blocks the one compression was given; the first as it comes.
+    // Number of blocks given to the compression unit so far; the first is given on arrival.
     logic busy_q, accept, block_valid, block_ready;
     logic [1:0] given_q;
     block_t second_q, block;

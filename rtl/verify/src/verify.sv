@@ -1,10 +1,11 @@
-// The verification engines on the NIC: verify frames whose messages all have an engine here are answered, all others go to the host as they came.
+// Verification engines on the NIC: answers verify frames if every message has an engine here; all others go to the host
+// unmodified.
 //
 //   packets -> queue ---> queue ---------> verify_dispatch -> engines -> verify_replies -> checksum_writer -> replies
 //                  +---> verify_check -> verdict   +-> host                   ^
 //                                                            heads of packets-+
 //
-// Schemes work on the messages of up to eight frames at a time, and what has all its verdicts leaves.
+// The engines work on messages of up to eight frames at a time; a frame's reply leaves once all its verdicts are there.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -20,7 +21,8 @@ module verify
   import verify_frame_pkg::SchemeRoot;
   import verify_frame_pkg::SchemeHeader;
 #(
-    // Which engines there are: of secp256k1_verify, each with its multiplier; merkle_root; equihash of these parameters. 0: none.
+    // Engines: secp256k1_verify engines, each with its own multiplier; merkle_root; equihash with these parameters. 0:
+    // none.
     parameter int unsigned SignatureEngines = 1,
     parameter bit Roots = 1'b1,
     parameter int unsigned EquihashN = 0,
@@ -29,33 +31,34 @@ module verify
 ) (
     input  logic                 clk_i,
     input  logic                 rst_ni,
-    // Packets with verify frames, as packet_selector takes them.
+    // Packets with verify frames, as selected by packet_selector.
     input  logic                 valid_i,
     output logic                 ready_o,
     input  word_t                word_i,
     input  logic [PortWidth-1:0] port_i,
-    // Whether there is room for one more beside what the selector holds.
+    // There is room for one more packet besides those inside the selector.
     output logic                 room_o,
     output logic                 reply_valid_o,
     input  logic                 reply_ready_i,
     output word_t                reply_word_o,
     output logic [PortWidth-1:0] reply_port_o,
-    // What goes to the host.
+    // Packets for the host.
     output logic                 pass_valid_o,
     input  logic                 pass_ready_i,
     output word_t                pass_word_o,
     output logic [PortWidth-1:0] pass_port_o,
-    // What is counted: messages that an engine has answered.
+    // Events to count: messages answered by an engine.
     output logic [  Schemes-1:0] done_o
 );
   `PARAMETER_CHECK(engines, SignatureEngines > 0 || Roots || EquihashN > 0, "verify: there has to be an engine")
 
-  // Words that wait to be looked at, 8 bytes a cycle, while others come at the selector's pace: some packets, and twice what the selector holds.
+  // Words waiting to be checked, at 8 bytes per cycle, while more arrive at the selector's rate: some packets, and
+  // twice the selector's contents.
   localparam int unsigned Depth = 128;
   localparam int unsigned SelectorWords = 64;
   localparam int unsigned CountWidth = $clog2(Depth + 8);
-  // Words that wait for their verdict, and behind it for the engines: two of the longest packets, so that the engines have the next one's messages at
-  // once. A packet has three words at least.
+  // Words waiting for their verdict and then for the engines: two of the longest packets, so that the next one's
+  // messages are ready at once. A packet has at least three words.
   localparam int unsigned CheckDepth = 64;
   localparam int unsigned Verdicts = CheckDepth / 2;
 
@@ -130,7 +133,7 @@ module verify
   );
   `ASSERT(verdicts_have_room, !verdict || verdict_room)
 
-  // To the host, or to the engines, where a frame has a place from its first word on.
+  // To the host, or to the engines; a frame gets its place with its first word.
   logic moves, first_q, frame_ready, dispatch_ready, dispatches;
   logic [$clog2(Frames)-1:0] frame;
   assign moves = word_valid && taken_valid;
@@ -235,7 +238,7 @@ module verify
     `ASSERT(no_headers, !engine_valid[SchemeHeader])
   end
 
-  // One verdict a cycle.
+  // One verdict per cycle.
   logic judged_valid;
   verdict_t judged;
   logic [$bits(verdict_t)/8-1:0] unused_keep;

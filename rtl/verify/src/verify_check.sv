@@ -1,5 +1,6 @@
-// Whether the engines take all messages of a verify frame: whether each is well formed, of a kind that one of them is for, and whether there are as
-// many as the frame says. Everything else is the host's, what is to be refused included. A verdict for each packet, behind its last part.
+// Decides whether the engines take all messages of a verify frame: each must be well formed and of a kind that one of
+// them handles, and their number must match the frame's. Everything else goes to the host, including frames to be
+// refused. Outputs a verdict per packet, after its last part.
 
 `include "registers.svh"
 
@@ -7,7 +8,7 @@ module verify_check
   import wire_pkg::*;
   import verify_frame_pkg::*;
 #(
-    // Which engines there are.
+    // Available engines.
     parameter bit Signatures = 1'b1,
     parameter bit Roots = 1'b1,
     parameter int unsigned EquihashN = 0,
@@ -24,7 +25,7 @@ module verify_check
 );
   localparam int unsigned EcdsaBytes = 184;
   localparam int unsigned SchnorrBytes = 144;
-  // A header with its solution, behind 32 bytes: as in the parser of crates/wire.
+  // A header with its solution, after 32 bytes of fields: as in the parser of crates/wire.
   localparam int unsigned LeastHeader = 32 + 141;
   localparam int unsigned MostHeader = 32 + 1487;
 
@@ -43,20 +44,21 @@ module verify_check
       .count_o(count)
   );
 
-  // What the first part tells.
+  // Decodes the first part.
   logic [31:0] command, length;
   logic is_signature, is_root, is_header, known;
   assign {command, length} = swap_part(part.data);
   always_comb begin
     is_signature = (command == protocol_pkg::VerifyCommandEcdsa && length == EcdsaBytes) ||
         (command == protocol_pkg::VerifyCommandSchnorr && length == SchnorrBytes);
-    // Whole leaves behind the root, at least one.
+    // Whole leaves after the root, at least one.
     is_root = command == protocol_pkg::VerifyCommandMerkleRoot && length >= ShortestMessage && length[4:0] == 5'd16;
     is_header = command == protocol_pkg::VerifyCommandEquihash && length >= LeastHeader && length <= MostHeader;
     known = (Signatures && is_signature) || (Roots && is_root) || (EquihashN > 0 && is_header);
   end
 
-  // Parts from the first on, and what the message is. Of the longer ones only the first parts have fields.
+  // Counts parts from the first, and remembers the kind of message. In longer messages, only the first parts have
+  // fields.
   localparam int unsigned MostParts = 31;
   logic [4:0] at_q;
   logic ecdsa_q, header_q, short_q;
@@ -67,7 +69,8 @@ module verify_check
   `FFNE(header_q, command == protocol_pkg::VerifyCommandEquihash, valid && part.first)
   `FFNE(short_q, part.data[15:8] == 8'd33, valid && at_q == 5'd2)
 
-  // Which bytes of an ECDSA message have to be zeros: two behind the length of the key, those behind a key of 33 bytes, the last three.
+  // Bytes of an ECDSA message that must be zero: two after the length of the key, those after a 33-byte key, the last
+  // three.
   always_comb begin
     zeros = '0;
     unique case (at_q)

@@ -1,5 +1,5 @@
-// Hands the messages of a frame to the engines, each behind its header. What goes with a message is told before its first part: to the engine as what
-// stays the same for all of the message, and to verify_replies.
+// Passes the messages of a frame to the engines, each without its header. Metadata are valid before the message's first
+// part: to the engine as signals that are stable for the whole message, and to verify_replies.
 //
 // One frame at a time; the next begins once the last part of this one has left.
 
@@ -24,7 +24,7 @@ module verify_dispatch
     output tag_t                              tag_o,
     output logic                              schnorr_o,
     output logic        [              15:0]  length_o,   // of the message
-    // A message that an engine is given: its command's lowest byte, and its index as it came.
+    // A message is passed to an engine: its command's lowest byte, and its index unmodified.
     output logic                              asked_o,
     output logic        [               7:0]  command_o,
     output logic        [              63:0]  index_o

@@ -1,22 +1,23 @@
-// Verify frames on the NIC: what goes with a message on its way through an engine.
+// Verify frames on the NIC: metadata of a message on its way through an engine.
 
 package verify_frame_pkg;
   import wire_pkg::*;
 
-  // Frames whose messages are with the engines at a time, and the most messages of one: the shortest that an engine takes has 80 bytes.
+  // Number of frames in the engines at a time, and maximum messages per frame: the shortest message for an engine has
+  // 80 bytes.
   localparam int unsigned Frames = 8;
   localparam int unsigned MostMessages = 32;
   localparam int unsigned ShortestMessage = 80;
-  // Bytes of a packet before its messages, in whole parts of 8 bytes and what is left.
+  // Bytes of a packet before its messages, in whole parts of 8 bytes and the remainder.
   localparam int unsigned FrameBytes = $bits(frame_pkg::verify_header_t) / 8;
   localparam int unsigned HeadBytes = EthernetBytes + Ipv4Bytes + UdpBytes + FrameBytes;
   localparam int unsigned HeadParts = HeadBytes / 8;
   localparam int unsigned HeadRest = HeadBytes % 8;
-  // Bytes of a message before what its command takes, and of a result.
+  // Bytes of a message before its command's operands, and of a result.
   localparam int unsigned MessageBytes = $bits(frame_pkg::message_header_t) / 8;
   localparam int unsigned ResultBytes = $bits(frame_pkg::verify_result_t) / 8;
 
-  // Which message of which frame.
+  // Identifies a message: its frame and its number in it.
   typedef struct packed {
     logic [$clog2(Frames)-1:0] frame;
     logic [$clog2(MostMessages)-1:0] number;
@@ -26,13 +27,13 @@ package verify_frame_pkg;
   typedef struct packed {
     logic        first;   // command and length
     logic        last;    // of the message
-    logic        ends;    // the packet ends with it
-    logic        broken;  // in place of a message: there is none that ends within the packet
+    logic        ends;    // of the packet
+    logic        broken;  // not a message: none ends within the packet
     logic [7:0]  keep;
     logic [63:0] data;
   } part_t;
 
-  // Which engine: what its messages are about.
+  // Engine of a message.
   typedef enum logic [1:0] {
     SchemeSignature = 2'd0,
     SchemeRoot      = 2'd1,
@@ -40,10 +41,10 @@ package verify_frame_pkg;
   } scheme_e;
   localparam int unsigned Schemes = 3;
 
-  // The verdict on a message: the first rule that is broken, by its number in the protocol, 0 if none is.
+  // Verdict on a message: number of the first broken rule in the protocol, 0 if none.
   typedef struct packed {
     tag_t       tag;
-    logic [1:0] reserved;  // whole bytes, as streams have them
+    logic [1:0] reserved;  // pads to whole bytes, which streams require
     logic [5:0] rule;
   } verdict_t;
 

@@ -1,4 +1,4 @@
-// Headers with Equihash solutions of verify frames: their fields, then the header in words of 64 bytes, go to `equihash`.
+// Equihash headers of verify frames: passes their fields, then the header in words of 64 bytes, to `equihash`.
 
 `include "registers.svh"
 
@@ -10,7 +10,7 @@ module verify_headers
 ) (
     input  logic            clk_i,
     input  logic            rst_ni,
-    // A message behind its header: n, k, flags, personalisation, and the header of a block.
+    // Message without its header: n, k, flags, personalisation, and the block header.
     input  logic            valid_i,
     output logic            ready_o,
     input  part_t           part_i,
@@ -20,10 +20,10 @@ module verify_headers
     input  logic            ready_i,
     output verdict_t        verdict_o
 );
-  // Of a message, before the header of the block.
+  // Bytes of a message before the block header.
   localparam int unsigned BeforeHeader = 32;
 
-  // What goes with the words stays the same until the last one has left, and so long no other message begins.
+  // The fields beside the words are stable until the last word has left; until then no other message begins.
   logic [1:0] at_q;
   logic is_field, accept, busy_q, word_valid, word_ready, word_last, widen_ready;
   assign is_field = at_q != 2'd2;
@@ -82,7 +82,7 @@ module verify_headers
       .tag_o            (verdict_o.tag)
   );
   assign verdict_o.reserved = '0;
-  // It has one bit at most.
+  // It has at most one bit.
   always_comb begin
     verdict_o.rule = '0;
     for (int unsigned bit_ = 0; bit_ < 64; bit_++) if (mask[bit_]) verdict_o.rule |= 6'(bit_);

@@ -1,7 +1,7 @@
-// The messages of a packet with a verify frame, one after the other: wherever they begin in it, in parts of 8 bytes from their own first byte on.
-// Gives a part in every cycle.
+// Splits a packet with a verify frame into messages, wherever they begin, in 8-byte parts aligned to each message's own
+// first byte. Outputs a part in every cycle.
 //
-// The last part of a packet is that of a message that ends with it, or one that says that there is no such message.
+// The last part of a packet belongs to a message that ends with it, or reports that there is no such message.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -18,7 +18,7 @@ module verify_messages
     output logic         valid_o,
     input  logic         ready_i,
     output part_t        part_o,
-    // How many messages the frame says that it has; the same for all parts of a packet.
+    // Number of messages according to the frame; the same for all parts of a packet.
     output logic  [15:0] count_o
 );
   // The packet in parts of 8 bytes.
@@ -43,8 +43,8 @@ module verify_messages
       .last_o (next_last)
   );
 
-  // Head: what is before the messages goes by. Message: two parts of the packet, the one that is held and the next, are where a part of a message is
-  // taken from. Rest: what follows a broken message goes by.
+  // Head: skip what precedes the messages. Message: assemble parts from two parts of the packet, the held one and the
+  // next. Rest: skip what follows a broken message.
   typedef enum logic [1:0] {
     StateHead,
     StateMessage,
@@ -53,7 +53,7 @@ module verify_messages
   state_e state_q, state_d;
 
   localparam int unsigned HeadWidth = $clog2(HeadParts + 1);
-  // Where the frame has the number of its messages: behind 8 bytes of its own.
+  // Offset of the frame's message count: after 8 bytes of the frame.
   localparam int unsigned CountByte = 42 + 8;
   logic [HeadWidth-1:0] head_q;
   logic [63:0] held_q;
@@ -62,7 +62,7 @@ module verify_messages
   logic [2:0] offset_q, offset_d;
   logic [15:0] left_q, left;
 
-  // Both parts, and of them the 8 bytes from the offset on.
+  // Both parts, and the 8 bytes from the offset on.
   logic [127:0] window;
   logic [15:0] window_keep, behind;
   logic [63:0] data;
@@ -76,7 +76,8 @@ module verify_messages
   assign keep = 8'(window_keep >> offset_q);
   assign there = state_q == StateMessage && (held_last_q || next_valid);
 
-  // What is left of the message is in its header, or was before; a message that is longer than any packet does not fit.
+  // The remaining length comes from the message's header or from the previous part; a message longer than any packet
+  // does not fit.
   assign length = {data[39:32], data[47:40], data[55:48], data[63:56]};
   assign fits = !first_q || (length[31:16] == '0 && length[15:0] >= 16'(MessageBytes) && keep == '1);
   assign left = first_q ? length[15:0] : left_q;
@@ -94,7 +95,7 @@ module verify_messages
   assign valid_o = there;
   assign leaves = valid_o && ready_i;
   assign ends = leaves && (part_o.ends || part_o.broken);
-  // The next message may begin in the part that is held.
+  // The next message may begin in the held part.
   assign advances = place[3];
   assign offset_d = place[2:0];
 
@@ -104,7 +105,7 @@ module verify_messages
     unique case (state_q)
       StateHead: begin
         next_ready = 1'b1;
-        // A packet that ends within its head has no message: the selector takes none such.
+        // A packet that ends within its head has no message; the selector passes none such.
         if (next_valid && head_q == HeadWidth'(HeadParts)) state_d = StateMessage;
       end
       StateMessage: begin

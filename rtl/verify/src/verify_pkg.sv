@@ -1,9 +1,9 @@
-// How the multiplier of the verification engines is made, and how long it takes.
+// Structure and latency of the verification engines' multiplier.
 
 package verify_pkg;
 
-  // Factors of up to so many bits are multiplied by limbs. A limb is what the multipliers of all families take without a sign: 17 of the 18
-  // bits of the smaller port of a DSP48E2, and of an ECP5's MULT18X18D.
+  // Factors of up to LeafWidth bits are multiplied by limbs. A limb is the unsigned width that the multipliers of all
+  // families support: 17 of the 18 bits of the smaller port of a DSP48E2, and of an ECP5's MULT18X18D.
   localparam int unsigned Limb = 17;
   localparam int unsigned LeafWidth = 3 * Limb;
 
@@ -11,12 +11,12 @@ package verify_pkg;
     return (width + Limb - 1) / Limb;
   endfunction
 
-  // A half of a factor, or the sum of both halves.
+  // Width of half a factor, or of the sum of both halves.
   function automatic int unsigned half_width(input int unsigned width);
     return (width + 1) / 2 + 1;
   endfunction
 
-  // Of factors after so many levels of Karatsuba.
+  // Width of factors after `level` levels of Karatsuba.
   function automatic int unsigned part_width(input int unsigned width, input int unsigned level);
     int unsigned part;
     part = width;
@@ -33,7 +33,7 @@ package verify_pkg;
     return levels;
   endfunction
 
-  // Whether products may come at this interval: 1, or a power of 3 with a level for each 3.
+  // Whether an interval is supported: 1, or a power of 3 with a level for each 3.
   function automatic bit multiply_interval(input int unsigned width, input int unsigned interval);
     int unsigned power;
     bit found;
@@ -54,7 +54,7 @@ package verify_pkg;
     return each;
   endfunction
 
-  // How many parts there are, each with a place of its own.
+  // Number of parts, each with its own multiplier.
   function automatic int unsigned part_count(input int unsigned interval, input int unsigned level);
     int unsigned count;
     count = 1;
@@ -64,7 +64,7 @@ package verify_pkg;
     return count;
   endfunction
 
-  // Cycles from the factors of a part to its product.
+  // Latency of a part, from factors to product.
   function automatic int unsigned part_latency(input int unsigned width, input int unsigned interval,
                                                input int unsigned level);
     int unsigned cycles;
@@ -76,17 +76,17 @@ package verify_pkg;
     return cycles;
   endfunction
 
-  // Cycles from the factors to the product of `multiply`.
+  // Latency of `multiply`, from factors to product.
   function automatic int unsigned multiply_latency(input int unsigned width, input int unsigned interval);
     return part_latency(width, interval, 0);
   endfunction
 
-  // Cycles from the factors to the product of `montgomery`.
+  // Latency of `montgomery`, from factors to product.
   function automatic int unsigned montgomery_latency(input int unsigned width, input int unsigned interval);
     return 3 * multiply_latency(width, interval) + 2;
   endfunction
 
-  // The prime of BLS12-381, and -1 / it modulo 2^381.
+  // Prime of BLS12-381, and its negative inverse modulo 2^381.
   localparam logic [380:0] Bls12Prime =
       381'h1a0111ea397fe69a_4b1ba7b6434bacd7_64774b84f38512bf_6730d2a0f6b0f624_1eabfffeb153ffff_b9feffffffffaaab;
   localparam logic [380:0] Bls12Inverse =

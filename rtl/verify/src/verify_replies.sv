@@ -1,7 +1,7 @@
-// Frames whose messages are with the engines, and their replies: each leaves once all of its messages have a verdict, whatever their order, and with
-// the results in the order of the messages. Frames may overtake each other.
+// Frames whose messages are in the engines, and their replies: a reply leaves once all of its messages have a verdict,
+// in any order, with the results in message order. Frames may overtake each other.
 //
-// A result takes five cycles. The UDP checksum is left zero for checksum_writer.
+// A result takes five cycles. checksum_writer fills in the UDP checksum, which is zero here.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -15,18 +15,18 @@ module verify_replies
 ) (
     input  logic                               clk_i,
     input  logic                               rst_ni,
-    // A frame: the first word of its packet, to which it has a place.
+    // Frame: the first word of its packet, and the place assigned to it.
     input  logic                               frame_valid_i,
     output logic                               frame_ready_o,
     input  logic         [            511:0]   frame_data_i,
     input  logic         [    PortWidth-1:0]   frame_port_i,
     output logic         [$clog2(Frames)-1:0]  frame_o,
-    // A message that an engine is given.
+    // Message passed to an engine.
     input  logic                               asked_i,
     input  tag_t                               asked_tag_i,
     input  logic         [              7:0]   command_i,
     input  logic         [             63:0]   index_i,
-    // A verdict, at most one for each message, and not in the cycle of its question.
+    // Verdict: at most one per message, and not in the cycle of the message itself.
     input  logic                               verdict_valid_i,
     input  verdict_t                           verdict_i,
     // Replies, in words of 64 bytes.
@@ -40,10 +40,10 @@ module verify_replies
   localparam int unsigned NumberWidth = $clog2(MostMessages);
   typedef logic [FrameWidth-1:0] frame_t;
   typedef logic [NumberWidth-1:0] number_t;
-  // Of a reply without results: headers of IPv4 and UDP, and of the frame.
+  // Length of a reply without results: headers of IPv4, UDP and the frame.
   localparam logic [15:0] EmptyLength = 16'(Ipv4Bytes + UdpBytes + FrameBytes);
 
-  // Places: the lowest that is free is the next frame's.
+  // Places: the next frame gets the lowest free one.
   logic [Frames-1:0] used_q, first_free;
   logic begins, ends;
   frame_t leaving_q;
@@ -66,7 +66,7 @@ module verify_replies
     `FFE(used_q[at], accept, accept || frees, 1'b0)
   end
 
-  // Headers of the reply, two cycles behind the frame; its own verdicts take longer.
+  // Headers of the reply, two cycles after the frame; its own verdicts take longer.
   typedef struct packed {
     logic [PortWidth-1:0] port;
     logic                 none;
@@ -93,7 +93,7 @@ module verify_replies
   `FFN(port_qq, port_q)
   `FFN(length_q, length)
   `FFN(none_q, request_q.udp.checksum == '0)
-  // What changes (RFC 1624): the time to live, and the length.
+  // Incremental update (RFC 1624) for the time to live and the length.
   `FFN(sum_q, add_three(~reply_checksum(request_q.ipv4), ~request_q.ipv4.length, length))
   always_comb begin
     verify_header_t answer;
@@ -112,7 +112,7 @@ module verify_replies
     if (begins_qq) heads_q[place_qq] <= '{port: port_qq, none: none_q, head: swap_bytes(reply)};
   end
 
-  // Verdicts that are missing, and frames that have all.
+  // Number of missing verdicts, and frames that have all.
   (* ram_style = "distributed" *)number_t counts_q [Frames];
   number_t missing_q[Frames];
   logic completes, done_valid, done_ready, unused_room;
@@ -141,7 +141,7 @@ module verify_replies
   `ASSERT(verdicts_are_missing,
           !verdict_valid_i || (used_q[verdict_i.tag.frame] && missing_q[verdict_i.tag.frame] != '0))
 
-  // Messages, and their verdicts. Cycles wrap around; no message takes as many.
+  // Messages, and their verdicts. The cycle counter wraps around; no message takes that long.
   typedef struct packed {
     logic [31:0] time_;
     logic [7:0]  command;
@@ -184,11 +184,11 @@ module verify_replies
   logic unused_reserved;
   assign unused_reserved = ^verdict_i.reserved;
 
-  // The reply, in parts of 8 bytes. The head ends two bytes into one, so each part has as many of the one before.
+  // The reply, in parts of 8 bytes. The head ends two bytes into one, so each part takes two bytes of the previous one.
   typedef enum logic [2:0] {
     StateIdle,
     StateHead,
-    StateRead,    // what was asked, and its verdict
+    StateRead,    // read the message's data and its verdict
     StateResult,
     StateRest
   } state_e;
@@ -245,7 +245,7 @@ module verify_replies
   `FFNE(rest_q, state_q == StateHead ? head.head[64*HeadParts+:8*HeadRest] : result_part[63-:8*HeadRest],
         moves && state_q != StateRest)
 
-  // The port stays while the last word leaves, and another frame's comes no sooner than that.
+  // The port is stable while the last word leaves; another frame's port comes no sooner.
   logic last_word;
   stream_widen #(
       .DataWidth(64),

@@ -1,4 +1,4 @@
-// Merkle roots of verify frames: the root that is claimed waits here until merkle_root has that of the leaves.
+// Merkle roots of verify frames: the claimed root waits here until merkle_root has computed the leaves' root.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -8,7 +8,7 @@ module verify_roots
 (
     input  logic     clk_i,
     input  logic     rst_ni,
-    // A message behind its header: the root, then the leaves.
+    // Message without its header: the root, then the leaves.
     input  logic     valid_i,
     output logic     ready_o,
     input  part_t    part_i,
@@ -19,11 +19,12 @@ module verify_roots
 );
   localparam int unsigned RootParts = 4;
   localparam int unsigned Trees = 4;
-  // A node takes 30 cycles, while its 32 bytes come in 4: a pipeline would have most of its stages empty, and a frame has room for 52 leaves.
+  // A node takes 30 cycles, while its 32 bytes arrive in 4: a pipeline would be mostly empty, as a frame has room for
+  // only 52 leaves.
   localparam int unsigned RoundsPerCycle = 8;
   localparam int unsigned Levels = 6;
 
-  // Parts of the root, of which the last one goes on with the tag.
+  // Parts of the root; the last one goes on with the tag.
   logic [2:0] at_q;
   logic is_root, ends_root, leaf_ready, claim_ready, accept;
   logic [191:0] root_q;
@@ -38,7 +39,7 @@ module verify_roots
   logic [255:0] claim;
   tag_t tag;
   logic [$clog2(Trees+2)-1:0] unused_count;
-  // One more than are under way, as its root comes before its leaves.
+  // One more than there are trees in flight, as a root arrives before its leaves.
   fifo #(
       .Width(256 + $bits(tag_t)),
       .Depth(Trees + 1)

@@ -1,4 +1,5 @@
-// Signatures of verify frames: gathers a message, makes the challenge of a BIP340 signature, and gives both kinds to secp256k1_verify.
+// Signatures of verify frames: gathers a message, computes the challenge of a BIP340 signature, and passes both kinds
+// to secp256k1_verify.
 
 `include "registers.svh"
 
@@ -12,7 +13,7 @@ module verify_signatures
 ) (
     input  logic     clk_i,
     input  logic     rst_ni,
-    // A message behind its header; what is beside the parts stays the same for all of it.
+    // Message without its header; the signals beside the parts are stable for all of it.
     input  logic     valid_i,
     output logic     ready_o,
     input  part_t    part_i,
@@ -27,7 +28,8 @@ module verify_signatures
   // SHA-256 of "BIP0340/challenge", which is hashed twice before the rest.
   localparam logic [255:0] ChallengeTag = 256'h7bb52d7a9fef58323eb1bf7a407db382d2f3f2d81bb1224f49fe518f6d48d37c;
 
-  // Gather: parts of a message. Tag, Keys, Message: what the challenge is the hash of, a word each; Challenge: the hash. Offer: to the engine.
+  // Gather: collect the parts of a message. Tag, Keys, Message: hash input of the challenge, one word each. Challenge:
+  // wait for the hash. Offer: to the engine.
   typedef enum logic [2:0] {
     StateGather,
     StateTag,
@@ -47,7 +49,7 @@ module verify_signatures
   `FFNE(tag_q, tag_i, accept)
   `FFNE(schnorr_q, schnorr_i, accept)
 
-  // The fields of both.
+  // Fields of both kinds.
   typedef struct packed {
     logic [7:0]   flags;
     logic [7:0]   key_length;
@@ -84,7 +86,7 @@ module verify_signatures
     signature.y        = ecdsa.y;
   end
 
-  // The challenge.
+  // Challenge.
   logic hash_valid, hash_ready, digest_valid;
   logic [511:0] hashed;
   logic [ 63:0] hashed_keep;
@@ -146,7 +148,7 @@ module verify_signatures
       .rule_o     (verdict_o.rule),
       .busy_o     (unused_busy)
   );
-  // Fields that verify_check has looked at.
+  // Fields already checked by verify_check.
   logic unused_fields;
   assign unused_fields = ^{ecdsa.flags, ecdsa.reserved, ecdsa.reserved_end};
 endmodule

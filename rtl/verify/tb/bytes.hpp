@@ -1,4 +1,4 @@
-// Bytes of ports and of vectors, for the testbenches of hashes.
+// Bytes of ports and vectors, for the testbenches of hashes.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ inline Bytes from_hex(const std::string& hex) {
 
 inline Bytes from_text(const std::string& text) { return Bytes(text.begin(), text.end()); }
 
-// A wide port, whose lowest byte is the first.
+// Writes a wide port; its lowest byte is the first.
 template <typename Port>
 void put(Port& port, const uint8_t* bytes, size_t count) {
   memset(&port, 0, sizeof port);

@@ -1,4 +1,5 @@
-// Headers with Equihash solutions of the parameters EquihashN and EquihashK: the vectors of crates/verify, and random faults in valid ones.
+// Headers with Equihash solutions for EquihashN and EquihashK: the vectors of crates/verify, and random faults in valid
+// ones.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +40,7 @@ inline Bytes encode(const Indices& indices) {
 struct Header {
   Bytes input;
   Bytes solution;
-  std::string rule;  // that a published vector names
+  std::string rule;  // named by a published vector
 
   Bytes bytes() const {
     Bytes all = input;
@@ -53,7 +54,7 @@ struct Header {
   }
 };
 
-// Those of the vectors that have these parameters.
+// The vectors that have these parameters.
 inline std::vector<Header> vectors(const std::string& folder) {
   std::vector<Header> all;
   std::ifstream published(folder + "/equihash.txt");
@@ -84,7 +85,7 @@ inline std::vector<Header> vectors(const std::string& folder) {
   return all;
 }
 
-// One fault.
+// Adds one fault.
 inline void break_solution(Indices& indices, harness::Random& random) {
   const size_t half = size_t(1) << random.below(kK);
   const size_t at = random.below(kIndices / (2 * half)) * 2 * half;
@@ -98,7 +99,7 @@ inline void break_solution(Indices& indices, harness::Random& random) {
   }
 }
 
-// The bytes of a valid header, mostly with a fault or two, and whether its hash is not to be compared with its target.
+// Bytes of a valid header, mostly with one or two faults, and whether to skip comparing its hash with its target.
 inline Bytes random_header(const std::vector<Header>& headers, harness::Random& random, bool& solution_only) {
   Header header = headers[random.below(headers.size())];
   const bool has_target = InputBytes == 140;
@@ -110,7 +111,7 @@ inline Bytes random_header(const std::vector<Header>& headers, harness::Random& 
     solution_only |= random.chance(90);
   }
   if (has_target && random.chance(20)) {
-    // A target in compact form: any, zero, negative, of any length.
+    // Target in compact form: any, zero, negative, of any length.
     static const uint8_t lengths[] = {0, 1, 2, 3, 4, 0x1d, 0x1f, 0x20, 0x21, 0x22, 0x23, 0xff};
     header.input[107] = lengths[random.below(sizeof lengths)];
     for (int digit = 104; digit < 107; digit++) header.input[size_t(digit)] = random.chance(50) ? 0 : uint8_t(random.next());

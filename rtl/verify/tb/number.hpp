@@ -1,4 +1,4 @@
-// Numbers of many bits, as the models of field arithmetic need them: nothing is fast, all is plain.
+// Wide numbers for the models of field arithmetic: simple rather than fast.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 
 namespace number {
 
-// Words of 32 bits, the lowest first, as verilator has them.
+// 32-bit words, lowest first, as in verilator.
 template <size_t Words>
 struct Number {
   uint32_t word[Words] = {};
 
   Number() = default;
   explicit Number(uint32_t small) { word[0] = small; }
-  // Hexadecimal, as many digits as there are.
+  // Hexadecimal, with any number of digits.
   explicit Number(const std::string& digits) {
     for (size_t at = 0; at < digits.size(); at++) {
       const size_t place = digits.size() - 1 - at;
@@ -83,7 +83,8 @@ struct Number {
     return shifted;
   }
 
-  // The remainder, bit by bit. The modulus has a bit less than its words at least, or the words of this number have room for it.
+  // Remainder, bit by bit. Requires a modulus at least one bit shorter than its words, or a number whose words have
+  // room for the modulus.
   template <size_t Others>
   Number<Others> operator%(const Number<Others>& modulus) const {
     const auto wide = modulus.template resized<Others + 1>();
@@ -107,7 +108,7 @@ struct Number {
   }
 };
 
-// To and from what verilator has for a port of more than 64 bits.
+// Converts between numbers and verilator's ports of more than 64 bits.
 template <typename Port, size_t Words>
 void set(Port& port, const Number<Words>& value) {
   for (size_t at = 0; at < Words; at++) port[at] = value.word[at];
@@ -119,7 +120,8 @@ Number<Words> get(const Port& port) {
   return value;
 }
 
-// A number of so many bits: any, a corner, or one with long runs of ones and zeros, which carries go through.
+// A number of `bits` bits: any, a corner case, or one with long runs of ones and zeros, through which carries
+// propagate.
 template <size_t Words>
 Number<Words> draw(harness::Random& random, size_t bits, const std::vector<Number<Words>>& corners) {
   if (!corners.empty() && random.chance(20)) return corners[random.below(corners.size())];

@@ -1,4 +1,4 @@
-// The moduli of the verification engines.
+// Moduli of the verification engines.
 #pragma once
 
 #include "number.hpp"

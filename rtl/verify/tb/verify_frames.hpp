@@ -1,5 +1,5 @@
-// Packets with verify frames of all kinds of messages, and what Rust has to say of them. Which engines there are is told by SignatureEngines, Roots,
-// EquihashN and EquihashK.
+// Packets with verify frames of all kinds of messages, and Rust's answers. SignatureEngines, Roots, EquihashN and
+// EquihashK define the available engines.
 #pragma once
 
 #include "../../nic/tb/frames.hpp"
@@ -23,7 +23,7 @@ constexpr uint32_t kEquihash = 0x100, kEcdsa = 0x101, kSchnorr = 0x102, kMerkle 
 inline void append(Bytes& to, const Bytes& bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 inline void append(Bytes& to, const uint8_t (&bytes)[32]) { to.insert(to.end(), bytes, bytes + 32); }
 
-// What is asked for, with a message's header.
+// A message: header and body.
 inline Bytes message(uint32_t command, Random& random, const Bytes& body) {
   Bytes all(8);
   frames::put(all, 0, command, 4);
@@ -48,7 +48,7 @@ inline Bytes signature(const twin::Case& one, Random& random) {
   return message(kEcdsa, random, body);
 }
 
-// A tree of a few leaves, or of as many as a frame has room for; every second one with a fault.
+// A tree of a few leaves, or up to a frame's capacity; every second one with a fault.
 inline Bytes tree(Random& random) {
   const size_t count = random.chance(80) ? 1 + random.below(9) : 1 + random.below(52);
   Bytes leaves = random_bytes(random, 32 * count), root(32);
@@ -64,7 +64,7 @@ inline Bytes tree(Random& random) {
   return message(kMerkle, random, root);
 }
 
-// Messages of all kinds; those that no engine here takes, too.
+// Makes messages of all kinds, including those that no engine here takes.
 class Maker {
  public:
   Maker(const harness::Options& options, unsigned signatures, bool with_vectors)
@@ -81,7 +81,7 @@ class Maker {
   Random random;
   uint64_t vectors_left() const { return cases_.vectors(); }
 
-  // Of the next signature that a frame can have.
+  // The next signature that a frame can carry.
   Bytes next_signature() {
     for (;;) {
       const twin::Case one = cases_.next();
@@ -103,7 +103,7 @@ class Maker {
     }
 #endif
     if (kind < 97) return tree(random);
-    // BLS, an unknown command, Equihash of other parameters.
+    // BLS, an unknown command, Equihash with other parameters.
     if (kind == 97) return message(0x104, random, random_bytes(random, 144 + random.below(100)));
     if (kind == 98) return message(uint32_t(random.next()), random, random_bytes(random, random.below(200)));
     Bytes body{0, 96, 5, 0, 0, 0, 0, 0};
@@ -112,7 +112,7 @@ class Maker {
     return message(kEquihash, random, body);
   }
 
-  // The messages of a frame, as many as fit of at most so many.
+  // A frame of up to `most` messages, as many as fit.
   Packet frame(uint32_t id, size_t most, bool only_signatures = false) {
     Bytes messages;
     size_t count = 0;
@@ -125,7 +125,7 @@ class Maker {
     return packet(id, count, messages);
   }
 
-  // A frame that may be malformed behind its header.
+  // A frame that may be malformed after its header.
   Packet any_frame(uint32_t id) {
     Packet packet = frame(id, 1 + random.below(6));
     if (!random.chance(25)) return packet;
@@ -139,8 +139,8 @@ class Maker {
     return packet;
   }
 
-  // Frames in which a message of each kind with fields has another length than these, some bytes more or less, and frames with bytes behind their last
-  // message.
+  // Frames in which a message of each kind with fields is some bytes too long or too short, and frames with bytes after
+  // their last message.
   std::vector<Packet> of_other_lengths(uint32_t& id) {
     const auto drawn = [&](auto wanted, auto draw) {
       Bytes next = draw();
@@ -204,11 +204,11 @@ class Maker {
 
 inline uint32_t id_of(const Packet& packet) { return uint32_t(frames::get(packet, 46, 4)); }
 
-// A packet with a frame, and what has to become of it.
+// A packet with a frame, and the expected outcome.
 struct Asked {
   Packet request;
   std::vector<uint64_t> masks;
-  bool takes;  // the engines; else it is the host's
+  bool takes;  // true: for the engines; false: for the host
 
   explicit Asked(const Packet& packet) : request(packet), masks(packet.size() / 16) {
     const ptrdiff_t count = turnpike_verify_frame(&packet[frames::kHeaders], packet.size() - frames::kHeaders, EquihashN, EquihashK, masks.data());
@@ -221,7 +221,8 @@ struct Asked {
     }
   }
 
-  // Whether that is the reply, but for the cycles, which only the hardware knows. The most that it says that a message took.
+  // Compares a reply, apart from the cycles, which only the hardware knows. Returns the maximum cycles that it reports
+  // for a message.
   uint64_t compare(const Packet& reply) const {
     Packet frame(request.begin() + frames::kHeaders, request.begin() + kHead);
     frame[3] |= 0x80;

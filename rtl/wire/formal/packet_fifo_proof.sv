@@ -1,5 +1,6 @@
-// The proof of packet_fifo against a queue that shifts: words leave as they came and in order, packets that were there as a whole without a gap;
-// what is shown stays, a full queue moves, and with drop_i nothing is held up and what does not fit leaves nothing behind.
+// Proof of packet_fifo against a shifting queue: words leave unchanged and in order, packets that were complete leave
+// without a gap; the output is stable, a full queue advances, and with drop_i nothing stalls and a packet that does not
+// fit leaves no trace.
 
 `include "assertions.svh"
 
@@ -29,7 +30,7 @@ module packet_fifo_proof
       .*
   );
 
-  // The words in the queue, the oldest lowest: {user, last}. How many there are, and of whole packets.
+  // Words in the queue, the oldest lowest: {user, last}. Their number, and that of words in whole packets.
   logic [Depth-1:0][1:0] model_q, model_d;
   logic [7:0] count_q, count_d, whole_q, whole_d;
   logic skips_q, skips_d;
@@ -55,7 +56,8 @@ module packet_fifo_proof
     end
   end
 
-  // Inside a packet that was whole when it began to leave; what was shown and not taken; whether nothing moved in a full queue.
+  // Inside a packet that was complete when it began to leave; an offered word not accepted; a full queue without
+  // movement.
   logic inside_q, gapless_q, stalled_q, full_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -86,7 +88,7 @@ module packet_fifo_proof
   `COVER(a_full_queue_moves, full_q && count_q == 8'(Depth) && valid_o && ready_i)
   `COVER(a_packet_is_dropped, dropped_o && whole_q != '0)
 
-  // What links the queue to the model.
+  // Invariants that link the queue to the model.
   logic agrees;
   always_comb begin
     agrees = 8'(u_packets.words_q) == count_q && 8'(u_packets.whole_q) == whole_q && u_packets.dropping_q == skips_q;
@@ -97,7 +99,7 @@ module packet_fifo_proof
     agrees &= !skips_q || (count_q == whole_q && !u_packets.open_q);
     agrees &= !gapless_q || (inside_q && whole_q != '0);
     for (int unsigned at = 0; at < Depth; at++) begin
-      // The last word of a whole packet ends it, and none behind it does.
+      // The last word of the last whole packet ends it, and no word after it ends a packet.
       if (8'(at) < count_q) begin
         agrees &= {u_packets.memory_q[(32'(u_packets.read_q)+at)%Depth][$bits(word_t)],
                    u_packets.memory_q[(32'(u_packets.read_q)+at)%Depth][$bits(word_t)-1]} == model_q[at];

@@ -1,4 +1,5 @@
-// Writes the checksum of UDP into packets that have zero in its place. Latency 5 cycles behind the last word, a word a cycle.
+// Writes the UDP checksum into packets that have zero in its place. Latency 5 cycles after the last word, one word per
+// cycle.
 //
 // For packets of up to `Depth` - 4 words: each waits here until its sum is known.
 
@@ -16,7 +17,7 @@ module checksum_writer
     input  logic                 valid_i,
     output logic                 ready_o,
     input  word_t                word_i,
-    // The same for all words of a packet; `none_i`: it is to have no checksum.
+    // The same for all words of a packet. `none_i`: the packet gets no checksum.
     input  logic [UserWidth-1:0] user_i,
     input  logic                 none_i,
     output logic                 valid_o,
@@ -82,7 +83,7 @@ module checksum_writer
   );
   `FFE(first_q, word.last, leaves, 1'b1)
 
-  // A checksum that comes out as zero is written the other way (RFC 768).
+  // A computed checksum of zero is sent as all ones (RFC 768).
   assign written = none ? '0 : sum == '1 ? '1 : ~sum;
   always_comb begin
     word_o = word;

@@ -1,9 +1,9 @@
-// A queue that shows a packet once it is there as a whole, so that it leaves without a gap.
+// Queue that outputs a packet only once it is complete, so that it leaves without a gap.
 //
-// A packet that does not fit is held up, and one that is longer than the queue is shown when that is full. With drop_i nothing is
-// ever held up: a packet for which there is no room leaves nothing behind, and dropped_o tells.
+// A packet that does not fit stalls, and one longer than the queue is output when the queue is full. With drop_i
+// nothing ever stalls: a packet without room is dropped as a whole, and dropped_o reports it.
 //
-// Latency 1 cycle behind the last word, a word a cycle.
+// Latency 1 cycle after the last word, one word per cycle.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -39,14 +39,14 @@ module packet_fifo
   endfunction
 
   logic [UserWidth+$bits(word_t)-1:0] memory_q[Depth];
-  // Words, and of these the ones of whole packets; where the packet began that is not whole yet.
+  // Words in total, and words of complete packets; start of the incomplete packet.
   count_t words_q, whole_q;
   pointer_t write_q, begin_q, read_q;
   logic open_q, dropping_q;
   logic is_full, refuses, push, ends, pop;
 
   assign is_full = words_q == count_t'(Depth);
-  // What is shown already cannot be dropped any more.
+  // A packet already being output can no longer be dropped.
   assign refuses = dropping_q || (drop_i && is_full && !open_q);
   assign ready_o = !is_full || refuses;
   assign push  = valid_i && ready_o && !refuses;
@@ -69,7 +69,7 @@ module packet_fifo
     words_d = words_q + count_t'(push);
     if (valid_i && refuses) words_d = whole_q;
     whole_d = ends ? words_d : whole_q;
-    // A word of the packet that is not whole is none of these.
+    // Words of the incomplete packet are not counted here.
     if (pop) begin
       words_d -= count_t'(1);
       if (whole_d != '0) whole_d -= count_t'(1);
@@ -77,7 +77,7 @@ module packet_fifo
   end
   `FF(words_q, words_d, '0)
   `FF(whole_q, whole_d, '0)
-  // A packet that has filled the queue is shown to its end.
+  // A packet that filled the queue is output to its end.
   `FF(open_q, !(pop && word_o.last) && (open_q || (is_full && whole_q == '0 && !drop_i)), 1'b0)
 
   `ASSERT(whole_packets_are_words, whole_q <= words_q)

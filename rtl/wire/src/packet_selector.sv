@@ -1,11 +1,12 @@
-// The first stage: which engine a packet is for. What no engine takes goes to the host as it came.
+// First stage: selects the engine for a packet. A packet that no engine takes goes to the host unmodified.
 //
-// Packets wait until their last word is there and both checksums are known. An engine's packet is Ethernet, IPv4 without options and not a
-// fragment, UDP, to this node's address and port, exactly as long as its headers say, and a frame that is well formed as a whole; entries
-// of a batch and messages of a verify frame are judged one by one behind. To the host goes as well what the host would not answer: replies that came
-// back, and packets from the node's own port or port 0.
+// Packets wait until their last word has arrived and both checksums are known. An engine's packet is Ethernet, IPv4
+// without options or fragmentation, UDP, to this node's address and port, exactly as long as its headers say, and a
+// well-formed frame as a whole; entries of a batch and messages of a verify frame are checked individually in later
+// stages. Packets that the host must not answer also go to the host: reflected replies, and packets from the node's own
+// port or port 0.
 //
-// Latency 4 cycles behind the last word, a word a cycle. There is one order: a packet that waits holds up those behind it.
+// Latency 4 cycles after the last word, one word per cycle. Order is kept: a waiting packet stalls those after it.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -18,16 +19,16 @@ module packet_selector
 ) (
     input  logic                   clk_i,
     input  logic                   rst_ni,
-    // This node, and from where unsigned operations are taken; constant while packets move.
+    // This node's address and port, and the source of trusted operations; constant while packets move.
     input  logic    [         31:0] address_i,
     input  logic    [         15:0] udp_port_i,
     input  logic    [         31:0] trusted_address_i,
     input  logic    [         31:0] trusted_mask_i,
-    input  logic    [          7:0] promise_i,          // under which this node answers
+    input  logic    [          7:0] promise_i,          // promise that this node offers
     input  logic                    take_compact_i,
     input  logic                    take_batch_i,
     input  logic                    take_proof_i,
-    // May change with each packet.
+    // May change between packets.
     input  logic                    take_verify_i,
     input  logic                    valid_i,
     output logic                    ready_o,
@@ -40,7 +41,7 @@ module packet_selector
     output engine_e                 engine_o,
     output logic                    trusted_o
 );
-  // Room for the longest packet while its checksums are summed, and for what arrives meanwhile.
+  // Room for the longest packet while its checksums are computed, and for words that arrive meanwhile.
   localparam int unsigned Depth = 32;
   localparam int unsigned CountWidth = $clog2(PacketWords + 1);
   localparam int unsigned LengthWidth = CountWidth + $clog2(WordBytes);
@@ -54,7 +55,7 @@ module packet_selector
   `FFE(words_q, word_i.last ? '0 : words_q == CountWidth'(PacketWords) ? words_q : words_q + 1'b1, enters, '0)
   `FFE(overlong_q, !word_i.last && (overlong_q || judge), enters, 1'b0)
 
-  // Cycle 1: what the first word tells, how long the packet is, and whether what follows a request for a proof is zeros.
+  // Cycle 1: decode the first word, count the length, and check that a proof request is followed by zeros only.
   packet_t packet;
   batch_header_t batch;
   proof_request_t proof;
@@ -77,11 +78,11 @@ module packet_selector
     trusted = ((packet.ipv4.source ^ trusted_address_i) & trusted_mask_i) == '0;
 
     framed = batch.header.magic == protocol_pkg::Magic && batch.header.version == protocol_pkg::Version;
-    // 24 bytes an operation.
+    // 24 bytes per operation.
     batch_length = 16'(UdpBytes + $bits(batch_header_t) / 8) + {batch.count[11:0], 4'b0} + {batch.count[12:0], 3'b0};
     engine = ForHost;
     if (batch.header.magic != protocol_pkg::Magic) begin
-      // A compact reply that says MALFORMED must not be answered again.
+      // A compact reply with MALFORMED must not be answered again.
       if (take_compact_i && packet.udp.length == UdpLength &&
           packet.compact.status != protocol_pkg::StatusMalformed) begin
         engine = ForCompact;
@@ -101,7 +102,8 @@ module packet_selector
         engine = ForProof;
       end
     end else if (framed && batch.header.kind == protocol_pkg::FrameTypeVerify) begin
-      // With the shortest message that an engine takes: 80 bytes behind UDP's header and the frame's. The messages are judged behind.
+      // Long enough for the shortest message that an engine takes: 80 bytes after the headers of UDP and the frame.
+      // Messages are checked in later stages.
       if (take_verify_i && trusted && verify.count != '0 &&
           {verify.reserved, verify.status, verify.reserved_end} == '0 && packet.udp.length >= 16'd104) begin
         engine = ForVerify;
@@ -138,7 +140,7 @@ module packet_selector
   `FF(enters_q, enters, 1'b0)
   `FF(judge_q, {judge_q[2:1], enters && judge}, '0)
 
-  // Cycles 2 and 3: whether the length is the one that the headers tell; then the verdict, with the checksums.
+  // Cycles 2 and 3: compare the length with the headers; then the verdict, with the checksums.
   engine_e judged_q[2:3];
   logic trusted_later_q[2:3];
   logic padded_q, padded;
@@ -208,6 +210,6 @@ module packet_selector
   assign trusted_o = verdict_trusted;
 
   `ASSERT(verdicts_have_room, !judge_q[3] || verdict_ready)
-  // One more where a packet that is too long leaves while it arrives.
+  // Plus one for an overlong packet that leaves while it arrives.
   `ASSERT(verdicts_have_words, 32'(verdicts) <= 32'(words) + 1)
 endmodule

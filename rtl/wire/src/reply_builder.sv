@@ -1,5 +1,5 @@
-// Makes the reply of a packet: addresses and ports swapped, amount and status replaced, checksums brought up to date from what changes
-// (RFC 1624, equation 3). Latency 2 cycles, a packet a cycle; nothing stops.
+// Turns a packet into its reply: swaps addresses and ports, replaces amount and status, and updates the checksums
+// incrementally (RFC 1624, equation 3). Latency 2 cycles, one packet per cycle, no stalls.
 
 `include "registers.svh"
 
@@ -13,7 +13,8 @@ module reply_builder
     // 2 cycles later.
     output packet_t        reply_o
 );
-  // The packet comes out of a queue's memory and has the first cycle for that; the sum of what is new is made meanwhile.
+  // The packet comes from a queue's memory, so its first cycle is a register; meanwhile the sum of the new fields is
+  // computed.
   packet_t request_q, swapped, swapped_q;
   logic [31:0] value_q;
   logic [15:0] status_q, added_q, kept_q, removed_q, udp;
@@ -39,7 +40,7 @@ module reply_builder
   assign udp = ~add(kept_q, removed_q);
   always_comb begin
     reply_o = swapped_q;
-    // No checksum stays none; one that comes out as zero is written the other way (RFC 768).
+    // A packet without a checksum stays without; a computed checksum of zero is sent as all ones (RFC 768).
     reply_o.udp.checksum = none_q ? '0 : udp == '0 ? '1 : udp;
   end
 endmodule

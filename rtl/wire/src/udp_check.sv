@@ -1,8 +1,8 @@
-// Checksums of IPv4 and UDP over packets of any length, 64 bytes a cycle: nothing stops, latency 3 cycles.
+// Checksums of IPv4 and UDP over packets of any length: 64 bytes per cycle, no stalls, latency 3 cycles.
 //
-// The packets have an IPv4 header without options and UDP directly behind it; of others the result says nothing. With the last
-// word comes the sum of UDP with its pseudo header, which is all ones where the checksum in it is right, and the complement of the right
-// one where the packet has zero in its place (RFC 1071).
+// Packets must have an IPv4 header without options, directly followed by UDP; for others the result is undefined. The
+// last word yields the UDP sum with its pseudo header: all ones if the packet's checksum is right, or the complement of
+// the checksum if that field is zero (RFC 1071).
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -19,13 +19,13 @@ module udp_check
     // 3 cycles later.
     output logic [ 15:0] udp_sum_o,
     output logic         header_right_o,
-    output logic         udp_none_o       // the sender made no checksum of UDP
+    output logic         udp_none_o       // the sender omitted the UDP checksum
 );
   localparam int unsigned Lanes = 32;
-  // Lanes of a sum in the first cycle: fewer than sums in the second, as it also masks them.
+  // Lanes per sum in the first cycle: fewer than sums in the second, as the first cycle also masks them.
   localparam int unsigned Together = 4;
   localparam int unsigned Parts = Lanes / Together;
-  // Where 16-bit lanes of the first word begin.
+  // Positions of 16-bit lanes in the first word.
   localparam int unsigned HeaderLane = 7;
   localparam int unsigned AddressLane = 13;
   localparam int unsigned LengthLane = 19;
@@ -45,7 +45,7 @@ module udp_check
     assign lane[at] = {data_i[16*at+:8] & {8{keep_i[2*at]}}, data_i[16*at+8+:8] & {8{keep_i[2*at+1]}}};
   end
 
-  // In place of what stands before the addresses, the pseudo header has protocol and length.
+  // The pseudo header's protocol and length replace what precedes the addresses.
   always_comb begin
     term = lane;
     if (first_q) begin

@@ -1,4 +1,4 @@
-// Headers of Ethernet, IPv4 and UDP as they are on the wire, most significant bit first, and the arithmetic of their checksums.
+// Headers of Ethernet, IPv4 and UDP as on the wire, most significant bit first, and their checksum arithmetic.
 package wire_pkg;
   typedef struct packed {
     logic [47:0] destination;
@@ -31,7 +31,7 @@ package wire_pkg;
     logic [15:0] checksum;
   } udp_t;
 
-  // The packet of 64 bytes that carries a compact frame, or the first bytes of another one.
+  // The 64-byte packet that carries a compact frame, or the first bytes of a longer packet.
   typedef struct packed {
     ethernet_t ethernet;
     ipv4_t ipv4;
@@ -39,11 +39,12 @@ package wire_pkg;
     frame_pkg::compact_frame_t compact;
   } packet_t;
 
-  // Inside, packets are streams of words of 64 bytes, whatever the width of the ports.
+  // Internally, packets are streams of 64-byte words, whatever the width of the ports.
   localparam int unsigned WordWidth = 512;
   localparam int unsigned WordBytes = WordWidth / 8;
-  // The longest packet that an engine takes: an Ethernet frame of 1,514 bytes without its check sequence. With a verify frame it may be a larger one, as
-  // a header with a solution of Equihash (200,9) takes 1,577: what a queue of 32 words has room for while the checksums are summed.
+  // Longest packet that an engine takes: an Ethernet frame of 1,514 bytes without its check sequence. Verify frames may
+  // be longer, as a header with a solution of Equihash (200,9) takes 1,577 bytes: up to what a queue of 32 words has
+  // room for while the checksums are computed.
   localparam int unsigned LongestPacket = 1514;
   localparam int unsigned LongestVerify = 1792;
   localparam int unsigned ShortWords = (LongestPacket + WordBytes - 1) / WordBytes;
@@ -55,7 +56,7 @@ package wire_pkg;
     logic [WordWidth-1:0] data;
   } word_t;
 
-  // Which engine a packet is for.
+  // Engine that a packet is for.
   typedef enum logic [2:0] {
     ForHost    = 3'd0,
     ForCompact = 3'd1,
@@ -69,40 +70,42 @@ package wire_pkg;
   localparam int unsigned EthernetBytes = $bits(ethernet_t) / 8;
   localparam int unsigned Ipv4Bytes = $bits(ipv4_t) / 8;
   localparam int unsigned UdpBytes = $bits(udp_t) / 8;
-  // What the UDP header of a compact frame gives.
+  // Length in the UDP header of a compact frame.
   localparam logic [15:0] UdpLength = 16'(UdpBytes + $bits(frame_pkg::compact_frame_t) / 8);
-  // What a reply starts with, as hosts do (RFC 1700).
+  // Initial TTL of replies, as hosts use (RFC 1700).
   localparam logic [7:0] TimeToLive = 8'd64;
 
-  // Between the byte order of streams, first byte lowest, and that of the structures above, first byte highest.
+  // Converts between the byte order of streams, first byte lowest, and that of the structures above, first byte
+  // highest.
   function automatic logic [511:0] swap_bytes(logic [511:0] data);
     logic [511:0] swapped;
     for (int at = 0; at < 64; at++) swapped[8*at+:8] = data[8*(63-at)+:8];
     return swapped;
   endfunction
 
-  // Sum with the carry brought around: what internet checksums are made of (RFC 1071).
+  // One's complement sum with end-around carry, as in internet checksums (RFC 1071).
   function automatic logic [15:0] add(logic [15:0] left, logic [15:0] right);
     logic [16:0] sum;
     sum = {1'b0, left} + {1'b0, right};
     return sum[15:0] + 16'(sum[16]);
   endfunction
 
-  // Three numbers as two of the same sum: a full adder for each bit, no carry chain.
+  // Carry-save adder: three numbers to two with the same sum, a full adder per bit, no carry chain.
   function automatic logic [1:0][15:0] save(logic [15:0] a, logic [15:0] b, logic [15:0] c);
     logic [15:0] carries;
     carries = a & b | a & c | b & c;
     return {a ^ b ^ c, carries[14:0], carries[15]};
   endfunction
 
-  // `add` of three.
+  // `add` of three numbers.
   function automatic logic [15:0] add_three(logic [15:0] a, logic [15:0] b, logic [15:0] c);
     logic [1:0][15:0] two;
     two = save(a, b, c);
     return add(two[1], two[0]);
   endfunction
 
-  // A request on its way back: addresses and ports swapped, the time to live as new. Lengths, checksums and frame are left as they were.
+  // Turns a request's headers around: swaps addresses and ports, and resets the TTL. Lengths, checksums and frame are
+  // unchanged.
   function automatic packet_t swap_addresses(packet_t request);
     packet_t reply;
     reply = request;
@@ -116,7 +119,7 @@ package wire_pkg;
     return reply;
   endfunction
 
-  // The checksum of its header, from what changes (RFC 1624, equation 3): swapping does not change a sum.
+  // IPv4 header checksum of the reply, updated incrementally (RFC 1624, equation 3): swapping does not change a sum.
   function automatic logic [15:0] reply_checksum(ipv4_t request);
     return ~add_three(~request.checksum, ~{request.time_to_live, 8'b0}, {TimeToLive, 8'b0});
   endfunction

@@ -1,28 +1,27 @@
-//! The plain model of the ledger: what it has to do, in the simplest way. Tests, the simulator, the conformance suite and
-//! the kill loops compare what they test with it.
+//! Plain model of the ledger: its required behaviour, in the simplest form. Tests, the simulator, the conformance suite
+//! and the kill loops compare against it.
 //!
-//! Nothing of it is shared with the ledger: the form of operations is checked here again, and everything that was ever
-//! executed is kept.
+//! It shares no code with the ledger: it checks the form of operations again, and keeps every operation ever executed.
 
 use std::collections::{BTreeMap, HashMap};
 
 use wire::{AccountId, Command, Operation, SignedOperation, Status, TransactionId};
 
-/// What an operation comes to.
+/// Result of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Its status.
     pub status: Status,
     /// The value of its reply.
     pub value: u64,
-    /// It is executed for the first time, and goes into the journal.
+    /// Whether the operation was executed for the first time, and goes into the journal.
     pub is_fresh: bool,
 }
 
-/// An operation that was executed.
+/// An executed operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Executed {
-    /// As it was requested.
+    /// The requested operation.
     pub operation: Operation,
     /// The same with its signature, if it was signed.
     pub signed: Option<SignedOperation>,
@@ -32,18 +31,18 @@ pub struct Executed {
     pub value: u64,
 }
 
-/// Whether it was signed, who names it, and its name.
+/// Whether the operation was signed, the account that names it, and its name.
 type Identity = (bool, AccountId, TransactionId);
 
-/// Accounts and everything that was ever executed.
+/// Accounts, and every operation ever executed.
 #[derive(Clone, Debug)]
 pub struct Model {
     limit: usize,
     balances: BTreeMap<AccountId, u64>,
     issued: u128,
-    /// By sequence, from 1.
+    /// Indexed by sequence, from 1.
     log: Vec<Executed>,
-    /// Balances before each operation of the log, of the accounts that it changed.
+    /// For each operation in the log, the previous balances of the accounts that it changed.
     undo: Vec<Vec<(AccountId, Option<u64>)>>,
     sequences: HashMap<Identity, u64>,
 }
@@ -55,13 +54,13 @@ impl Default for Model {
 }
 
 impl Model {
-    /// A model with room for so many accounts.
+    /// Creates a model with room for `limit` accounts.
     pub fn new(limit: usize) -> Self {
         let (balances, sequences) = (BTreeMap::new(), HashMap::new());
         Self { limit, balances, issued: 0, log: Vec::new(), undo: Vec::new(), sequences }
     }
 
-    /// Sequence of the operation that was executed last; 0 if there was none.
+    /// Sequence of the last executed operation; 0 if none.
     pub fn last_sequence(&self) -> u64 {
         self.log.len() as u64
     }
@@ -71,7 +70,7 @@ impl Model {
         &self.balances
     }
 
-    /// The balance of an account; 0 where there is none.
+    /// The balance of an account; 0 if it does not exist.
     pub fn balance(&self, account: AccountId) -> u64 {
         self.balances.get(&account).copied().unwrap_or(0)
     }
@@ -81,12 +80,12 @@ impl Model {
         &self.log
     }
 
-    /// The sum of everything that was issued, less the deposits.
+    /// The sum of all issues, minus the deposits.
     pub fn issued(&self) -> u128 {
         self.issued
     }
 
-    /// What was executed under a name, with its sequence: an operation without a signature, and a signed one.
+    /// The operations executed under a name, with their sequences: at most one unsigned and one signed.
     pub fn named(&self, namer: AccountId, transaction: TransactionId) -> impl Iterator<Item = (u64, &Executed)> {
         [false, true].into_iter().filter_map(move |is_signed| self.known((is_signed, namer, transaction)))
     }
@@ -96,12 +95,12 @@ impl Model {
         Some((sequence, &self.log[sequence as usize - 1]))
     }
 
-    /// Executes an operation without a signature. One that comes with a status was refused before.
+    /// Executes an unsigned operation. An operation with a status has already been refused.
     pub fn execute(&mut self, operation: &Operation) -> Outcome {
         self.execute_as(operation, None)
     }
 
-    /// Executes a signed operation, whose signature is right.
+    /// Executes a signed operation with a valid signature.
     pub fn execute_signed(&mut self, signed: &SignedOperation) -> Outcome {
         self.execute_as(&signed.operation, Some(*signed))
     }
@@ -146,7 +145,7 @@ impl Model {
         Outcome { status, value, is_fresh: true }
     }
 
-    /// The accounts that an operation changes and their balances after it.
+    /// The accounts that an operation changes, with their new balances.
     fn changes(
         &self,
         command: Command,
@@ -177,11 +176,11 @@ impl Model {
         }
     }
 
-    /// Goes back to what was as of a sequence: what came later was lost with whoever executed it.
+    /// Reverts to a sequence: later operations were lost in a crash.
     ///
     /// # Panics
     ///
-    /// If that sequence was not executed yet.
+    /// If that sequence has not been executed yet.
     pub fn go_back(&mut self, sequence: u64) {
         assert!(sequence <= self.last_sequence(), "the journal has operations that were never executed");
         for (executed, undo) in self.log.drain(sequence as usize..).zip(self.undo.drain(sequence as usize..)).rev() {
@@ -204,7 +203,7 @@ impl Model {
     }
 }
 
-/// What is issued after an operation that succeeded: a deposit takes back what was.
+/// The issued sum after a successful operation: a deposit takes back issued money.
 fn issued(before: u128, command: Command, amount: u64) -> u128 {
     match command {
         Command::Issue => before + u128::from(amount),
@@ -213,7 +212,7 @@ fn issued(before: u128, command: Command, amount: u64) -> u128 {
     }
 }
 
-/// Who pays names the operation; else its source does.
+/// The payer names the operation, or else its source.
 fn identity(operation: &Operation, is_signed: bool) -> Identity {
     let namer = match operation.command() {
         Ok(Command::Create) if !operation.destination.is_zero() => operation.destination,
@@ -222,7 +221,7 @@ fn identity(operation: &Operation, is_signed: bool) -> Identity {
     (is_signed, namer, operation.transaction)
 }
 
-/// What can be said of an operation by its form alone: its command, or the status that refuses it.
+/// Checks an operation by form alone: returns its command, or the status that refuses it.
 fn form(operation: &Operation, is_signed: bool) -> Result<Command, Status> {
     if operation.status.get() != 0 {
         return Err(operation.status().unwrap_or(Status::Malformed));
@@ -255,7 +254,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The wire's own check is the model's second opinion.
+        /// The wire's own check confirms the model's.
         #[test]
         fn forms_are_those_of_the_wire(
             command in 0u8..6, source in 0u32..3, destination in 0u32..3, amount in 0u64..2, flags in 0u8..3,

@@ -13,7 +13,7 @@ use crate::{
     writer::beside,
 };
 
-/// The longest frame that an engine is given.
+/// Longest frame passed to an engine.
 const MOST: usize = 4096;
 
 unsafe extern "C" {
@@ -23,12 +23,12 @@ unsafe extern "C" {
     safe fn native_fold_sum(sum: u64) -> u16;
 }
 
-/// A sum of less than 2^48 in 16 bits, as the engines' checksums have it.
+/// Folds a sum below 2^48 into 16 bits, as the engines' checksums do.
 pub fn fold_sum(sum: u64) -> u16 {
     native_fold_sum(sum)
 }
 
-/// What the engines read.
+/// Memory that the engines read.
 #[derive(Debug)]
 pub enum Tables {
     /// The tables of Rust engines, for the tier.
@@ -43,12 +43,12 @@ pub struct Engine {
     arena: Arena,
     tables: Tables,
     packet: Guarded,
-    /// The moment that an in-NIC ledger lives in.
+    /// Current tick of an in-NIC ledger.
     pub now: Tick,
 }
 
 impl Engine {
-    /// The tier, over the tables of a ledger that is made here.
+    /// Creates the tier, over the tables of a new ledger.
     pub fn tier(limits: Limits, secret: [u8; 16]) -> Result<(Self, Ledger), ledger::Error> {
         let sizes = limits.memory()?;
         let arena = Arena::without_kernel(&sizes).expect("address space");
@@ -62,7 +62,7 @@ impl Engine {
         Ok((Self::over(arena, Tables::Tier), ledger))
     }
 
-    /// The tier, over a proof cache that is made here.
+    /// Creates the tier, over a new proof cache.
     pub fn proofs(config: &proof::Config) -> Result<(Self, Cache), table::Error> {
         let sizes = config.memory()?;
         let arena = Arena::without_kernel(&sizes).expect("address space");
@@ -74,7 +74,7 @@ impl Engine {
         Ok((Self::over(arena, Tables::Tier), cache))
     }
 
-    /// An in-NIC ledger.
+    /// Creates an in-NIC ledger.
     pub fn in_nic(config: &InNicConfig, secret: [u64; 2]) -> Result<Self, Error> {
         let arena = Arena::without_kernel(&[InNicStore::bytes(config)])?;
         let store = InNicStore::within(&arena, config, secret)?;
@@ -87,17 +87,17 @@ impl Engine {
         Self { arena, tables, packet: Guarded::new(), now: Tick::after(Duration::ZERO) }
     }
 
-    /// What the engine reads.
+    /// The engine's memory.
     pub fn tables(&self) -> &Tables {
         &self.tables
     }
 
-    /// What the engine is told, in the first page of its memory.
+    /// The engine's configuration, in the first page of its memory.
     pub fn state(&self) -> State {
         self.arena.state()
     }
 
-    /// The store of an in-NIC ledger, to put into it what was there before.
+    /// The store of an in-NIC ledger, to fill it with earlier contents.
     pub fn store_mut(&mut self) -> Option<&mut InNicStore> {
         match &mut self.tables {
             Tables::Tier => None,
@@ -105,25 +105,27 @@ impl Engine {
         }
     }
 
-    /// As [`Self::answer`], beside a writer that takes a step before each load of the engine.
+    /// Like [`Self::answer`], with a writer that takes a step before each load of the engine.
     pub fn answer_beside(&mut self, frame: &[u8], writer: impl FnMut() + 'static) -> Option<Vec<u8>> {
         beside(writer, || self.answer(frame)).map(|(frame, _)| frame)
     }
 
-    /// Leaves every bucket of the proofs' table as a writer does that is interrupted while it changes it.
+    /// Leaves every bucket of the proofs' table in the state of an interrupted change.
     pub fn interrupt_changes(&mut self) {
-        // SAFETY: the arena holds what its first page says; nobody else is at it; without a table of proofs it traps.
+        // SAFETY: the first page describes the arena; nobody else accesses it; without a table of proofs the function
+        // traps.
         unsafe { native_interrupt_changes(self.arena.base().as_ptr()) };
     }
 
-    /// Gives a frame to the engine: it becomes its reply, or none, and then the frame is as it was. With it comes what is to go into
-    /// the journal, from an in-NIC ledger.
+    /// Passes a frame to the engine. Returns its reply, or `None` if the frame passes unmodified. An in-NIC ledger also
+    /// returns the operation for the journal.
     pub fn answer(&mut self, frame: &[u8]) -> Option<(Vec<u8>, Option<Committed>)> {
         let mut committed = [0; 5];
         let (start, bytes) = self.packet.put(frame);
         let memory = self.arena.base().as_ptr();
-        // SAFETY: the packet is so long, in memory of its own; the arena holds what its first page says, made by this crate's
-        // functions, and nobody else is at it but a writer of the same thread, between two loads; the last is as long as the structure.
+        // SAFETY: the packet has this length, in its own memory; this crate's functions laid out the arena that its
+        // first page describes, and only a writer on the same thread accesses it, between two loads; `committed` is as
+        // long as the structure.
         let length = unsafe {
             match &self.tables {
                 Tables::Tier => native_tier(start, bytes, memory),
@@ -140,14 +142,15 @@ impl Engine {
     }
 }
 
-/// Memory for a frame that ends where a page begins that nobody may touch.
+/// Memory for a frame that ends at the start of an inaccessible page.
 #[derive(Debug)]
 pub(crate) struct Guarded(NonNull<u8>);
 
 impl Guarded {
     pub(crate) fn new() -> Self {
         let page = page_size();
-        // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing; its last page is given up right away.
+        // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing; its last page is made
+        // inaccessible at once.
         let base = unsafe {
             let access = ProtFlags::READ | ProtFlags::WRITE;
             let base = mmap_anonymous(std::ptr::null_mut(), MOST + page, access, MapFlags::PRIVATE).expect("pages");
@@ -157,11 +160,11 @@ impl Guarded {
         Self(NonNull::new(base.cast()).expect("not at zero"))
     }
 
-    /// Puts a frame at the end.
+    /// Places a frame at the end.
     pub(crate) fn put(&mut self, frame: &[u8]) -> (*mut u8, u32) {
         assert!(frame.len() <= MOST);
         let start = self.0.as_ptr().wrapping_add(MOST - frame.len());
-        // SAFETY: the place is within the pages that may be written, which are this structure's alone.
+        // SAFETY: the place is within the writable pages, which belong to this structure alone.
         unsafe { start.copy_from_nonoverlapping(frame.as_ptr(), frame.len()) };
         (start, frame.len() as u32)
     }
@@ -174,7 +177,8 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // SAFETY: the pages that were mapped above; nothing refers to them any more. An error leaves them mapped, which is harmless.
+        // SAFETY: the pages were mapped above; nothing refers to them afterwards. An error leaves them mapped, which is
+        // harmless.
         let _ = unsafe { munmap(self.0.as_ptr().cast(), MOST + page_size()) };
     }
 }

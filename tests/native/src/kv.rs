@@ -1,4 +1,4 @@
-//! The tier of the key-value store, beside the store.
+//! The tier of the key-value store, together with the store.
 
 use std::sync::Arc;
 
@@ -25,10 +25,10 @@ unsafe extern "C" {
     fn native_kv(start: *mut u8, bytes: u32, room: u32, memory: *mut u8, now: u64) -> u32;
 }
 
-/// Bytes of a reply at most, as there are to replies of the host.
+/// Maximum bytes of a reply, the same as for replies of the host.
 const LONGEST_REPLY: usize = 1 << 20;
 
-/// What answers what the engine does not: the store, by a connection of its own.
+/// Answers what the engine passes on: a connection to the store.
 #[derive(Debug)]
 pub struct KvHost {
     service: Arc<Service>,
@@ -45,7 +45,7 @@ impl KvHost {
         &self.service.store
     }
 
-    /// What the store says to some requests.
+    /// Executes requests, and returns the store's replies.
     pub fn execute(&mut self, requests: &[u8], now: Seconds) -> Vec<u8> {
         let (mut replies, mut turn) = (Replies::new(LONGEST_REPLY), Turn::for_datagram());
         self.session.start_over();
@@ -61,8 +61,8 @@ impl KvHost {
         }
     }
 
-    /// What the host does with a datagram: executes it, and puts what was asked for into the mirror. Gives the frame of its reply,
-    /// where that is one datagram.
+    /// Handles a datagram like the host: executes it, and copies the requested items to the mirror. Returns the frame
+    /// of its reply, if that fits one datagram.
     pub fn serve(&mut self, payload: &[u8], now: Seconds) -> Option<Vec<u8>> {
         let (header, requests) = udp::parse(payload)?;
         if !header.is_single() {
@@ -83,7 +83,7 @@ impl KvHost {
     }
 }
 
-/// A store with its mirror in an arena of this process alone, and the C engine over that.
+/// A store with its mirror in an arena of this process alone, and the C engine on top.
 #[derive(Debug)]
 pub struct KvEngine {
     arena: Arena,
@@ -93,7 +93,7 @@ pub struct KvEngine {
 }
 
 impl KvEngine {
-    /// An empty store of so many bytes, and a mirror of so many.
+    /// Creates an empty store and a mirror of the given sizes in bytes.
     pub fn new(memory: usize, mirror: usize) -> Self {
         let bytes = mirror_bytes(mirror);
         let arena = Arena::without_kernel(&[bytes]).expect("address space");
@@ -108,7 +108,7 @@ impl KvEngine {
         Self { arena, host: KvHost::new(service), packet: Guarded::new() }
     }
 
-    /// As [`Self::answer`], beside another connection to the store, which takes a step before each load of the engine.
+    /// Like [`Self::answer`], with another connection to the store that takes a step before each load of the engine.
     pub fn answer_beside(
         &mut self,
         frame: &[u8],
@@ -120,14 +120,14 @@ impl KvEngine {
         beside(move || writer(&mut other), || self.answer(frame, room, now))
     }
 
-    /// Gives a frame to the engine at a moment: it becomes its reply, or none, and then the frame is as it was. There are so many
-    /// bytes of room for it to become longer.
+    /// Passes a frame to the engine at a given time, with `room` bytes for a longer reply. Returns the reply, or `None`
+    /// if the frame passes unmodified.
     pub fn answer(&mut self, frame: &[u8], room: usize, now: Seconds) -> Option<Vec<u8>> {
         let with_room = [frame, &vec![0; room]].concat();
         let (start, _) = self.packet.put(&with_room);
         let now = self.host.store().clock().monotonic(now);
-        // SAFETY: the packet is so long, with so much room behind it, in memory of its own; the arena holds what its first page says,
-        // made by the store, and nobody else is at it but a writer of the same thread, between two loads.
+        // SAFETY: the packet has this length, followed by this much room, in its own memory; the store laid out the
+        // arena that its first page describes, and only a writer on the same thread accesses it, between two loads.
         let length =
             unsafe { native_kv(start, frame.len() as u32, room as u32, self.arena.base().as_ptr(), now) } as usize;
         let after = self.packet.get(with_room.len());

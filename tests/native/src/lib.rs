@@ -1,8 +1,8 @@
-//! The engine headers of `bpf/`, compiled for this machine: the XDP tier and the in-NIC ledger without a kernel, so that they can be
-//! compared with the Rust engines on any machine, and fuzzed.
+//! The engine headers of `bpf/`, compiled for this machine: the XDP tier and the in-NIC ledger without a kernel, for
+//! comparing them with the Rust engines on any machine, and for fuzzing.
 //!
-//! [`Engine`] runs the C code; [`Reference`] does the same with the Rust engines. [`KvEngine`] is the tier of the key-value store,
-//! beside the store.
+//! [`Engine`] runs the C code; [`Reference`] does the same with the Rust engines. [`KvEngine`] is the tier of the
+//! key-value store, together with the store.
 
 mod engine;
 mod kv;

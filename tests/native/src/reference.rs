@@ -1,4 +1,4 @@
-//! The same with the Rust engines: `nic::frame` for the way, `wire` for the frame, `ledger` for the commands.
+//! The same with the Rust engines: `nic::frame` for packets, `wire` for frames, `ledger` for commands.
 
 use std::net::IpAddr;
 
@@ -7,10 +7,10 @@ use nic::{Prefix, frame};
 use wire::{CompactFrame, Operation, Status};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// The port of the node.
+/// The node's port.
 pub const PORT: u16 = 7400;
 
-/// The address of its interface.
+/// The MAC address of its interface.
 pub const MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
 /// Its network addresses.
@@ -18,17 +18,17 @@ pub fn own_addresses() -> [IpAddr; 2] {
     ["10.0.0.1", "fd00::1"].map(|text| text.parse().expect("an address"))
 }
 
-/// Who may send unsigned operations.
+/// Networks that may send unsigned operations.
 pub fn trusted() -> [(IpAddr, u8); 2] {
     [("10.0.0.0", 8), ("fd00::", 8)].map(|(text, length)| (text.parse().expect("an address"), length))
 }
 
-/// A frame of the network around a request.
+/// Wraps a request in a network frame.
 pub fn frame(request: &CompactFrame) -> Vec<u8> {
     datagram(request.as_bytes())
 }
 
-/// A frame of the network around a payload, without a checksum of the datagram, as IPv4 allows.
+/// Wraps a payload in a network frame, without a UDP checksum, as IPv4 allows.
 pub fn datagram(payload: &[u8]) -> Vec<u8> {
     let mut frame = [MAC, [2, 0, 0, 0, 0, 2]].concat();
     let length = payload.len() as u16 + 8;
@@ -45,7 +45,7 @@ pub fn datagram(payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// The Rust ledger behind frames of the network.
+/// The Rust ledger behind network frames.
 #[derive(Debug)]
 pub struct Reference {
     /// The ledger.
@@ -54,20 +54,20 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// A reference with this ledger.
+    /// Creates a reference with this ledger.
     pub fn new(ledger: Ledger) -> Self {
         let prefixes = trusted().map(|(network, length)| format!("{network}/{length}").parse().expect("a prefix"));
         Self { ledger, trusted: prefixes.into() }
     }
 
-    /// The compact request in a frame that the NIC tier may answer: in good order, for this node, from who is trusted.
+    /// The compact request of a frame that the NIC tier may answer: well formed, for this node, from a trusted sender.
     pub fn request(&self, bytes: &[u8]) -> Option<CompactFrame> {
         let (peer, place) = frame::parse(bytes, 0)?;
         let ip = peer.address.ip();
         let payload = &bytes[place.clone()];
         let udp = &bytes[place.start - 8..place.start];
         let port = u16::from_be_bytes([udp[2], udp[3]]);
-        // The first six bytes are there, as there is a datagram.
+        // A datagram was found, so the first six bytes exist.
         let is_for_us = bytes[..6] == MAC && port == PORT && own_addresses().contains(&peer.local?);
         let is_trusted = self.trusted.iter().any(|prefix| prefix.contains(ip));
         if !is_for_us || !is_trusted || [0, PORT].contains(&peer.address.port()) {
@@ -76,18 +76,18 @@ impl Reference {
         CompactFrame::read_from_bytes(payload).ok().filter(|request| request.check() == Status::Ok)
     }
 
-    /// Executes a request: the reply to it, and what goes into the journal.
+    /// Executes a request. Returns its reply, and the operation for the journal.
     pub fn execute(&mut self, request: &CompactFrame) -> (CompactFrame, Option<(Operation, u64)>) {
         let (mut reply, mut operation, mut value, mut recorded) = (*request, request.to_operation(), 0, None);
         let (operations, values) = (std::slice::from_mut(&mut operation), std::slice::from_mut(&mut value));
-        // No time goes on, so all is remembered.
+        // Time stands still, so everything is remembered.
         self.ledger
             .execute(operations, values, Now::default(), |operation, value| recorded = Some((*operation, value)));
         reply.set_reply(operation.status().expect("a status of the protocol"), value);
         (reply, recorded)
     }
 
-    /// The frame of a request made that of its reply.
+    /// Turns the frame of a request into that of its reply.
     pub fn turned(&self, bytes: &[u8], reply: &CompactFrame) -> Vec<u8> {
         let mut turned = bytes.to_vec();
         if let Some((peer, place)) = frame::parse(bytes, 0)

@@ -1,4 +1,4 @@
-//! A writer that comes between any two loads of a C engine.
+//! A writer that runs between any two loads of a C engine.
 
 use std::{
     cell::RefCell,
@@ -6,11 +6,11 @@ use std::{
 };
 
 thread_local! {
-    /// What is done before each load from the memory that an engine shares.
+    /// Runs before each load from an engine's shared memory.
     static WRITER: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
 }
 
-/// What the C engines call before each load.
+/// Called by the C engines before each load.
 #[unsafe(no_mangle)]
 extern "C" fn native_before_load() {
     fence(Ordering::Acquire);
@@ -22,7 +22,7 @@ extern "C" fn native_before_load() {
     fence(Ordering::Acquire);
 }
 
-/// Has an engine answer while a writer takes a step before each of its loads.
+/// Lets an engine answer while a writer takes a step before each of its loads.
 pub(crate) fn beside<T>(writer: impl FnMut() + 'static, answer: impl FnOnce() -> T) -> T {
     WRITER.replace(Some(Box::new(writer)));
     let answer = answer();

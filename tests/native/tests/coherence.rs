@@ -1,6 +1,6 @@
-//! The tier's readers beside a writer that comes at the worst moments: between any two loads.
+//! The tier's readers with a writer that runs at the worst moments: between any two loads.
 //!
-//! The storm test of `turnpike-xdp` has real threads and finds what comes often; this finds what comes once in a year.
+//! The storm test of `turnpike-xdp` has real threads and finds frequent races; this finds those that occur once a year.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::{cell::Cell, rc::Rc};
@@ -12,13 +12,13 @@ use wire::{Chain, Command, CompactFrame, ProofRequest, Query};
 use xdp::Flags;
 use zerocopy::IntoBytes;
 
-/// What is before the body: Ethernet, IPv4, UDP, the fixed part of a proof frame.
+/// Bytes before the body: Ethernet, IPv4, UDP, the fixed part of a proof frame.
 const BEFORE_BODY: usize = 14 + 20 + 8 + ProofRequest::LENGTH;
 
-/// Words of a body behind the tip, so that it takes several lines of the value store.
+/// Words of a body after the tip, so that it takes several lines of the value store.
 const WORDS: u64 = 32;
 
-/// Proofs of other keys that take every line of the smallest store.
+/// Proofs of other keys, enough to occupy every line of the smallest store.
 const OTHERS: u64 = 20_000;
 
 const ASKED: [u8; 32] = [1; 32];
@@ -48,8 +48,8 @@ fn request() -> Vec<u8> {
     datagram(&payload)
 }
 
-/// Answers beside a writer that does all of its work before one load, for each load in turn. They have to be one of those given, and
-/// the first of these where there is no writer. Gives how many there were and were not.
+/// Answers with a writer that does all of its work before one load, for each load in turn. Each answer must be one of
+/// those given, and without the writer the first of them. Returns the number of requests answered and refused.
 fn check(answer_at: impl Fn(&Rc<Countdown>) -> Option<Vec<u8>>, right: &[Vec<u8>]) -> (usize, usize) {
     let (mut answered, mut refused) = (0, 0);
     for load in 1.. {
@@ -70,11 +70,11 @@ fn check(answer_at: impl Fn(&Rc<Countdown>) -> Option<Vec<u8>>, right: &[Vec<u8>
     unreachable!("an answer takes few loads")
 }
 
-/// Loads up to and including the one that the writer comes before.
+/// Loads up to and including the one before which the writer runs.
 struct Countdown(Cell<usize>);
 
 impl Countdown {
-    /// One load more: whether the writer comes now.
+    /// Counts a load. Returns whether the writer runs now.
     fn is_over(&self) -> bool {
         let left = self.0.get();
         self.0.set(left.saturating_sub(1));
@@ -82,7 +82,7 @@ impl Countdown {
     }
 }
 
-/// As [`check`], of the body of a proof.
+/// Like [`check`], for the body of a proof.
 fn check_proof(work: impl Fn(&Cache) + Copy + 'static, right: &[Vec<u8>]) -> (usize, usize) {
     let answer_at = |countdown: &Rc<Countdown>| {
         let ((mut engine, cache), countdown) = (engine(), countdown.clone());
@@ -109,7 +109,7 @@ fn a_proof_that_is_written_over_is_not_told() {
     assert!(refused >= 2, "{answered} answered, {refused} not");
 }
 
-/// A block that touches the key: what is told is as of the tip that it names.
+/// A block that touches the key: the answer matches the tip that it names.
 #[test]
 fn a_tip_that_changes_is_not_mixed_with_the_one_before() {
     let announce = |cache: &Cache| {
@@ -120,7 +120,8 @@ fn a_tip_that_changes_is_not_mixed_with_the_one_before() {
     assert!(refused >= 1);
 }
 
-/// A block that does not touch the key: the proof is as true of the new tip, and names the one or the other whole.
+/// A block that does not touch the key: the proof also holds for the new tip, and names one tip or the other as a
+/// whole.
 #[test]
 fn an_untouched_proof_names_one_tip() {
     let announce = |cache: &Cache| cache.announce(Chain::Own, &tip(1).hash, tip(2), []);
@@ -129,7 +130,7 @@ fn an_untouched_proof_names_one_tip() {
     assert!(refused >= 1);
 }
 
-/// A writer that was interrupted in the midst of a bucket, by this very reader.
+/// A writer interrupted in the middle of a bucket by this very reader.
 #[test]
 fn a_bucket_that_is_being_changed_is_not_read() {
     let (mut engine, _cache) = engine();
@@ -138,10 +139,10 @@ fn a_bucket_that_is_being_changed_is_not_read() {
     assert_eq!(engine.answer(&request()), None);
 }
 
-/// A moment of the store.
+/// Time of the store.
 const NOW: u32 = 1000;
 
-/// As [`check`], of the whole reply to a `get` of the store.
+/// Like [`check`], for the whole reply to a `get` of the store.
 fn check_item(work: impl Fn(&mut KvHost) + Copy + 'static, right: &[&str]) -> (usize, usize) {
     const GET: &[u8] = b"\x12\x34\0\0\0\x01\0\0get key\r\n";
     let mut model = KvEngine::new(4 << 20, 1 << 20);
@@ -186,9 +187,9 @@ fn execute(ledger: &mut Ledger, command: Command, transaction: u32, amount: u32)
     ledger.execute(std::slice::from_mut(&mut operation), &mut [0], Now::default(), |_, _| ());
 }
 
-/// The balance that is told beside a writer, and how many loads it took. The writer has a batch of two operations, each of which
-/// adds one: it announces it, executes the first, then the second, which is the last that has to be durable. Each step is
-/// before one load.
+/// The balance reported concurrently with a writer, and the number of loads. The writer has a batch of two operations,
+/// each of which adds one: it announces the batch, executes the first, then the second, which is the last one to become
+/// durable. Each step is before one load.
 fn balance_beside(steps: [usize; 3]) -> (Option<u32>, usize) {
     let limits = Limits { accounts: 16, retries: retries::Limits::of(1024) };
     let (mut engine, mut ledger) = Engine::tier(limits, [3; 16]).unwrap();
@@ -217,14 +218,14 @@ fn balance_beside(steps: [usize; 3]) -> (Option<u32>, usize) {
     (answer.map(balance), met.get())
 }
 
-/// Where answers wait for what is durable, none is out of the midst of a batch, wherever its steps come.
+/// If answers wait for durability, none exposes part of a batch, whenever its steps run.
 #[test]
 fn a_batch_is_told_whole_or_not() {
     let never = usize::MAX;
     let (before, loads) = balance_beside([never; 3]);
     assert_eq!(before, Some(0));
     let (mut told, mut left) = ([0; 3], 0);
-    // Behind the last load a step comes too late to matter.
+    // After the last load, a step is too late to matter.
     let all = loads + 1;
     for announced in 1..=all {
         for first in announced..=all {

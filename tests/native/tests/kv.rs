@@ -1,4 +1,5 @@
-//! The C tier of the key-value store beside the store: whatever it answers, the host would have answered at that moment.
+//! The C tier of the key-value store against the store: each of its answers is what the host would have sent at that
+//! moment.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -7,7 +8,7 @@ use turnpike_native::{KvEngine, datagram as frame_of};
 /// Room for any reply.
 const ROOM: usize = 512;
 
-/// A moment to begin at: later than any that stands for the past.
+/// Start time: later than any time that stands for the past.
 const START: u32 = 1000;
 
 fn get(key: &str) -> Vec<u8> {
@@ -25,15 +26,15 @@ fn engine() -> KvEngine {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// What comes by any other way.
+    /// A request through any other path.
     Text(Vec<u8>),
-    /// A datagram that asks for a key, with so many spaces behind it.
+    /// A datagram with a get of a key, followed by this many spaces.
     Get(u8, usize),
-    /// Seconds go by.
+    /// Advances the time, in seconds.
     Wait(u32),
 }
 
-/// Keys of all lengths: each number has one.
+/// Keys of all lengths, one per number.
 fn key(number: u8) -> String {
     let lengths = [1, 2, 7, 8, 9, 15, 16, 17, 33, 100, 112, 113, 128, 168, 249, 250];
     let length = lengths[usize::from(number) % lengths.len()];
@@ -89,7 +90,7 @@ proptest! {
                         answered += 1;
                         prop_assert_eq!(Some(ahead), host);
                     }
-                    // What the host has said of an item that is there is answered ahead of it from now on.
+                    // Once the host has returned an existing item, the tier answers for it from now on.
                     let delayed = engine.answer(&frame, ROOM, now);
                     if let Some(again) = delayed {
                         prop_assert_eq!(again, engine.host.serve(&payload, now).unwrap());
@@ -100,7 +101,7 @@ proptest! {
         prop_assert!(answered <= asked);
     }
 
-    /// Requests of which some are gets: nothing but these is answered, and nothing is changed of what passes.
+    /// Various requests, some of them gets: the tier answers only these, and modifies nothing that it passes on.
     #[test]
     fn other_requests_are_left_alone(
         text in prop_oneof!["get [a-c ]{1,4}[\\x00-\\xff]{0,3}\r\n", "[a-z]{3} [a-c]{1,2} ?\r\n", "get a\r\nget b\r\n", "get  a\r\n"],
@@ -176,7 +177,7 @@ fn a_flush_to_come_leaves_all_to_the_host() {
     assert_eq!(engine.answer(&frame, ROOM, START + 11), None);
 }
 
-/// Who is not trusted gets no more bytes than it sent.
+/// An untrusted sender gets no more bytes than it sent.
 #[test]
 fn strangers_pad_their_requests() {
     let mut engine = engine();
@@ -199,7 +200,7 @@ fn strangers_pad_their_requests() {
     assert_eq!(answer[50..], host[50..], "behind the numbers of the ports and the sum");
 }
 
-/// Without room behind the frame the host answers.
+/// Without room after the frame, the host answers.
 #[test]
 fn a_frame_without_room_is_left_to_the_host() {
     let mut engine = engine();
@@ -211,7 +212,7 @@ fn a_frame_without_room_is_left_to_the_host() {
     assert_eq!(engine.answer(&frame, more, START), Some(host));
 }
 
-/// Items that are read ahead of the store stay, while others that are as old are evicted.
+/// Items read through the tier stay, while others of the same age are evicted.
 #[test]
 fn what_is_read_ahead_is_not_evicted() {
     let mut engine = KvEngine::new(4 << 20, 1 << 20);

@@ -1,4 +1,4 @@
-//! The C engines beside the Rust ones, on any machine: the golden vectors, and random talks.
+//! The C engines against the Rust ones, on any machine: the golden vectors, and random sequences.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::{collections::VecDeque, time::Duration};
@@ -16,7 +16,7 @@ const SECRET: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
 /// How long retries are recognised.
 const RETENTION: Duration = Duration::from_secs(10);
 
-/// Of a size, with room to remember what a test does.
+/// Configuration with this many accounts, and room to remember everything in a test.
 fn in_nic(accounts: usize) -> InNicConfig {
     InNicConfig { accounts, retries: 1 << 15, retention: RETENTION, ..InNicConfig::default() }
 }
@@ -25,7 +25,7 @@ fn reference(limits: Limits) -> Reference {
     Reference::new(Ledger::new(limits, Secret::from_seed([3; 16])).unwrap())
 }
 
-/// What both make of a request to an in-NIC ledger.
+/// Compares the results of a request to an in-NIC ledger.
 fn check_in_nic(
     engine: &mut Engine,
     reference: &mut Reference,
@@ -44,7 +44,7 @@ fn check_in_nic(
     (reply, committed)
 }
 
-/// An engine that goes on where another stopped: its accounts lie elsewhere, as the secret is another one.
+/// An engine restored from another's journal: its accounts lie elsewhere, as its secret differs.
 fn restored(reference: &Reference, journal: &[Committed]) -> Engine {
     let mut engine = Engine::in_nic(&in_nic(LIMITS.accounts), [5, 6]).unwrap();
     let store = engine.store_mut().unwrap();
@@ -90,7 +90,7 @@ fn the_golden_talk_in_compact_frames() {
 
 #[test]
 fn many_accounts_overflow_their_buckets() {
-    // One more than there is room for, in 4096 buckets of four.
+    // One more than fits, in 4096 buckets of four.
     let limits = Limits { accounts: 8192, retries: retries::Limits::of(1 << 16) };
     let mut engine = Engine::in_nic(&in_nic(limits.accounts), SECRET).unwrap();
     let mut reference = reference(limits);
@@ -129,21 +129,21 @@ fn numbers_in_a_row_find_room_under_any_secret() {
     }
 }
 
-/// What an engine answers, and the sequence if it executed.
+/// An engine's answer, and the sequence if it executed the request.
 fn ask(engine: &mut Engine, request: &CompactFrame) -> (CompactFrame, Option<u64>) {
     let (reply, committed) = engine.answer(&frame(request)).expect("an answer");
     let reply = CompactFrame::read_from_bytes(&reply[reply.len() - CompactFrame::LENGTH..]).unwrap();
     (reply, committed.map(|committed| committed.sequence))
 }
 
-/// One account takes all of the memory, in bursts that follow each other faster than it may be forgotten.
+/// One account takes all of the memory, in bursts that arrive faster than operations may be forgotten.
 #[test]
 fn nothing_younger_than_the_retention_is_forgotten() {
     let config = InNicConfig { retries: 4096, ..in_nic(64) };
     let mut engine = Engine::in_nic(&config, SECRET).unwrap();
     ask(&mut engine, &CompactFrame::new(Command::Create, 0, 7, 0, 0));
     let issue = |transaction| CompactFrame::new(Command::Issue, transaction, 7, 0, 1);
-    // By the second in which they were executed.
+    // With the second in which they were executed.
     let mut executed = Vec::<(u64, CompactFrame, CompactFrame)>::new();
     let (mut next, mut busy, mut balance) = (1, 0, 0);
     for second in 0..40 {
@@ -173,7 +173,7 @@ fn nothing_younger_than_the_retention_is_forgotten() {
     assert_eq!(ask(&mut engine, &CompactFrame::new(Command::Refer, 1, 7, 0, 0)).0.value(), balance);
 }
 
-/// When the lower bits of sequences come again, and those of the time.
+/// When the lower bits of sequences, and of times, wrap around.
 #[test]
 fn it_goes_on_where_numbers_come_again() {
     for (sequence, time) in [(u64::from(u32::MAX) - 1000, 1 << 24), (u64::from(i32::MAX as u32) - 1000, (1 << 24) - 3)]
@@ -215,7 +215,7 @@ fn what_is_put_back_is_as_old_as_it_was() {
             amount: 1,
             status: 0,
         };
-        // From before the clock began.
+        // From before the clock started.
         assert!(store.remember(&committed, now.before(Duration::from_secs(5)), now));
     }
     let issue = |transaction| CompactFrame::new(Command::Issue, transaction, 7, 0, 1);
@@ -231,8 +231,8 @@ fn what_is_put_back_is_as_old_as_it_was() {
     }
 }
 
-/// 16 bits of a sum are congruent to it (RFC 1071), and 0 only where it is. One sum in 65,536 has a carry of a carry, so the
-/// edges of all parts are tried.
+/// The folded 16 bits of a sum are congruent to it (RFC 1071), and 0 only if it is. One sum in 65,536 has a carry of a
+/// carry, so the edges of all parts are tested.
 #[test]
 fn a_sum_loses_no_carry() {
     let parts = (0..=4).chain(0x7ffe..=0x8001).chain(0xfffb..=0xffff_u64);
@@ -243,7 +243,7 @@ fn a_sum_loses_no_carry() {
     }
 }
 
-/// The largest value and a status: their sum takes more than 32 bits.
+/// The largest value and a status: their sum exceeds 32 bits.
 #[test]
 fn the_checksum_of_a_refusal_with_a_large_balance() {
     let (mut engine, ledger) = Engine::tier(LIMITS, [3; 16]).unwrap();
@@ -257,14 +257,14 @@ fn the_checksum_of_a_refusal_with_a_large_balance() {
     assert_eq!(engine.answer(&frame).unwrap().0, reference.turned(&frame, &reply));
 }
 
-/// A step of a random talk: command, source, destination, amount, how far back the transaction id was used.
+/// A step of a random sequence: command, source, destination, amount, how far back the transaction id was used.
 type Step = (u8, u32, u32, u32, u32);
 
 fn talk() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((1_u8..5, 0_u32..70, 0_u32..80, 1_u32..1 << 31, 0_u32..8), 1..1500)
 }
 
-/// The well-formed requests of a talk.
+/// The well-formed requests of a sequence.
 fn requests(steps: Vec<Step>) -> impl Iterator<Item = CompactFrame> {
     let request = |((command, source, destination, amount, back), number): (Step, u32)| {
         let command = Command::try_from(command).unwrap();
@@ -296,7 +296,7 @@ proptest! {
         check_balances(&engine, &reference);
     }
 
-    /// The tier reads the Rust ledger's own tables: it answers as that does, or not at all.
+    /// The tier reads the Rust ledger's own tables: it gives the same answers, or none.
     #[test]
     fn the_tier_answers_as_the_ledger(steps in talk()) {
         let (mut engine, ledger) = Engine::tier(LIMITS, [3; 16]).unwrap();

@@ -1,4 +1,4 @@
-//! The end of the network at the node.
+//! The node's end of the network.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,13 +9,13 @@ use std::time::Duration;
 use nic::backend::{MESSAGE_BYTES, Message};
 use nic::{Backend, Batch, Peer, Reply, Transmit, Waker};
 
-/// Where the node listens.
+/// Address that the node listens on.
 pub const NODE: &str = "10.0.0.1:7400";
 
-/// A datagram, with the address of the client at its other end.
+/// A datagram, with the address of its client.
 pub type Addressed = (SocketAddr, Vec<u8>);
 
-/// What arrived for the node, and what it sent.
+/// Datagrams that arrived for the node, and those that it sent.
 #[derive(Clone, Default)]
 pub struct Port {
     inbox: Arc<Mutex<VecDeque<Addressed>>>,

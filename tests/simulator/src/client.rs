@@ -13,41 +13,41 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::schedule::{EPOCH, SECOND};
 
-/// How long a client tries a request before it gives up.
+/// How long a client retries a request before it gives up.
 pub const GIVE_UP: u64 = 20 * SECOND;
 
-/// For how long the node recognises retries of ids without a time: longer than a client tries, an id is used again for
-/// something else, and a datagram travels.
+/// How long the node recognises retries of ids without a timestamp: longer than a client retries, plus the reuse of an
+/// id for something else, plus a datagram's travel time.
 pub const RETENTION: u64 = 30 * SECOND;
 
-/// How old an id is at most that is used again for something else.
+/// Maximum age of an id that is reused for something else.
 const REUSE: Duration = Duration::from_secs(5);
 
-/// Accounts of each client.
+/// Accounts per client.
 const ACCOUNTS: u64 = 50;
 
-/// One operation that was replied to.
+/// An operation that was answered.
 #[derive(Clone, Copy, Debug)]
 pub struct Answered {
-    /// As it was requested.
+    /// The requested operation.
     pub operation: Operation,
     pub status: Status,
     pub value: u64,
-    /// Compact frames cut the value to 32 bits.
+    /// Compact frames truncate the value to 32 bits.
     pub is_compact: bool,
     pub promise: Promise,
 }
 
-/// What a reply told.
+/// Contents of a reply.
 #[derive(Clone, Debug)]
 pub enum Told {
-    /// What operations came to; nothing if the request was refused as a whole.
+    /// Results of operations; none if the request was refused as a whole.
     Operations(Vec<Answered>),
     /// The frame of a proof about an account.
     Proof(AccountId, Vec<u8>),
 }
 
-/// A client with accounts of its own.
+/// A client with its own accounts.
 pub struct Client {
     pub address: SocketAddr,
     index: u64,
@@ -55,9 +55,10 @@ pub struct Client {
     window: Window,
     random: Random,
     transactions: u64,
-    /// An operation of some time ago.
+    /// An operation from some time ago.
     earlier: Option<(Duration, Operation)>,
-    /// Operations whose outcome the client never learned; it may try again, however much later. Their ids carry a time.
+    /// Operations whose outcome the client never learned; it may retry them at any later time. Their ids carry a
+    /// timestamp.
     unknown: Vec<Operation>,
     unknown_signed: Vec<SignedOperation>,
     pub completed: u64,
@@ -81,7 +82,7 @@ impl Client {
         }
     }
 
-    /// The client dies with everything in flight, and starts again.
+    /// Restarts the client, which loses everything in flight.
     pub fn restart(&mut self) {
         self.window = window(&mut self.random);
     }
@@ -90,7 +91,7 @@ impl Client {
         self.window.in_flight()
     }
 
-    /// Asks for something, if the window allows it.
+    /// Sends a request, if the window allows it.
     pub fn ask(&mut self, now: Duration) {
         match self.random.below(10) {
             0 | 1 => return self.ask_for_proof(now),
@@ -145,13 +146,13 @@ impl Client {
         batch.submit(0, now, now);
     }
 
-    /// A signed operation on an account that a key binds; nobody looks at the signature.
+    /// A signed operation on an account bound to a key; nobody checks the signature.
     fn signed(&mut self, now: Duration) -> SignedOperation {
         let keyed = |account: AccountId| AccountId((account.to_u128() | 1 << 127).to_be_bytes());
         let mut operation = self.operation(now);
         operation.source = keyed(operation.source);
         if operation.command() == Ok(Command::Create) && self.random.chance(0.5) {
-            // Only a key can pay.
+            // Only a key holder can pay.
             operation.destination = keyed(self.anyones());
             operation.amount = (1 + self.random.below(100)).into();
         }
@@ -170,13 +171,13 @@ impl Client {
         let mut key = [0; 32];
         key[..16].copy_from_slice(&self.anyones().0);
         let Some(draft) = self.window.begin() else { return };
-        // Padded, as the reply is written over it.
+        // Padded, as the reply overwrites it.
         let mut frame = [0; ETHERNET_DATAGRAM];
         frame[..ProofRequest::LENGTH].copy_from_slice(ProofRequest::new(draft.id(), Chain::Own, query, key).as_bytes());
         draft.submit_frame(&frame, 0, now, now);
     }
 
-    /// Datagrams to be sent now.
+    /// Datagrams to send now.
     pub fn outgoing(&mut self) -> Vec<Vec<u8>> {
         let mut datagrams = Vec::new();
         while let Some(outgoing) = self.window.next_outgoing() {
@@ -185,7 +186,7 @@ impl Client {
         datagrams
     }
 
-    /// Takes a reply; gives what it tells.
+    /// Processes a reply, and returns its contents.
     pub fn receive(&mut self, datagram: &[u8], now: Duration) -> Option<Told> {
         let mut told = None;
         let (completed, unknown) = (&mut self.completed, &mut self.unknown);
@@ -211,12 +212,12 @@ impl Client {
         told
     }
 
-    /// When [`Self::expire`] is due.
+    /// Deadline of [`Self::expire`].
     pub fn next_deadline(&self) -> Duration {
         self.window.next_deadline()
     }
 
-    /// Sends again what has waited long enough, and gives up what has waited too long.
+    /// Resends what has waited long enough, and gives up what has waited too long.
     pub fn expire(&mut self, now: Duration) {
         let (unknown, given_up) = (&mut self.unknown, &mut self.given_up);
         let unknown_signed = &mut self.unknown_signed;
@@ -241,7 +242,7 @@ impl Client {
         self.account(client)
     }
 
-    /// Something sensible, or something that has to fail.
+    /// A sensible operation, or one that must fail.
     fn operation(&mut self, now: Duration) -> Operation {
         self.transactions += 1;
         let number = u128::from(self.index + 1) << 64 | u128::from(self.transactions);
@@ -253,7 +254,7 @@ impl Client {
         }
         let operation = self.content(transaction);
         let mut operation = if is_timed { operation.timed() } else { operation };
-        // Now and then an id that the node still knows is used again for something else.
+        // Sometimes reuses an id that the node still remembers, for something else.
         match self.earlier {
             Some((since, earlier)) if self.random.chance(0.01) && now - since < REUSE => {
                 (operation.transaction, operation.flags) = (earlier.transaction, earlier.flags);
@@ -288,7 +289,7 @@ fn window(random: &mut Random) -> Window {
         retry_at_most: Duration::from_secs(2),
         give_up_after: Duration::from_micros(GIVE_UP),
     };
-    // Below 2^31, so that no compact frame looks like one of the others.
+    // Below 2^31, so that no compact frame looks like another kind of frame.
     Window::new(limits, random.number() as u32 >> 3)
 }
 
@@ -315,13 +316,13 @@ fn requested_signed(request: &[u8]) -> Vec<SignedOperation> {
     match wire::Frame::parse(request) {
         Ok(wire::Frame::Full(frame)) => vec![frame.signed],
         Ok(wire::Frame::Batch(Batch { entries: BatchEntries::Signed(operations), .. })) => operations.to_vec(),
-        // A frame of one operation that makes no sense is not taken apart.
+        // A malformed frame of one operation is not decoded.
         Err(_) => FullFrame::read_from_bytes(request).map(|frame| frame.signed).into_iter().collect(),
         _ => Vec::new(),
     }
 }
 
-/// What a reply tells about the operations of its request.
+/// Extracts the results of a request's operations from a reply.
 fn answers(request: &[u8], reply: Reply<'_>) -> Vec<Answered> {
     let mut requested = requested(request);
     requested.extend(requested_signed(request).iter().map(|signed| signed.operation));
@@ -337,7 +338,8 @@ fn answers(request: &[u8], reply: Reply<'_>) -> Vec<Answered> {
         }
         Reply::Batch(batch) => {
             if batch.status != Status::Ok {
-                // What was being committed when the journal failed may or may not be there after the next start.
+                // An operation that was being committed when the journal failed may or may not exist after the next
+                // start.
                 return Vec::new();
             }
             let promise = batch.header.promise().unwrap();
@@ -359,7 +361,7 @@ fn answers(request: &[u8], reply: Reply<'_>) -> Vec<Answered> {
     }
 }
 
-/// Whether what an operation came to goes into the journal: not where its signature is one of an account that there is not.
+/// Whether the outcome of an operation goes into the journal: not if it was signed for an account that does not exist.
 pub fn leaves_trace(operation: &Operation, status: Status) -> bool {
     let is_signed = operation.source.is_keyed();
     let is_of_nobody = match status {

@@ -1,4 +1,4 @@
-//! The store controller: the ledger and the journal, with the model beside them.
+//! The store controller: the ledger and the journal, together with the model.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -15,21 +15,21 @@ use zerocopy::FromBytes;
 use crate::model::Model;
 use model::Outcome;
 
-/// Executes operations on the ledger and on the model, and compares.
+/// Executes operations on the ledger and on the model, and compares the results.
 pub struct Controller {
     ledger: Ledger,
     journal: Submitter,
     proofs: Service,
     chain: OwnReader,
-    /// Signed operations; who verifies them is not simulated, and finds all signatures right.
+    /// Signed operations. Verification is not simulated: all signatures are valid.
     verified: VecDeque<Held>,
     model: Arc<Mutex<Model>>,
-    /// Replies were parked that may have to be sent by now.
+    /// Whether parked replies may have to be sent by now.
     is_awaited: bool,
-    /// What is to be committed is a single operation whose client waits.
+    /// Whether the pending commit is a single operation whose client waits.
     is_lone: Arc<AtomicBool>,
     time: Arc<AtomicU64>,
-    /// The time when the ledger was recovered.
+    /// Time of the ledger's recovery.
     started: u64,
 }
 
@@ -69,7 +69,8 @@ impl Controller {
         let mut recorded = recorded.into_iter();
         for ((requested, entry), &value) in requested.iter().zip(entries.iter()).zip(values.iter()) {
             let (operation, status) = (requested.operation(), entry.operation().status());
-            // What carries a time before all that is remembered may have been executed: that is known to the ledger only.
+            // An operation with a timestamp older than everything remembered may have been executed: only the ledger
+            // knows.
             if operation.status.get() != 0 || matches!(status, Ok(Status::StaleTimestamp | Status::Expired)) {
                 continue;
             }
@@ -87,7 +88,7 @@ impl Controller {
         assert_eq!(model.last_sequence(), self.ledger.last_sequence());
     }
 
-    /// Whether it came from the cache or not, an answer is as of the tip.
+    /// An answer, from the cache or not, must be as of the tip.
     fn check_proof(&self, request: &ProofRequest, reply: &[u8]) {
         let account = request.account().unwrap();
         match Reply::parse(reply).unwrap() {
@@ -129,7 +130,7 @@ impl StoreController for Controller {
         if self.journal.durable() >= last {
             return Release::Now(Promise::Durable);
         }
-        // If the journal failed, the committer refuses what waits.
+        // If the journal failed, the committer refuses the waiting replies.
         self.is_awaited = true;
         Release::Durable(last)
     }

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::FAILURE;
     };
-    // Before anything can go wrong, so that it can be run again.
+    // Before anything can go wrong, so that the run can be repeated.
     println!("seed {}, {:.2} hours", settings.seed, settings.duration.as_secs_f64() / 3600.0);
     let start = Instant::now();
     let report = run(settings);

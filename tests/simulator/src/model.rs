@@ -1,13 +1,13 @@
-//! What the ledger has to hold, and what clients were promised of it.
+//! The ledger's expected state, and the promises made to clients.
 
 use std::ops::{Deref, DerefMut};
 
 use wire::{AccountId, TransactionId};
 
-/// The plain model, and what must not be lost of it.
+/// The plain model, and the part of it that must not be lost.
 pub struct Model {
     plain: model::Model,
-    /// The last operation that a client was promised to be durable.
+    /// The last operation promised to a client as durable.
     promised: u64,
 }
 
@@ -26,7 +26,7 @@ impl DerefMut for Model {
 }
 
 impl Model {
-    /// A model with room for so many accounts.
+    /// Creates a model with room for `limit` accounts.
     pub fn new(limit: usize) -> Self {
         Self { plain: model::Model::new(limit), promised: 0 }
     }
@@ -35,7 +35,7 @@ impl Model {
         self.promised
     }
 
-    /// A reply is on its way that promises an operation to be durable; so it has to be.
+    /// Records a reply in flight that promises an operation to be durable, and checks that it is.
     pub fn promise(&mut self, namer: AccountId, transaction: TransactionId, durable: u64) {
         let sequence = self.named(namer, transaction).next().map(|(sequence, _)| sequence);
         if let Some(sequence) = sequence {
@@ -44,7 +44,7 @@ impl Model {
         }
     }
 
-    /// Goes back to what was as of a sequence: the node died, and what came later was lost.
+    /// Reverts to a sequence: the node died, and later operations were lost.
     pub fn go_back(&mut self, sequence: u64) {
         assert!(sequence >= self.promised, "durable up to {}, but after the crash up to {sequence}", self.promised);
         self.plain.go_back(sequence);

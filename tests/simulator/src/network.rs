@@ -1,19 +1,19 @@
-//! A network that loses, duplicates, delays and so reorders datagrams.
+//! A network that loses, duplicates, delays and thereby reorders datagrams.
 
 use storage::Random;
 
 use crate::schedule::SECOND;
 
-/// How bad the network is.
+/// Quality of the network.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions {
     pub loss: f64,
     pub duplication: f64,
-    /// The longest delay, in microseconds; most are much shorter.
+    /// Maximum delay in microseconds; most are much shorter.
     pub delay: u64,
 }
 
-/// Fair weather, foul weather, and no network at all.
+/// Good and bad conditions, and no network at all.
 const CONDITIONS: [Conditions; 4] = [
     Conditions { loss: 0.0, duplication: 0.0, delay: 500 },
     Conditions { loss: 0.05, duplication: 0.02, delay: 20_000 },
@@ -32,12 +32,12 @@ impl Network {
         Self { random, conditions: CONDITIONS[0] }
     }
 
-    /// Changes the weather.
+    /// Changes the conditions.
     pub fn change(&mut self) {
         self.conditions = CONDITIONS[self.random.below(CONDITIONS.len() as u64) as usize];
     }
 
-    /// Makes the weather fair for good.
+    /// Makes the conditions good permanently.
     pub fn calm(&mut self) {
         self.conditions = CONDITIONS[0];
     }

@@ -1,4 +1,4 @@
-//! The node: a disk that lasts, and processes on it that come and go.
+//! The node: a persistent disk, and processes on it that start and die.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,10 +20,10 @@ use crate::client::RETENTION;
 use crate::controller::Controller;
 use crate::model::Model;
 
-/// Accounts that the node holds: fewer than the clients try to create.
+/// Maximum number of accounts: fewer than the clients try to create.
 pub const ACCOUNTS: usize = 200;
 
-/// What is remembered for retries: more operations than are executed meanwhile.
+/// Retry window: more operations than are executed within the retention.
 const RETRIES: retries::Limits = retries::Limits {
     operations: 1 << 14,
     retention: Duration::from_micros(RETENTION),
@@ -37,7 +37,7 @@ const CHAIN_SEGMENT: u64 = 1 << 20;
 const JOURNAL_SEGMENT: u64 = 128 << 10;
 const JOURNAL_BATCH: usize = 32 << 10;
 
-/// Pieces of work of the block builder in one go.
+/// Steps of the block builder at a time.
 const BUILDER_STEPS: usize = 200;
 
 /// The first block of every simulation.
@@ -45,12 +45,12 @@ pub fn genesis() -> SealedHeader {
     chain_key().seal(&BlockHeader::genesis("simulation", &[7; 16], 0, &chain_key().public()))
 }
 
-/// The key that seals the blocks.
+/// The key that seals blocks.
 fn chain_key() -> SealingKey {
     SealingKey::from_bytes(&[1; 32]).unwrap()
 }
 
-/// Tells the proof cache of new blocks.
+/// Announces new blocks to the proof cache.
 struct Announcer(Arc<Cache>);
 
 impl Observer for Announcer {
@@ -74,7 +74,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts on what is on the disk, and checks that it is what the model says. `time` is the clock.
+    /// Starts from the disk, and compares with the model. `time` is the clock.
     pub fn start(
         disk: &SimulatedDisk,
         model: &Arc<Mutex<Model>>,
@@ -135,24 +135,24 @@ impl Process {
         Ok(Self { port, path, committer, preparer, departures, submitter, builder, log, time, is_lone })
     }
 
-    /// Works on what has arrived.
+    /// Processes arrived datagrams.
     pub fn receive(&mut self) {
         while !self.port.is_empty() {
             self.path.step(Duration::ZERO).unwrap();
         }
     }
 
-    /// Is there something to commit?
+    /// Whether there is anything to commit.
     pub fn has_work(&self) -> bool {
         self.committer.work().is_due()
     }
 
-    /// Is a single operation all that arrived since this was asked last?
+    /// Whether only a single operation has arrived since the last call.
     pub fn is_lone(&self) -> bool {
         self.is_lone.swap(false, Ordering::Relaxed)
     }
 
-    /// Writes and syncs what there is to commit.
+    /// Writes and syncs pending operations.
     pub fn commit(&mut self) -> Result<u64, journal::Error> {
         self.committer.commit()
     }
@@ -160,7 +160,7 @@ impl Process {
     /// Sends the replies that waited for a commit.
     pub fn release(&mut self, result: Result<u64, journal::Error>) {
         match result {
-            // Real time says nothing about simulated requests, so nobody reads the latency.
+            // Real time says nothing about simulated requests, so nobody reads this histogram.
             Ok(durable) => self.departures.release(durable, &mut self.port, &Histogram::default()),
             Err(_) => self.departures.refuse(Status::StorageFailed, &mut self.port),
         }
@@ -171,9 +171,9 @@ impl Process {
         self.committer.seal()
     }
 
-    /// Prepares the next segment, if the disk lets it.
+    /// Prepares the next segment, if the disk allows it.
     pub fn prepare(&self) {
-        // A failure is told to clients by refusing them.
+        // Clients notice a failure by refusals.
         let _ = self.preparer.prepare();
     }
 
@@ -182,7 +182,7 @@ impl Process {
         self.log.durable()
     }
 
-    /// Lets the block builder work; after an error it tries again the next time.
+    /// Runs the block builder; after an error it retries on the next call.
     pub fn build(&mut self) -> Result<(), ledger::Error> {
         for _ in 0..BUILDER_STEPS {
             if !self.builder.step(self.time.load(Ordering::Relaxed))? {
@@ -192,12 +192,12 @@ impl Process {
         Ok(())
     }
 
-    /// The chain, to be read.
+    /// A reader of the chain.
     pub fn chain(&self) -> OwnReader {
         self.builder.chain()
     }
 
-    /// Has the journal failed, so that the node has to be started again?
+    /// Whether the journal has failed, so that the node must be restarted.
     pub fn has_failed(&self) -> bool {
         self.submitter.failure().is_some_and(|failure| {
             let is_final = matches!(*failure, journal::Error::Failed(_));
@@ -205,7 +205,7 @@ impl Process {
         })
     }
 
-    /// The journal holds what the model executed, with its results.
+    /// Checks that the journal holds the model's operations with their results.
     pub fn check_journal(&self, model: &Model) {
         let mut reader = self.log.reader(self.log.first_sequence()).unwrap();
         while let Some(batch) = reader.next().unwrap() {
@@ -226,7 +226,7 @@ impl Process {
     }
 }
 
-/// After a start, the ledger is what the model was as of the last operation in the journal.
+/// After a start, the ledger must equal the model as of the last operation in the journal.
 fn compare(ledger: &Ledger, last_sequence: u64, model: &mut Model) {
     model.go_back(last_sequence);
     assert_eq!(ledger.last_sequence(), last_sequence);

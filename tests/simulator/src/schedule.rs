@@ -1,4 +1,4 @@
-//! Simulated time: events in the order in which they happen.
+//! Simulated time: events in chronological order.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// One second in microseconds, the unit of simulated time.
 pub const SECOND: u64 = 1_000_000;
 
-/// The Unix time at which simulations start: any.
+/// Unix time at the start of simulations (arbitrary).
 pub const EPOCH: u64 = 1_700_000_000 * SECOND;
 
-/// Events that are to happen.
+/// Pending events.
 pub struct Schedule<E> {
     now: u64,
     order: BinaryHeap<Reverse<(u64, u64)>>,
-    /// By the number that they were scheduled under, which decides between events of the same moment.
+    /// Indexed by scheduling order, which breaks ties.
     events: BTreeMap<u64, E>,
     scheduled: u64,
 }
@@ -28,14 +28,14 @@ impl<E> Schedule<E> {
         self.now
     }
 
-    /// Lets an event happen after a while.
+    /// Schedules an event after a delay.
     pub fn after(&mut self, delay: u64, event: E) {
         self.order.push(Reverse((self.now + delay, self.scheduled)));
         self.events.insert(self.scheduled, event);
         self.scheduled += 1;
     }
 
-    /// Goes on to the next event.
+    /// Advances to the next event.
     pub fn next(&mut self) -> Option<E> {
         let Reverse((time, number)) = self.order.pop()?;
         self.now = time;

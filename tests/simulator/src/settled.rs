@@ -1,4 +1,4 @@
-//! What is in blocks, and has to stay there: followed from outside, with the headers that a client would have.
+//! Settled transactions, which must stay in blocks: followed from outside, with the headers that a client would have.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ struct Account {
     transactions: usize,
 }
 
-/// Everything that was ever seen in a block.
+/// Everything ever seen in a block.
 pub struct Settled {
     headers: HeaderChain,
-    /// The last operation of the model that is in a block.
+    /// The model's last operation that is in a block.
     sequence: u64,
     accounts: BTreeMap<AccountId, Account>,
     transactions: u64,
@@ -39,12 +39,12 @@ impl Settled {
         }
     }
 
-    /// Number of blocks behind genesis, of transactions in them, and of proofs that were verified.
+    /// Number of blocks after genesis, of their transactions, and of verified proofs.
     pub fn figures(&self) -> (u64, u64, u64) {
         (self.headers.height(), self.transactions, self.proofs)
     }
 
-    /// Looks at the blocks that are new, and checks that the others are still there.
+    /// Reads new blocks, and checks that the others are still there.
     pub fn follow(&mut self, chain: &OwnReader, model: &Model) -> Result<(), Error> {
         let known = self.headers.height();
         let headers = chain.headers(known, usize::MAX)?;
@@ -58,7 +58,7 @@ impl Settled {
                 self.take(&transaction.unwrap(), model);
             }
         }
-        // What is left of the model up to the tip must have failed, or it would be in a block.
+        // The model's remaining operations up to the tip must have failed, or they would be in a block.
         let end = chain.tip().end_sequence;
         assert!(self.sequence <= end && end <= model.last_sequence());
         let rest = &model.log()[self.sequence as usize..end as usize];
@@ -67,7 +67,7 @@ impl Settled {
         Ok(())
     }
 
-    /// The next transaction has to be the next of the model that succeeded.
+    /// The next transaction must be the model's next successful operation.
     fn take(&mut self, answer: &TransactionAnswer, model: &Model) {
         let rest = &model.log()[self.sequence as usize..];
         let skipped = rest.iter().position(|executed| executed.status == Status::Ok).unwrap();
@@ -102,7 +102,7 @@ impl Settled {
         }
     }
 
-    /// The proof has to verify against the headers, and be one of the operation as it was requested.
+    /// The proof must verify against the headers, and prove the requested operation.
     fn verify(&mut self, answer: &TransactionAnswer, operation: &Operation, signed: Option<SignedOperation>) {
         let transaction = match &signed {
             Some(signed) => signed.as_bytes(),
@@ -123,7 +123,7 @@ impl Settled {
         self.proofs += 1;
     }
 
-    /// A proof that a client got has to verify, be it as of an older tip, and be about the account.
+    /// A client's proof must verify, even as of an older tip, and concern the account.
     pub fn verify_frame(&mut self, account: &AccountId, frame: &[u8]) {
         if let Ok(Reply::Index(_)) = Reply::parse(frame) {
             IndexProof::parse(frame).unwrap().verify(&account.0, &self.headers).unwrap();
@@ -135,12 +135,12 @@ impl Settled {
         self.proofs += 1;
     }
 
-    /// Asks for proofs of anything, as of the tip that was followed.
+    /// Requests various proofs as of the followed tip.
     pub fn prove(&mut self, chain: &OwnReader, model: &Model, random: &mut Random) -> Result<(), Error> {
         if self.sequence == 0 {
             return Ok(());
         }
-        // Of a transaction by its id, or that it is in no block.
+        // Of a transaction by its id, or of its absence.
         let executed = &model.log()[random.below(self.sequence) as usize];
         let found = chain.by_id(&executed.operation.transaction, &executed.operation.namer())?;
         match &found {
@@ -158,7 +158,7 @@ impl Settled {
         assert_eq!((entry.balance.get(), Some(entry.latest())), (account.balance, account.latest));
         let history = chain.history(&id)?.collect::<Result<Vec<_>, _>>()?;
         assert_eq!(history.len(), account.transactions);
-        // Of an account that does not exist.
+        // Of a nonexistent account.
         let absent = AccountId((u128::from(random.number()) << 32 | 1 << 120).to_be_bytes());
         assert!(self.entry(chain, &absent)?.is_none());
         Ok(())

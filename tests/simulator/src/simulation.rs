@@ -1,4 +1,4 @@
-//! The simulation itself: what happens when.
+//! The simulation itself: the order of events.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,31 +15,31 @@ use crate::node::{ACCOUNTS, Process, genesis};
 use crate::schedule::{EPOCH, SECOND, Schedule};
 use crate::settled::Settled;
 
-/// What to simulate.
+/// Settings of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Everything follows from it.
+    /// Determines the whole run.
     pub seed: u64,
     /// Simulated time.
     pub duration: Duration,
 }
 
-/// What happened.
+/// Counts of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Requests that were answered.
+    /// Answered requests.
     pub requests: u64,
-    /// Requests that were given up.
+    /// Abandoned requests.
     pub given_up: u64,
     /// Operations in the journal at the end.
     pub operations: u64,
     /// Commits of the journal.
     pub commits: u64,
-    /// Those of them that the data path did by itself.
+    /// Commits made by the data path itself.
     pub lone_commits: u64,
     /// Times that the node died.
     pub crashes: u64,
-    /// Operations that were accepted and lost with a crash.
+    /// Operations accepted, then lost in a crash.
     pub lost: u64,
     /// Times that the journal failed because of the disk.
     pub storage_failures: u64,
@@ -47,7 +47,7 @@ pub struct Report {
     pub blocks: u64,
     /// Transactions in blocks.
     pub settled: u64,
-    /// Proofs that were verified.
+    /// Verified proofs.
     pub proofs: u64,
     /// Starts of the node that failed because of the disk.
     pub failed_starts: u64,
@@ -55,7 +55,7 @@ pub struct Report {
 
 const CLIENTS: u64 = 4;
 
-/// Is it an error that goes away when the disk gets better?
+/// Whether an error disappears once the disk recovers.
 fn is_of_disk(error: &ledger::Error) -> bool {
     matches!(
         error,
@@ -73,18 +73,18 @@ enum Event {
         datagram: Vec<u8>,
         epoch: u64,
     },
-    /// A client asks for something.
+    /// A client sends a request.
     Ask {
         client: usize,
     },
-    /// A client looks at what is overdue.
+    /// A client checks for overdue requests.
     Expire {
         client: usize,
     },
     RestartClient {
         client: usize,
     },
-    /// The node looks at what has arrived.
+    /// The node processes what has arrived.
     Receive {
         epoch: u64,
     },
@@ -93,16 +93,16 @@ enum Event {
         epoch: u64,
         result: Result<u64, journal::Error>,
     },
-    /// Once in a while: the journal is sealed if it is idle, and a segment is prepared.
+    /// Periodic: seals the journal if it is idle, and prepares a segment.
     Housekeeping {
         epoch: u64,
     },
-    /// The node dies; `again` if it is to die again some time later.
+    /// The node dies; with `again`, it dies again some time later.
     Crash {
         again: bool,
     },
     Start,
-    /// Network and disk change for better or worse.
+    /// Network and disk conditions change.
     Weather,
 }
 
@@ -116,18 +116,18 @@ struct Simulation {
     settled: Settled,
     clients: Vec<Client>,
     node: Option<Process>,
-    /// Counts the lives of the node.
+    /// Counts the node's processes.
     epoch: u64,
     is_receiving: bool,
     is_committing: bool,
-    /// The journal has failed.
+    /// Whether the journal has failed.
     is_failed: bool,
-    /// The end: no more faults, no more requests.
+    /// The final phase: no more faults, no more requests.
     is_closing: bool,
     report: Report,
 }
 
-/// Simulates; panics if something is found that must not be.
+/// Runs a simulation; panics on a violated invariant.
 pub fn run(settings: Settings) -> Report {
     let mut random = Random::new(settings.seed);
     let mut simulation = Simulation {
@@ -172,7 +172,7 @@ impl Simulation {
         }
     }
 
-    /// No more faults: everything that is still in flight has to come to its end.
+    /// Ends faults: everything still in flight must complete.
     fn close(&mut self) {
         self.is_closing = true;
         self.network.calm();
@@ -199,7 +199,7 @@ impl Simulation {
         Duration::from_micros(self.schedule.now())
     }
 
-    /// A delay around a mean, now and then much longer.
+    /// A delay around a mean, occasionally much longer.
     fn around(&mut self, mean: u64) -> u64 {
         let part = 1 + self.random.below(1000);
         (mean as f64 * -(part as f64 / 1001.0).ln()) as u64
@@ -246,7 +246,7 @@ impl Simulation {
             Event::Crash { again } => self.crash(again),
             Event::Start => self.start(),
             Event::Weather => self.change_weather(),
-            // What another life of the node was to do.
+            // Events of an earlier process of the node.
             Event::Receive { .. } | Event::Committed { .. } | Event::Housekeeping { .. } => {}
         }
     }
@@ -262,7 +262,7 @@ impl Simulation {
         self.schedule.after(delay, Event::Ask { client });
     }
 
-    /// Sends what a client wants to be sent.
+    /// Sends a client's datagrams.
     fn send(&mut self, client: usize) {
         for datagram in self.clients[client].outgoing() {
             for delay in self.network.send() {
@@ -285,7 +285,7 @@ impl Simulation {
         }
     }
 
-    /// Sends what the node wants to be sent.
+    /// Sends the node's datagrams.
     fn transmit(&mut self) {
         let Some(node) = &self.node else { return };
         let durable = node.durable();
@@ -309,13 +309,13 @@ impl Simulation {
         }
         self.transmit();
         if has_failed && !std::mem::replace(&mut self.is_failed, true) {
-            // The operator looks after it.
+            // The operator intervenes.
             self.report.storage_failures += 1;
             self.schedule.after(2 * SECOND, Event::Crash { again: false });
         }
     }
 
-    /// Begins to commit, if there is something and nothing is being committed.
+    /// Starts a commit, if there is anything to commit and none is in progress.
     fn commit(&mut self) {
         if self.is_committing || !self.node.as_ref().is_some_and(Process::has_work) {
             return;
@@ -335,7 +335,7 @@ impl Simulation {
         }
         self.is_committing = true;
         let latency = if self.random.chance(0.03) { 80_000 } else { 80 + self.random.below(200) };
-        // Some are when more has been executed while the disk is slow.
+        // Some crashes come after more has been executed while the disk is slow.
         if latency > 1000 && self.random.chance(0.03) {
             self.schedule.after(self.random.below(latency), Event::Crash { again: false });
         }
@@ -359,12 +359,12 @@ impl Simulation {
             self.schedule.after(0, Event::Crash { again: false });
         }
         let (Ok(()), mut random) = (node.build(), self.random.fork()) else {
-            // The disk fails: it is tried again.
+            // The disk fails: retry.
             self.schedule.after(SECOND, Event::Housekeeping { epoch: self.epoch });
             return;
         };
         let (chain, model) = (node.chain(), self.model.lock().unwrap());
-        // What cannot be read any more is that of a process that is about to be declared dead.
+        // Only a process about to be declared dead cannot be read.
         let followed = self.settled.follow(&chain, &model);
         let _ = followed.and_then(|()| self.settled.prove(&chain, &model, &mut random));
         drop(model);
@@ -372,7 +372,7 @@ impl Simulation {
         self.schedule.after(delay, Event::Housekeeping { epoch: self.epoch });
     }
 
-    /// The process dies, or the whole machine.
+    /// Kills the process, or the whole machine.
     fn die(&mut self, machine: bool) {
         self.node = None;
         self.epoch += 1;
@@ -406,13 +406,13 @@ impl Simulation {
         let before = self.model.lock().unwrap().last_sequence();
         match Process::start(&self.disk, &self.model, &mut self.random, self.time.clone()) {
             Ok(node) => {
-                // Whatever was in a block still is.
+                // Everything that was in a block still is.
                 self.settled.follow(&node.chain(), &self.model.lock().unwrap()).unwrap();
                 self.report.lost += before - self.model.lock().unwrap().last_sequence();
                 self.node = Some(node);
                 self.schedule.after(1000, Event::Housekeeping { epoch: self.epoch });
             }
-            // The disk still fails: the operator tries again.
+            // The disk still fails: the operator retries.
             Err(error) if is_of_disk(&error) => {
                 self.report.failed_starts += 1;
                 self.die(false);
@@ -437,7 +437,7 @@ impl Simulation {
         self.schedule.after(delay, Event::Weather);
     }
 
-    /// What a client is told is what the model says.
+    /// Compares a client's answer with the model.
     fn check(&self, answered: &Answered, epoch: u64) {
         let &Answered { operation, status, value, is_compact, promise } = answered;
         if !leaves_trace(&operation, status) || operation.command() == Ok(Command::Refer) {
@@ -453,7 +453,7 @@ impl Simulation {
         };
         let expected = if is_compact { executed.value.min(u32::MAX.into()) } else { executed.value };
         let is_right = (status, value) == (executed.status, expected);
-        // What was accepted only may have been lost with a crash, and come to something else when it was tried again.
+        // An operation that was only accepted may have been lost in a crash, and have another outcome when retried.
         let is_excused = promise == Promise::Accepted && epoch < self.epoch;
         assert!(is_right || is_excused, "{answered:?}, but the model has {executed:?}");
         assert!(promise < Promise::Durable || sequence <= model.promised(), "durable, but not promised: {answered:?}");

@@ -10,20 +10,20 @@ from . import _native
 def evaluate_delay(
     modulus: bytes, message: bytes, squarings: int, progress: Callable[[int], object] | None = None
 ) -> bytes:
-    """Squares the number that a message is hashed to, so many times, and proves the result.
+    """Squares a message's hash ``squarings`` times, and proves the result.
 
-    The modulus is an odd number of up to 512 bytes, the highest byte, not zero, first. The proof has the result in it, which
-    `verify_delay` gives. ``progress`` is called now and then, by the calling thread, with the squarings that are done; an exception
-    that it raises ends the evaluation, and so does an interrupt from the keyboard. It takes one more thread for a while.
+    The modulus is an odd number of up to 512 bytes, most significant byte first and not zero. The proof includes the result,
+    which `verify_delay` returns. ``progress`` is called occasionally, by the calling thread, with the number of squarings done;
+    an exception that it raises ends the evaluation, and so does a keyboard interrupt. Uses one more thread for part of the time.
 
-    Raises ValueError for a number that is no modulus, or if there is nothing to square.
+    Raises ValueError for an invalid modulus, or for zero squarings.
     """
     return _native.evaluate_delay(modulus, message, squarings, progress)
 
 
 def verify_delay(modulus: bytes, message: bytes, squarings: int, proof: bytes) -> bytes | None:
-    """The result that a proof proves, as many bytes as the modulus has, in milliseconds; None if it proves none of this delay.
+    """Returns the result that a proof proves, as long as the modulus, in milliseconds; None if the proof is invalid for this delay.
 
-    Raises ValueError for a number that is no modulus.
+    Raises ValueError for an invalid modulus.
     """
     return _native.verify_delay(modulus, message, squarings, proof)

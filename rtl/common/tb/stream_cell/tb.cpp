@@ -1,5 +1,5 @@
-// spill_register and stream_fifo: what goes in comes out, in order, under every pair of idle and back-pressure patterns; with both sides
-// open a word passes in every cycle.
+// spill_register and stream_fifo: words leave in order under every pair of idle and back-pressure patterns; with both
+// sides open, a word passes in every cycle.
 #include "harness.hpp"
 
 using namespace harness;

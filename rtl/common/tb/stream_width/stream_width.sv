@@ -1,4 +1,4 @@
-// stream_widen and stream_narrow one behind the other: what comes out is what went in.
+// stream_widen followed by stream_narrow: the output equals the input.
 module stream_width #(
     parameter int unsigned DataWidth = 64,
     parameter int unsigned WideWidth = 512,
@@ -17,7 +17,7 @@ module stream_width #(
     output logic [DataWidth-1:0] data_o,
     output logic [KeepWidth-1:0] keep_o,
     output logic                 last_o,
-    // The wide side, to look at.
+    // The wide side, for observation.
     output logic                 wide_moves_o,
     output logic                 wide_last_o,
     output logic [         15:0] wide_bytes_o

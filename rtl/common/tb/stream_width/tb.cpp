@@ -1,5 +1,5 @@
-// stream_widen and stream_narrow: packets of every length come out as they went in, the words between are as full as they can be, and with
-// both sides open no cycle is lost between whole wide words.
+// stream_widen and stream_narrow: packets of every length leave unmodified, the wide words between are as full as
+// possible, and with both sides open no cycle is lost between whole wide words.
 #include "harness.hpp"
 
 using namespace harness;
@@ -17,11 +17,11 @@ static void pass(const Options& options, Throttle idle, Throttle pressure, uint6
   top.valid_i = top.ready_i = 0;
   bench.reset();
   while (sent < words || left > 0 || !expected.empty()) {
-    // The last packet is ended.
+    // Finish the last packet.
     if (!top.valid_i && (sent < words || left > 0) && idle.open()) {
       if (left == 0) {
-        // Around the wide word's length mostly. Whole wide words where speed is measured: behind a short packet the narrow side has to wait
-        // until the next wide word is gathered.
+        // Mostly lengths around the wide word's. Whole wide words when measuring speed: after a short packet, the
+        // narrow side must wait for the next wide word.
         length = 1 + (random.chance(50) ? kWideBytes - 2 + random.below(4) : random.below(3 * kWideBytes));
         if (open) length = kWideBytes * (1 + random.below(3));
         left = length;

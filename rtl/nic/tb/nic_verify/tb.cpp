@@ -1,6 +1,6 @@
-// The NIC with verification engines: verify frames at its ports, under all pairs of idle and back-pressure patterns. What the engines take is answered as
-// Rust has it, everything else goes to the host as it came, and all of it is counted. Then more frames than the engines take, with `drop`; and restarts in
-// mid-work.
+// The NIC with verification engines: verify frames at its ports, under all pairs of idle and back-pressure patterns.
+// Frames that the engines take get Rust's answer, everything else goes to the host unmodified, and all of it is
+// counted. Then, with `drop`, more frames than the engines can take; and restarts with work in flight.
 
 #include <map>
 
@@ -39,17 +39,17 @@ class Test {
   nic::Nic nic;
   Counts counts;
 
-  // Whether the engines take it, if the selector does.
+  // Pushes a packet. `selected`: the selector takes it for the engines.
   void push(unsigned port, const Packet& packet, bool selected) {
     Asked asked(packet);
-    // One without room for the shortest message that an engine takes is the host's at once.
+    // A packet without room for the shortest message goes to the host at once.
     selected &= packet.size() >= kHead + kShortestMessage;
     asked.takes &= selected;
     if (!asked_.insert({id_of(packet), {asked, {port, selected}}}).second) throw std::runtime_error("an id was used twice");
     nic.push(port, packet);
   }
 
-  // Takes what has come. `may_pass`: what the engines take may have gone to the host.
+  // Checks what has arrived. `may_pass`: packets for the engines may have gone to the host.
   void look(bool may_pass = false) {
     Packet packet;
     nic::HostPacket from;
@@ -97,7 +97,7 @@ class Test {
   std::map<uint32_t, Pending> asked_;
 };
 
-// A packet, and whether the selector takes it for the engines.
+// Draws a packet, and whether the selector takes it for the engines.
 std::pair<Packet, bool> draw(Maker& maker, uint32_t id) {
   Packet packet = maker.any_frame(id);
   const bool udp = frames::get(packet, 40, 2) != 0;
@@ -129,8 +129,9 @@ void expect_counters(Test& test) {
   }
 }
 
-// More than the engines take, and a host that is quick: nothing is held up, and what finds no room is the host's. All ports bring more than the host takes.
-// One alone at half of its rate leaves as much for what the engines' check gives back, so nothing is lost.
+// More than the engines can take, with a fast host: nothing stalls, and packets without room go to the host. With all
+// ports active, more arrives than the host takes. One port alone at half its rate leaves enough capacity for the
+// packets that the engines' check returns, so nothing is lost.
 uint64_t flood(const Options& options, Maker& maker, uint32_t& id, unsigned ports) {
   Test test(options.seed, kControl | TURNPIKE_NIC_CONTROL_DROP);
   uint64_t asked = 0;
@@ -158,13 +159,13 @@ uint64_t flood(const Options& options, Maker& maker, uint32_t& id, unsigned port
   return test.counts.diverted;
 }
 
-// The data path ends while messages are with the engines, and begins anew with nothing of them.
+// The data path stops with messages in the engines, and restarts without any trace of them.
 void restarts(const Options& options, Maker& maker, uint32_t& id) {
   Test test(options.seed, kControl);
   for (unsigned turn = 0; turn < 20; turn++) {
     for (unsigned at = 0; at < 4; at++) test.push(at % nic::kPorts, maker.frame(id++, 6), true);
     while (test.nic.waiting(0) + test.nic.waiting(1) > 0) test.nic.step();
-    // Every second time as a packet leaves, which is cut off.
+    // Every second time, stop while a packet leaves, which truncates it.
     const auto leaves = [&] { return test.nic.top.to_host_valid_o || test.nic.top.tx_valid_o != 0; };
     for (uint64_t left = turn % 2 == 0 ? 4000 : maker.random.below(400); left > 0 && (turn % 2 != 0 || !leaves()); left--) test.nic.step();
     test.nic.csr_write(TURNPIKE_NIC_CONTROL, 0);
@@ -183,7 +184,7 @@ void body(const Options& options) {
   const char* asked = std::getenv("OPERATIONS");
   const unsigned packets = asked != nullptr ? std::max(1, std::atoi(asked) / 16) : PACKETS;
 
-  // With the engines off everything is the host's.
+  // With the engines off, everything goes to the host.
   Test off(options.seed, TURNPIKE_NIC_CONTROL_RUN);
   if (off.nic.csr_read(TURNPIKE_NIC_VERIFY_ENGINES) != 6) throw std::runtime_error("there are other engines");
   for (unsigned at = 0; at < 10; at++) off.push(at % nic::kPorts, maker.frame(id++, 4), false);

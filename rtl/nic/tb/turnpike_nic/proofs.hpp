@@ -1,4 +1,5 @@
-// A chain as its full node knows it: the true reply to each proof frame, and what the node announces when a block changes them.
+// A chain as its full node sees it: the correct reply to each proof frame, and the announcements when a block changes
+// them.
 #pragma once
 
 #include <array>
@@ -21,7 +22,7 @@ class Proofs {
 
   explicit Proofs(uint64_t seed) : random_(seed) {}
 
-  // The cache's key of a request.
+  // Cache key of a request.
   static Key key_of(const Packet& request) {
     Key key;
     key[0] = uint8_t(request[50] << 4 | request[51]);
@@ -29,7 +30,8 @@ class Proofs {
     return key;
   }
 
-  // A request behind the headers that are there: mostly for what others ask as well, mostly with room for every reply.
+  // Fills in a request after the existing headers: mostly for arguments that others also request, mostly with room for
+  // every reply.
   void request(Packet& packet) {
     frames::put(packet, 42, 0x54500103, 4);
     frames::put(packet, 46, next_id_++, 4);
@@ -41,7 +43,7 @@ class Proofs {
   }
   size_t request_bytes() { return random_.chance(85) ? 1514 : 90 + random_.below(1425); }
 
-  // The true body of the reply.
+  // Correct body of the reply.
   Packet body(const Key& key) const {
     const unsigned chain = key[0] >> 4;
     const auto found = touched_.find(key);
@@ -56,7 +58,7 @@ class Proofs {
     return body;
   }
 
-  // The reply's frame: the request's first 48 bytes and the body.
+  // Frame of the reply: the request's first 48 bytes and the body.
   static Packet reply(const Packet& request, const Packet& body) {
     Packet frame(request.begin() + 42, request.begin() + 90);
     frame[3] |= 0x80;
@@ -65,7 +67,7 @@ class Proofs {
     return frame;
   }
 
-  // A change, and the announcements of it in their order. The first of a chain has to be a reorganisation.
+  // Makes a change, and its announcements in order. The first change of a chain must be a reorganisation.
   std::vector<Packet> change(unsigned chain, bool reorganises) {
     std::vector<Packet> announcements;
     const auto announce = [&](uint8_t op, const Key& key) {

@@ -1,11 +1,11 @@
-// The whole NIC against the Rust ledger, under all pairs of idle and back-pressure patterns, all ports at once. With EXTERNAL the accounts and the
-// proofs are in DRAM, under several timings of it.
+// The whole NIC against the Rust ledger, under all pairs of idle and back-pressure patterns, all ports at once. With
+// EXTERNAL the accounts and proofs are in DRAM, under several timings.
 #include <fstream>
 #include <sstream>
 
 #include "test.hpp"
 
-// Between parts of a run, a block is announced.
+// A block is announced between the parts of a run.
 constexpr unsigned kParts = 5;
 
 static void pass([[maybe_unused]] const Options& options, uint64_t seed, Throttle::Kind idle, Throttle::Kind pressure, uint64_t packets, Counts& counts) {
@@ -29,7 +29,7 @@ static void pass([[maybe_unused]] const Options& options, uint64_t seed, Throttl
   counts.cycles += test.nic.cycle;
 }
 
-// A packet from a trusted client, with a frame of its own.
+// Packet from a trusted client with this frame.
 static Packet packet_of(const Packet& frame) {
   Packet packet(frames::kHeaders);
   put(packet, 0, 0x020000000001, 6);
@@ -68,7 +68,8 @@ static Packet bytes_of(const std::string& text) {
   return bytes;
 }
 
-// The vectors of the ledger, as compact frames and as batches; then every datagram of the wire's, whose kind decides who answers it.
+// Vectors of the ledger, as compact frames and as batches; then every datagram of the wire vectors, whose kind decides
+// who answers it.
 static void golden(const Options& options, Counts& counts) {
   std::ifstream requests(options.vectors + "/ledger/compact_requests.hex"), replies(options.vectors + "/ledger/compact_replies.hex");
   std::vector<Packet> asked;
@@ -103,8 +104,8 @@ static void golden(const Options& options, Counts& counts) {
     if (line.empty() || line[0] == '#' || !(fields >> name >> kind >> status >> answer >> text)) continue;
     const Packet frame = text == "-" ? Packet() : bytes_of(text);
     Kind ours = Kind::kHost;
-    // Of compact frames those with another length are none; of batches the NIC takes compact entries at its own promise; and whether
-    // a proof's key is well formed is the host's to say, as it has no answer.
+    // Compact frames of another length are not compact frames. The NIC takes batches of compact entries at its own
+    // promise. Whether a proof's key is well formed is for the host to decide, as the cache has no answer.
     if (kind == "compact" && frame.size() == 22 && name != "compact_status_malformed") ours = Kind::kCompact;
     if (kind == "batch" && status == "OK" && frame[10] == 0 && frame[11] <= 1) ours = Kind::kBatch;
     if (kind == "proof" && status == "OK" && frame.size() <= 1472) ours = Kind::kProof;
@@ -115,7 +116,7 @@ static void golden(const Options& options, Counts& counts) {
   if (count < 100) throw std::runtime_error("no vectors of the wire in " + options.vectors);
 }
 
-// The wire's vectors of proofs: asked for twice, of which the first has the host fill the cache.
+// Wire vectors of proofs: each is requested twice; after the first, the host fills the cache.
 static void proof_vectors(const Options& options) {
   std::ifstream wire(options.vectors + "/wire/replies.txt");
   std::string line, name, kind, status, text;
@@ -124,7 +125,7 @@ static void proof_vectors(const Options& options) {
     std::istringstream fields(line);
     if (line.empty() || line[0] == '#' || !(fields >> name >> kind >> status >> text) || kind != "proof" || status != "OK") continue;
     Packet frame = bytes_of(text), announcement(TURNPIKE_NIC_ANNOUNCEMENT_BYTES);
-    // Some have padding behind, which the NIC does not send.
+    // Some have trailing padding, which the NIC does not send.
     frame.resize(48 + get(frame, 12, 4));
     Packet request(frame.begin(), frame.begin() + 48);
     request[3] = 3;
@@ -155,7 +156,7 @@ static void proof_vectors(const Options& options) {
   if (count < 3) throw std::runtime_error("no vectors of proofs in " + options.vectors);
 }
 
-// Registers, what the host injects and sends, replies that it holds, and a restart.
+// Registers, packets that the host injects and sends, replies that it holds, and a restart.
 static void host(const Options& options) {
   Counts counts;
   Test test(options.seed, counts);
@@ -174,7 +175,7 @@ static void host(const Options& options) {
   check(nic.csr_read(TURNPIKE_NIC_ADDRESS) == frames::kAddress && nic.csr_read(TURNPIKE_NIC_SECRET) == 0, "what was written");
   nic.csr_write(TURNPIKE_NIC_CONTROL, (Test::kControl | TURNPIKE_NIC_CONTROL_HOLD) & ~TURNPIKE_NIC_CONTROL_RECORD);
 
-  // A reply that is held, and then sent.
+  // A reply that is held, then sent.
   Packet packet, frame = compact(1, 1, 7, 0, 0);
   const auto request = packet_of(frame);
   const unsigned port = nic::kPorts - 1;
@@ -184,15 +185,15 @@ static void host(const Options& options) {
   nic.host_push({nic::kSend, static_cast<uint8_t>(port), 0, held});
   nic.step(100);
   check(nic.pop(port, packet) && packet == held, "a packet is not sent");
-  // As is that of a batch.
+  // The same for a batch's reply.
   nic.push(port, packet_of(batch_of({compact(4, 5, 7, 0, 0)})));
   from_nic(nic::kReply, static_cast<uint8_t>(port));
   check(!nic.pop(port, packet), "a reply of a batch that is not held");
-  // What there is not goes nowhere.
+  // Unknown ports and kinds are discarded.
   nic.host_push({nic::kSend, nic::kPorts, 0, held});
   nic.host_push({77, 0, 0, held});
   nic.csr_write(TURNPIKE_NIC_CONTROL, Test::kControl & ~TURNPIKE_NIC_CONTROL_RECORD);
-  // From the host itself: the answer comes back to it, as does what no engine takes.
+  // Injected by the host: the answer comes back to it, as does a packet that no engine takes.
   frame = compact(2, 2, 7, 0, 1000);
   nic.host_push({nic::kInject, nic::kHostPort, 0, packet_of(frame)});
   put(frame, 16, 1000, 4);
@@ -205,7 +206,7 @@ static void host(const Options& options) {
   check(nic.pop(0, packet) && get(packet, 58, 4) == 1000, "an operation injected for a port");
   check(nic.csr_counter(TURNPIKE_NIC_OPERATIONS) == 4 && nic.csr_counter(TURNPIKE_NIC_RX_PACKETS + 8 * port) == 2, "counters");
   check(nic.csr_counter(TURNPIKE_NIC_SENT_PACKETS) == 1 && nic.csr_counter(TURNPIKE_NIC_HOST_PACKETS) == 1, "counters of the host");
-  // Nothing is taken while it does not run, and nothing of before is there afterwards.
+  // Nothing is accepted while stopped, and nothing from before remains afterwards.
   nic.csr_write(TURNPIKE_NIC_CONTROL, 0);
   nic.push(0, packet_of(compact(4, 4, 7, 0, 0)));
   nic.step(1000);
@@ -215,7 +216,7 @@ static void host(const Options& options) {
   check(nic.pop(0, packet) && get(packet, 62, 2) == 2, "an account outlives a restart");
 }
 
-// Full batches on all ports, as fast as they go in.
+// Full batches on all ports at full speed.
 static void bulk(const Options& options, uint64_t operations, Counts& counts) {
   Test test(options.seed, counts);
 #ifdef TRACE
@@ -233,7 +234,7 @@ static void bulk(const Options& options, uint64_t operations, Counts& counts) {
   test.run("full batches");
 }
 
-// Without ticks the memory of retries fills, and what is new is BUSY; with eight of them there is room again.
+// Without ticks the dedup window fills, and new operations are BUSY; eight ticks make room again.
 static void without_ticks(const Options& options) {
   Counts counts;
   Test test(options.seed, counts);
@@ -256,7 +257,7 @@ static void without_ticks(const Options& options) {
   if (busy + kWindow / 2 > full) throw std::runtime_error("what is old is not forgotten: " + std::to_string(busy) + " BUSY");
 }
 
-// Accounts 1 and 2 with plenty.
+// Opens accounts 1 and 2 with large balances.
 static void open_accounts(nic::Nic& nic) {
   nic.push(0, packet_of(batch_of({compact(1, 1, 1, 0, 0), compact(1, 2, 2, 0, 0), compact(2, 3, 1, 0, 0x40000000), compact(2, 4, 2, 0, 0x40000000)})));
   nic.step(3000);
@@ -264,7 +265,7 @@ static void open_accounts(nic::Nic& nic) {
   if (!nic.pop(0, packet)) throw std::runtime_error("no accounts");
 }
 
-// A chain without transactions: what is asked about it misses.
+// Announces a chain without transactions: requests about it miss.
 static void open_chain(nic::Nic& nic) {
   Packet announcement(TURNPIKE_NIC_ANNOUNCEMENT_BYTES);
   announcement[TURNPIKE_NIC_ANNOUNCEMENT_OPERATION] = Proofs::kReorganise;
@@ -272,7 +273,8 @@ static void open_chain(nic::Nic& nic) {
   nic.step(300);
 }
 
-// More than the host or a port takes, from ports that cannot wait: whatever is lost is counted, and the rest is as it was.
+// More than the host or a port can take, from ports that cannot wait: every loss is counted, and the rest is
+// unaffected.
 struct Overload {
   uint64_t packets = 0, to_host = 0, host_dropped = 0, rx_dropped = 0;
 };
@@ -287,7 +289,7 @@ static void flood(const Options& options, unsigned slow_stream, uint64_t packets
   Throttle slow(Throttle::kSeldom, options.seed);
   nic.willing = [&](unsigned stream) { return stream != slow_stream || slow.open(); };
 
-  // Every other one is the host's.
+  // Every second packet goes to the host.
   std::array<std::deque<Packet>, nic::kPorts> passed;
   for (uint64_t at = 0; at < packets; at++) {
     for (unsigned port = 0; port < nic::kPorts; port++) {
@@ -332,14 +334,14 @@ static void flood(const Options& options, unsigned slow_stream, uint64_t packets
   const uint64_t host_dropped = nic.csr_counter(TURNPIKE_NIC_HOST_DROPPED);
   if (came + rx_dropped + host_dropped != packets * nic::kPorts) throw std::runtime_error("what was dropped is not what is missing");
   if (host_dropped + rx_dropped == 0) throw std::runtime_error("nothing was too much");
-  // Ports of 64 bits bring no more than the engines take, so that a slow host costs nobody else anything.
+  // 64-bit ports deliver no more than the engines can take, so a slow host costs only its own packets.
   if (DataWidth == 64 && slow_stream == nic::kToHost && rx_dropped != 0) throw std::runtime_error("a slow host costs packets that are not its own");
   sum.packets += packets * nic::kPorts;
   sum.host_dropped += host_dropped;
   sum.rx_dropped += rx_dropped;
 }
 
-// Misses that are dropped give their ids back.
+// Dropped misses return their ids.
 static void dropped_misses(const Options& options) {
   Counts counts;
   Test test(options.seed, counts);
@@ -357,7 +359,7 @@ static void dropped_misses(const Options& options) {
     }
   };
   nic.willing = [](unsigned stream) { return stream != nic::kToHost; };
-  // As fast as the NIC takes them, so that none is dropped at a port.
+  // At the rate at which the NIC accepts them, so that no port drops one.
   for (unsigned at = 0; at < 100; at++) {
     ask(4);
     nic.step(150);
@@ -370,19 +372,19 @@ static void dropped_misses(const Options& options) {
     if (miss.kind == nic::kMiss) nic.host_push({nic::kNone, 0, miss.id, Packet(1)});
   }
   nic.step(1000);
-  // All ids are there again.
+  // All ids are available again.
   for (unsigned at = 0; at < 64; at++) {
     ask(1);
     nic.step(300);
     if (!nic.host_pop(miss) || miss.kind != nic::kMiss) throw std::runtime_error("the id of a dropped miss is lost");
   }
-  // And no more: what misses while so many are outstanding is a packet like any other.
+  // And no more: further misses are treated like any other packet.
   ask(1);
   nic.step(300);
   if (!nic.host_pop(miss) || miss.kind != nic::kPacket) throw std::runtime_error("more misses than there are ids");
 }
 
-// The data path ends while requests of its memories are under way, and begins anew: with nothing of before, answers among it.
+// The data path stops with memory requests in flight, and restarts with nothing from before, including answers.
 static void restarts(const Options& options) {
   Counts counts;
   Test test(options.seed, counts);
@@ -397,7 +399,7 @@ static void restarts(const Options& options) {
     if (!nic.pop(0, packet) || get(packet, 58, 4) != 0x40000000 - 1 - turn) throw std::runtime_error("an account outlives a restart");
     for (uint32_t at = 0; at < 60; at++) nic.push(at % nic::kPorts, packet_of(compact(at % 2 ? 4 : 1, 100 + at, 3 + at / 2, 0, 0)));
     nic.step(20 + random.below(60));
-    // Words that a port has not taken whole would begin the next packet.
+    // A partially accepted packet would become the start of the next one.
     for (unsigned port = 0; port < nic::kPorts; port++) {
       while (nic.waiting(port) > 0) test.step();
     }
@@ -424,7 +426,7 @@ static Speed speed(const Options& options, uint64_t packets) {
   open_accounts(nic);
   Packet packet;
 
-  // From the first word in to the first word out, of a packet alone.
+  // Latency of a single packet, from its first word in to its first word out.
   Speed speed;
   nic.push(0, packet_of(compact(3, 5, 1, 2, 1)));
   const uint64_t begins = nic.cycle;
@@ -433,7 +435,7 @@ static Speed speed(const Options& options, uint64_t packets) {
   nic.step(100);
   if (!nic.pop(0, packet)) throw std::runtime_error("no reply");
 
-  // Proofs with a path of twenty nodes, out of the cache, to clients that have room for just that.
+  // Proofs with a path of twenty nodes, from the cache, to clients with room for exactly that.
   Packet request(48 + 832), body(832);
   put(request, 0, 0x54500103, 4);
   put(request, 8, 0x0001, 2);
@@ -486,7 +488,7 @@ int main(int argc, char** argv) {
       golden(options, counts);
       proof_vectors(options);
       host(options);
-      // A wider port's words are packets, of which none is cut in two.
+      // On a wider port every word is a packet, so none is truncated.
       if (DataWidth == 512) restarts(options);
     }
     without_ticks(options);
@@ -503,13 +505,13 @@ int main(int argc, char** argv) {
       figure("slow_port_dropped", static_cast<double>(overload.rx_dropped - slow_host.rx_dropped));
     }
     dropped_misses(options);
-    // A port gives a packet of 64 bytes in so many cycles; the stages behind take one in each.
+    // A port delivers a 64-byte packet in this many cycles; the later stages take one per cycle.
     const uint64_t width = 512 / DataWidth, least = std::max<uint64_t>(width, nic::kPorts);
     for (const nic::Memory& timing : kMemories) {
       memory = timing;
       const Speed measured = speed(options, 1000);
       if (measured.cycles > least * measured.packets + 40) throw std::runtime_error(std::to_string(measured.cycles) + " cycles for 1000 packets a port");
-      // Of one width there is one, but for its memories.
+      // One figure per width, apart from the memories.
       std::string of = "_" + std::to_string(DataWidth);
       if (std::size(kMemories) > 1) of += "_memory_" + std::to_string(timing.least);
       figure("cycles" + of, static_cast<double>(measured.cycles) / static_cast<double>(measured.packets), 2);
@@ -528,13 +530,14 @@ int main(int argc, char** argv) {
         }
       }
     }
-    // Records of all operations fit through a wide host stream only. OPERATIONS in the environment makes the run longer.
+    // Records of all operations fit only through a wide host stream. OPERATIONS in the environment makes the run
+    // longer.
     const char* asked = std::getenv("OPERATIONS");
     bulk(options, asked ? std::stoull(asked) : HostWidth == 512 ? OPERATIONS : OPERATIONS / 100, counts);
     for (const uint16_t status : {0, 1, 2, 3, 4, 16, 17, 18, 32, 33, 34}) {
       if (counts.statuses[status] == 0) throw std::runtime_error("no reply had the status " + std::to_string(status));
     }
-    // As few as the crowded index of the window makes.
+    // Only a crowded window index causes these, and rarely.
     if (counts.statuses[kStatusBusy] > counts.operations / 1000) throw std::runtime_error(std::to_string(counts.statuses[kStatusBusy]) + " operations were BUSY");
     if (PACKETS >= 500 && counts.hits < counts.misses / 4) throw std::runtime_error("hardly any proof was in the cache");
     std::printf("too much of %lu packets: %lu to the host, %lu for it and %lu at ports dropped; ", overload.packets, overload.to_host, overload.host_dropped,

@@ -1,5 +1,5 @@
-// The NIC beside the ledger of Rust, which executes each operation in the order that the records tell: each reply, and each packet that is
-// not the NIC's own, is compared byte for byte.
+// The NIC beside the Rust ledger, which executes each operation in the order of the records: each reply, and each
+// packet that the NIC does not handle, is compared byte for byte.
 #pragma once
 
 #include <deque>
@@ -14,7 +14,7 @@ using frames::hex;
 constexpr uint32_t kAccounts = 16;
 constexpr size_t kWindow = 1024;
 
-// Of the next NIC that is made.
+// Memory timing of the next NIC created.
 inline nic::Memory memory;
 #ifdef EXTERNAL
 constexpr nic::Memory kMemories[] = {{1, 0, 0, 0}, {20, 0, 0, 0}, {3, 60, 700, 90}};
@@ -22,7 +22,7 @@ constexpr nic::Memory kMemories[] = {{1, 0, 0, 0}, {20, 0, 0, 0}, {3, 60, 700, 9
 constexpr nic::Memory kMemories[] = {{}};
 #endif
 
-// What was asked and what came, each in its order; a pair is compared once both are there.
+// Expected and received packets, each in order; a pair is compared once both are present.
 class Expectations {
  public:
   void expect(Packet packet) { expected_.push_back(std::move(packet)); }
@@ -48,7 +48,7 @@ struct Counts {
 
 class Test {
  public:
-  // Cycles from tick to tick: in eight of them no more operations are executed than are remembered.
+  // Cycles between ticks: eight ticks never cover more operations than the window remembers.
   static constexpr uint64_t kTick = 100;
   static constexpr uint32_t kControl = TURNPIKE_NIC_CONTROL_RUN | TURNPIKE_NIC_CONTROL_COMPACT | TURNPIKE_NIC_CONTROL_BATCH |
                                        TURNPIKE_NIC_CONTROL_PROOF | TURNPIKE_NIC_CONTROL_RECORD;
@@ -68,12 +68,12 @@ class Test {
 
   nic::Nic nic;
   Proofs proofs;
-  // Whether time passes for what is remembered of operations: so fast that it goes by count alone.
+  // Whether ticks are sent: so often that eviction depends on the count alone.
   bool ticks = true;
-  // Where there are any: what the next operations have to give.
+  // If not empty: expected results of the next operations.
   std::deque<twin::Frame> golden;
 #ifdef TRACE
-  // The last cycles are what tells why a run failed: the waveform begins anew after so many, and the one before is kept.
+  // The last cycles explain a failed run: the waveform restarts after this many, and the previous one is kept.
   static constexpr uint64_t kTraced = 4000;
   std::unique_ptr<VerilatedVcdC> wave = std::make_unique<VerilatedVcdC>();
   void trace(const std::string& path) {
@@ -108,7 +108,7 @@ class Test {
     }
   }
 
-  // Takes what has come. Whether there was any.
+  // Checks what has arrived. Returns whether there was anything.
   bool look() {
     Packet packet;
     nic::HostPacket from;
@@ -152,7 +152,7 @@ class Test {
     return nic.host_waiting() == 0;
   }
 
-  // Time passes in some of the cycles.
+  // Advances, with a tick in some of the cycles.
   void step(uint64_t cycles = 1) {
     for (; cycles > 0; cycles--) {
       if (ticks && nic.cycle >= next_tick_) tick();
@@ -166,7 +166,7 @@ class Test {
     next_tick_ = nic.cycle + kTick;
   }
 
-  // The node tells of a change of a chain while nothing is under way, so that there is one truth for all requests behind it.
+  // Announces a change of a chain with nothing in flight, so that all later requests have one correct answer.
   void announce(unsigned chain, bool reorganises) {
     for (auto& packet : proofs.change(chain, reorganises)) nic.host_push({nic::kAnnounce, 0, 0, std::move(packet)});
     run("announcements");
@@ -176,7 +176,7 @@ class Test {
   }
 
  private:
-  // An operation was executed: it is in Rust as well.
+  // Executes a recorded operation in Rust as well.
   void record(const Packet& record) {
     if (record.size() != TURNPIKE_NIC_RECORD_BYTES) throw std::runtime_error("a record of another length");
     const unsigned port = record[TURNPIKE_NIC_RECORD_PORT];
@@ -220,7 +220,7 @@ class Test {
     return found != proof_asked_[from.port].end() && found->second == from.bytes;
   }
 
-  // From the cache, or from the host behind a miss.
+  // From the cache, or from the host after a miss.
   void proof_reply(unsigned port, const Packet& packet) {
     const uint32_t id = id_of(packet);
     const auto asked = proof_asked_[port].find(id), answered = proof_answered_[port].find(id);
@@ -240,7 +240,7 @@ class Test {
     if (packet != expected) throw std::runtime_error("a proof is\n" + hex(packet) + "\ninstead of\n" + hex(expected));
   }
 
-  // The host answers the client itself, and once, if it is asked to, the cache: with the truth, with nothing, or too late.
+  // The host answers the client itself and, if requested, the cache once: correctly, with none, or too late.
   void miss(const nic::HostPacket& from) {
     if (from.port >= nic::kPorts || !proof_asked_[from.port].contains(id_of(from.bytes))) throw std::runtime_error("a miss that nobody asked for");
     const Packet request = proof_asked_[from.port][id_of(from.bytes)];
@@ -262,13 +262,13 @@ class Test {
 
   static bool is_batch(const Packet& packet) { return packet.size() > 64 && get(packet, 42, 2) == 0x5450; }
 
-  // Form comes before trust, trust before the ledger; of what was too much for the window nothing was done.
+  // Form is checked before trust, trust before the ledger; an operation refused as BUSY changed nothing.
   uint64_t execute(twin::Frame& frame, bool trusted, bool reserved, uint16_t given) {
     if (trusted && !reserved && given != kStatusBusy) return ledger_.execute(frame);
     twin::Frame refused = frame;
     forms_.execute(refused);
     const auto form = static_cast<uint16_t>(refused[20] << 8 | refused[21]);
-    // That an id was used before is not of the form.
+    // Reuse of an id is not a matter of form.
     if (form >= 16 && form != kStatusTransactionIdReused) {
       frame = refused;
     } else {
@@ -283,17 +283,17 @@ class Test {
   uint64_t next_tick_ = 0;
   Counts& counts_;
   Random random_;
-  // The second one tells what form alone refuses.
+  // `forms_` determines what the form alone refuses.
   twin::Ledger ledger_, forms_;
   // A packet whose operations are executed one by one, and its reply so far.
   struct Asked {
     Packet packet, reply;
     size_t at;
   };
-  // Of each port, compact frames and batches apart: they may overtake each other.
+  // For each port, compact frames and batches separately: they may overtake each other.
   std::array<std::array<std::deque<Asked>, 2>, nic::kPorts> asked_;
   std::array<std::array<Expectations, 2>, nic::kPorts> replies_;
   std::array<Expectations, nic::kPorts> host_;
-  // By the frame's id: asked and not yet answered, and what the host has answered.
+  // By the frame's id: requests without an answer, and the host's answers.
   std::array<std::map<uint32_t, Packet>, nic::kPorts> proof_asked_, proof_answered_;
 };

@@ -1,4 +1,4 @@
-// Packets of every kind, and such as are spoiled in every way, with what each is to the NIC.
+// Packets of every kind, valid and spoiled in every way, with the kind that the NIC should assign.
 #pragma once
 
 #include <utility>
@@ -15,7 +15,7 @@ using frames::put;
 using nic::Packet;
 using protocol::kStatusBusy, protocol::kStatusMalformed, protocol::kStatusNotTrusted, protocol::kStatusTransactionIdReused;
 
-// What a packet is to the NIC.
+// Kind that the NIC assigns to a packet.
 enum class Kind { kCompact, kBatch, kProof, kHost };
 
 class Traffic {
@@ -24,7 +24,7 @@ class Traffic {
 
   std::pair<Packet, Kind> next() {
     const bool is_batch = random_.chance(20), is_proof = !is_batch && random_.chance(20);
-    // Around one, and up to what a packet takes.
+    // Mostly few, sometimes up to a packet's capacity.
     const size_t count = random_.chance(90) ? 1 + random_.below(6) : 1 + random_.below(60);
     Packet packet = headers(is_batch ? 58 + 24 * count : is_proof ? proofs_.request_bytes() : 64);
     if (is_batch) batch(packet, count);
@@ -36,7 +36,7 @@ class Traffic {
     return {packet, Kind::kHost};
   }
 
-  // From a trusted address, as long as a packet can be.
+  // From a trusted address, of maximum length.
   Packet full_batch() {
     Packet packet = headers(58 + 24 * 60);
     put(packet, 26, frames::kTrusted + random_.below(0x10000), 4);
@@ -47,7 +47,7 @@ class Traffic {
   }
 
  private:
-  // Batches are refused as a whole where the sender is not trusted, and answers are not answered: both are the host's to do.
+  // Batches from untrusted senders are refused as a whole, and replies are not answered: both are left to the host.
   static Kind kind_of(const Packet& packet) {
     if (get(packet, 42, 4) == 0x54500103) return Kind::kProof;
     if (get(packet, 42, 2) != 0x5450) return get(packet, 62, 2) == kStatusMalformed ? Kind::kHost : Kind::kCompact;
@@ -81,7 +81,7 @@ class Traffic {
     return packet;
   }
 
-  // One of `kinds` is a CREATE, two are ISSUEs, two REFERs, all others TRANSFERs.
+  // Of `kinds` operations, one is a CREATE, two are ISSUEs, two REFERs, all others TRANSFERs.
   void compact(Packet& packet, size_t at, unsigned kinds = 20) {
     const uint32_t source = static_cast<uint32_t>(random_.below(20)), kind = static_cast<uint32_t>(random_.below(kinds));
     put(packet, at, kind == 0 ? 1 : kind < 3 ? 2 : kind < 5 ? 4 : 3, 4);
@@ -90,13 +90,13 @@ class Traffic {
     put(packet, at + 12, kind < 5 ? 0 : random_.below(20), 4);
     put(packet, at + 16, kind == 0 || (kind >= 3 && kind < 5) ? 0 : kind < 3 ? 0xffffffff : random_.below(50), 4);
     put(packet, at + 20, 0, 2);
-    // What the extractor refuses.
+    // Operations that the extractor refuses.
     if (random_.chance(5)) put(packet, at, 5 + random_.below(60000), 4);
     if (random_.chance(3)) put(packet, at + 20, 1 + random_.below(40), 2);
     if (random_.chance(3)) put(packet, at + 12 + random_.below(8), random_.next(), 1);
   }
 
-  // Makes of a packet one that is the host's.
+  // Turns a packet into one for the host.
   void spoil(Packet& packet) {
     switch (random_.below(19)) {
       case 0: packet.resize(1 + random_.below(packet.size() - 1)); break;
@@ -123,7 +123,8 @@ class Traffic {
       case 14: packet[0] |= 1; break;
       case 15: put(packet, 42, random_.chance(50) ? 0x54500182 : 0x54500200 + random_.below(0xfe00), 4), frames::seal(packet, true); break;
       default:
-        // A batch of another count, format or promise, or with a field set that has to be zero; a compact frame with it is too short.
+        // A batch with another count, format or promise, or with a nonzero reserved field; a compact frame with it is
+        // too short.
         put(packet, 42, 0x54500102, 4);
         put(packet, 50, packet.size() == 64 ? 1 : (packet.size() - 58) / 24, 2);
         put(packet, 52, 0, 6);

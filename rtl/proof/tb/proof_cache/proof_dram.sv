@@ -25,7 +25,7 @@ module proof_dram
     input  logic                lookup_valid_i,
     output logic                lookup_ready_o,
     input  key_t                lookup_key_i,
-    input  logic [LenWidth-1:0] lookup_room_i,  // longest reply that the client takes
+    input  logic [LenWidth-1:0] lookup_room_i,  // longest reply that the client accepts
     input  logic [TagWidth-1:0] lookup_tag_i,
 
     output logic                reply_valid_o,
@@ -35,13 +35,13 @@ module proof_dram
     output logic                reply_last_o,
     output logic [TagWidth-1:0] reply_tag_o,
     output logic [LenWidth-1:0] reply_length_o,
-    output logic                reply_too_large_o,  // one word of zeros: the reply would not fit
+    output logic                reply_too_large_o,  // one word of undefined data: the reply would not fit
 
     output logic                miss_valid_o,
     input  logic                miss_ready_i,
     output key_t                miss_key_o,
     output logic [TagWidth-1:0] miss_tag_o,
-    output logic                miss_fill_o,  // the host is to answer, with this id
+    output logic                miss_fill_o,  // the host must answer with this id
     output logic [ IdWidth-1:0] miss_id_o,
 
     input  logic                fill_valid_i,
@@ -55,7 +55,7 @@ module proof_dram
     input  logic                announce_valid_i,
     output logic                announce_ready_o,
     input  op_e                 announce_op_i,      // OpForget, OpExtend or OpReorganise
-    input  key_t                announce_key_i,     // OpForget: the key; else the chain, as keys have it
+    input  key_t                announce_key_i,     // OpForget: the key; else the chain, encoded as in keys
     input  tip_t                announce_tip_i,
     input  logic [       255:0] announce_parent_i,
 

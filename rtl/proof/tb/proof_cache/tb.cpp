@@ -1,9 +1,10 @@
-// The proof cache between clients, a host that answers misses late and in any order, and announcements, all at random paces.
+// The proof cache between clients, a host that answers misses late and in any order, and announcements, all at random
+// rates.
 //
-// The world has a true reply for each key, which changes as the rules of crates/proof say: with a block that touches the address, with any
-// block for an index entry, with a reorganisation for all. Whatever the timing, a hit has to be the true reply as of the tip at
-// the lookup's own place in the order of lookups and announcements; and what was taken in and is still true has to be a hit
-// while no more keys are in use than a set has ways.
+// The world has a correct reply for each key, which changes by the rules of crates/proof: with a block that touches the
+// address, with any block for an index entry, with a reorganisation for all. Whatever the timing, a hit must be the
+// correct reply as of the tip at the lookup's place in the order of lookups and announcements; and a cached reply that
+// is still correct must be a hit as long as no more keys are in use than a set has ways.
 
 #include <array>
 #include <map>
@@ -25,7 +26,7 @@ constexpr uint8_t kSeed[17] = "0123456789abcdef";
 constexpr unsigned kLookup = 0, kForget = 1, kExtend = 2, kReorganise = 3;
 constexpr unsigned kLatest = 1, kIndex = 4;
 
-// Of the external memory, see dram_model.
+// Timing of the external memory, see dram_model.
 struct Latency {
   uint16_t least, spread;  // cycles from a request to its answer
   uint16_t refresh, gap;   // cycles between refreshes, 0 for none; cycles of a refresh
@@ -44,12 +45,12 @@ Key key_of(unsigned chain, unsigned query, uint32_t number) {
 unsigned chain_of(const Key& key) { return key[0] >> 4; }
 unsigned query_of(const Key& key) { return key[0] & 15; }
 
-// The chain and the replies, as one side knows them.
+// Chain and replies, as one side knows them.
 struct World {
   std::array<Tip, 2> tip{};
-  std::array<uint32_t, 2> blocks{};      // announced so far
-  std::array<uint32_t, 2> epoch{};       // reorganisations
-  std::map<Key, uint32_t> touched;       // blocks that touched the address
+  std::array<uint32_t, 2> blocks{};      // number of blocks announced
+  std::array<uint32_t, 2> epoch{};       // number of reorganisations
+  std::map<Key, uint32_t> touched;       // number of blocks that touched the address
 
   uint64_t version(const Key& key) const {
     const unsigned chain = chain_of(key);
@@ -59,7 +60,7 @@ struct World {
     return version;
   }
 
-  // The body without its tip, which stands in front of it.
+  // The body without its tip, which precedes it.
   std::vector<uint8_t> body(const Key& key, unsigned longest) const {
     uint64_t seed = version(key);
     for (uint8_t byte : key) seed = seed * 0x100000001b3 ^ byte;
@@ -76,7 +77,7 @@ struct Announcement {
   Key key;
   Tip tip;
   std::array<uint8_t, 32> parent;
-  World after;  // what is true once it is through
+  World after;  // state after the announcement
 };
 
 struct Lookup {
@@ -113,7 +114,7 @@ class Test : public harness::Bench {
   unsigned pool = 4, longest = 1024, block_chance = 1, delay = 300;
   std::vector<unsigned> queries{kLatest, 2, 3, kIndex};
 
-  // An empty cache.
+  // Starts with an empty cache.
   void begin(Throttle::Kind lookups, Throttle::Kind replies, Throttle::Kind misses, Throttle::Kind fills, [[maybe_unused]] Latency latency = {1, 0, 0, 0}) {
 #ifdef EXTERNAL
     top.least_i = latency.least;
@@ -136,7 +137,7 @@ class Test : public harness::Bench {
     finish();
   }
 
-  // Lookups of random keys while blocks come and go.
+  // Looks up random keys while blocks are announced.
   void run(uint64_t count) {
     const uint64_t until = counts.lookups + count;
     for (uint64_t spent = 0; counts.lookups < until; spent++) {
@@ -147,7 +148,7 @@ class Test : public harness::Bench {
     finish();
   }
 
-  // A cycle in which the host does not answer.
+  // Runs a cycle in which the host does not answer.
   void one() { clock(true, false); }
 
   void finish() {
@@ -194,7 +195,7 @@ class Test : public harness::Bench {
   }
 
   void clock(bool ask, bool answer) {
-    // Offers stay until they are taken.
+    // Offers are stable until accepted.
     if (ask && !offered_ && lookups_.open()) {
       offered_ = true;
       next_.key = random_key();
@@ -225,7 +226,7 @@ class Test : public harness::Bench {
     if (filling_ && top.fill_ready_o) filled_word();
     counts.filled += top.filled_o;
     counts.refused += top.refused_o;
-    // Unless the next fill is for the same key, and about to empty its place.
+    // Unless the next fill is for the same key and about to empty its place.
     if (top.filled_o && was_true_ && !(filling_ && in_key_ == was_key_)) in_.insert(was_key_);
     step();
   }
@@ -305,7 +306,7 @@ class Test : public harness::Bench {
         now_ = answers_[i];
         answers_.erase(answers_.begin() + long(i));
         beat_ = 0;
-        // Its place is emptied before it is filled anew.
+        // The place is emptied before it is filled again.
         in_.erase(now_.key);
         in_key_ = now_.key;
         in_true_ = true;
@@ -337,12 +338,12 @@ class Test : public harness::Bench {
   std::map<uint16_t, Lookup> pending_;
   std::vector<Answer> answers_;
   std::deque<Announcement> announcements_;
-  std::set<Key> in_;  // known to be there, and true
+  std::set<Key> in_;  // known to be cached and correct
   std::set<unsigned> outstanding_;
   std::vector<uint8_t> reply_;
   Lookup next_;
   Answer now_;
-  Key in_key_{}, was_key_{};  // of the fill on its way in, and of that which is being committed
+  Key in_key_{}, was_key_{};  // keys of the fill being written, and of the one being committed
   bool offered_ = false, announce_valid_ = false, filling_ = false, in_true_ = false, was_true_ = false;
   uint16_t tag_ = 0;
   unsigned beat_ = 0;
@@ -359,7 +360,7 @@ void body(const harness::Options& options) {
   const Latency latencies[] = {{1, 0, 0, 0}};
 #endif
 
-  // One lookup a cycle: all of them misses, of which 64 have an id.
+  // One lookup per cycle: all of them miss, and 64 get an id.
   test.pool = 1u << 30, test.block_chance = 0;
   test.begin(Throttle::kAlways, Throttle::kAlways, Throttle::kAlways, Throttle::kAlways);
   uint64_t start = test.cycle, lookups = test.counts.lookups;
@@ -385,12 +386,12 @@ void body(const harness::Options& options) {
     }
   }
 
-  // Whole paths without a gap between them: one word a cycle, at any latency that is always the same.
+  // Whole paths back to back: one word per cycle at any constant latency.
   for (const Latency& latency : latencies) {
     if (latency.spread != 0) continue;
     test.pool = 2, test.delay = 0, test.block_chance = 0, test.longest = 1024, test.queries = {kLatest};
     test.begin(Throttle::kAlways, Throttle::kAlways, Throttle::kAlways, Throttle::kAlways, latency);
-    // Until all replies are there: some of the host's answers cannot be taken in.
+    // Until all replies are cached: some of the host's answers are rejected.
     uint64_t misses;
     do {
       misses = test.counts.misses;
@@ -398,7 +399,7 @@ void body(const harness::Options& options) {
     } while (test.counts.misses != misses);
     test.words = 0;
     test.run(400);
-    // The memory's latency may be seen once: the first reply can be one that is too large, which takes no word of it.
+    // The memory's latency may show once: the first reply can be a too large one, which reads no word from memory.
     const uint64_t gaps = test.last_word - test.first_word + 1 - test.words;
     if (test.words < 400 || (gaps != 0 && gaps != latency.least)) fail(test, std::to_string(gaps) + " gaps between the words of replies");
   }

@@ -1,5 +1,5 @@
-// A hash unit (UNIT 0: keyed, 1: Lookup3, 2: multiplicative, 3: table_hash with the keyed one) with a key every cycle, against the function in C++,
-// which is first checked by published values.
+// Hash unit (UNIT 0: keyed, 1: Lookup3, 2: multiplicative, 3: table_hash with the keyed function), a key every cycle,
+// against the function in C++, which is first checked against published values.
 
 #include <array>
 #include <deque>
@@ -9,7 +9,7 @@
 #if UNIT == 3
 #include "harness.hpp"
 #else
-// The functions have no reset; the harness's `reset`, which is not called here, has to name some port.
+// The functions have no reset, but the harness's `reset`, which is not called here, must name a port.
 #define rst_ni clk_i
 #include "harness.hpp"
 #undef rst_ni
@@ -23,7 +23,7 @@ namespace {
 constexpr unsigned kLatency = UNIT == 0 ? 4 + 3 * ((KeyBytes + 15) / 16) : UNIT == 1 ? 14 : UNIT == 2 ? 18 : 6;
 constexpr uint8_t kSeed[17] = "0123456789abcdef";
 
-// Jenkins's hashlittle2, for any length: {b, c}.
+// Jenkins's hashlittle2, for any length. Returns {b, c}.
 uint64_t lookup3(const uint8_t* key, size_t length, uint32_t c_start = 0, uint32_t b_start = 0) {
   const auto rot = [](uint32_t x, int k) { return x << k | x >> (32 - k); };
   const auto word = [&](size_t at) {
@@ -93,7 +93,7 @@ void body(const harness::Options& options) {
   const unsigned count = 100000;
   for (unsigned i = 0; i < count + kLatency; i++) {
     std::array<uint8_t, (KeyBytes + 7) / 8 * 8> key{};
-    // Now and then nearly all bits alike, where carries run furthest.
+    // Sometimes nearly all bits are alike, for the longest carries.
     const uint8_t fill = random.chance(50) ? 0xff : 0;
     const bool sparse = random.chance(30);
     for (unsigned at = 0; at < KeyBytes; at++) key[at] = sparse ? uint8_t(fill ^ (random.chance(5) ? 1 << random.below(8) : 0)) : uint8_t(random.next());
@@ -105,7 +105,7 @@ void body(const harness::Options& options) {
 #elif UNIT == 2
     expected.push_back(multiplicative(key.data()));
 #elif UNIT == 3
-    // It hashes words of sixteen bytes, and is given keys with the secrets in them.
+    // It hashes words of sixteen bytes and expects keys with the secrets already XORed in.
     uint8_t padded[16] = {};
     memcpy(padded, key.data(), KeyBytes);
     expected.push_back(hasher.hash(padded, 16));

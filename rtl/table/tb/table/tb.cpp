@@ -1,5 +1,5 @@
-// The table, on-chip or with EXTERNAL in a memory, against a plain model and, where nothing expires, against the Rust table in lock step:
-// random operations on one key to many, crossed with idle, back-pressure and memory latencies.
+// The table, on chip or (EXTERNAL) in a memory, against a plain model and, if nothing expires, in lock step against the
+// Rust table: random operations on one to many keys, crossed with idle, back-pressure and memory latency patterns.
 
 #include <deque>
 
@@ -24,12 +24,12 @@ constexpr uint8_t kSeed[17] = "0123456789abcdef";
 constexpr uint32_t kWays = Ways;
 constexpr uint32_t kSlots = 2 * kWays * Buckets;
 constexpr uint32_t kStash = 16;
-// From the request to the result at the port of the on-chip table.
+// On-chip table: cycles from a request to the result at the port.
 constexpr uint64_t kLatency = Function == 0 ? 12 : Function == 1 ? 20 : 24;
-// Ways that operations before may have made unusable, see table_engine.
+// Ways that earlier operations may have made unusable, see table_engine.
 constexpr uint32_t kUnderWay = 5;
 
-// Of the external memory, see dram_model.
+// Timing of the external memory, see dram_model.
 struct Latency {
   uint16_t least, spread;  // cycles from a request to its answer
   uint16_t refresh, gap;   // cycles between refreshes, 0 for none; cycles of a refresh
@@ -52,10 +52,10 @@ class Test : public harness::Bench {
   harness::Random random;
   uint64_t full = 0, operations = 0;
   uint64_t longest = 0;
-  // Requests in the last second of an entry, and in the first without it.
+  // Requests in the last second of an entry's life, and in the first second after it.
   uint64_t last_seconds = 0, first_seconds = 0;
 
-  // An empty table.
+  // Starts with an empty table.
   void begin(Throttle::Kind requests, Throttle::Kind results, Latency latency) {
     top.request_valid_i = top.result_ready_i = 0;
 #ifndef EXTERNAL
@@ -73,7 +73,7 @@ class Test : public harness::Bench {
     results_ = Throttle(results, random.next());
     model_.map.clear();
     table_free(twin_);
-    // With places to spare, so that it never refuses what this table takes.
+    // With spare places, so that it never refuses what the RTL accepts.
     twin_ = table_new(2 * kSlots + 100, 90, kSeed);
     while (cycle - reset_at_ < 2 * Buckets + 600) clock(nullptr);
   }
@@ -99,19 +99,19 @@ class Test : public harness::Bench {
 
   static Key key(uint64_t number) {
     const uint64_t words[2] = {number * 0x9e3779b97f4a7c15, number};
-    // A shorter key has zeros behind it.
+    // A shorter key is padded with zeros.
     Key key{};
     memcpy(key.data(), words, KeyBytes);
     return key;
   }
 
-  // A mix of all operations on so many keys.
+  // Mixes all operations on `keys` keys.
   void mix(uint64_t count, uint32_t keys, uint32_t inserts, bool expiring) {
     if (expiring) without_twin();
     for (uint64_t i = 0; i < count; i++) {
       const uint32_t draw = uint32_t(random.below(100));
       const Op op = draw < inserts ? Insert : draw < inserts + 20 ? Delete : draw < inserts + 35 ? Update : Get;
-      // At the edge: the second of the expiry is the first without the entry.
+      // Edge case: the second of the expiry is the first without the entry.
       const uint32_t expiry = expiring && random.chance(70) ? now + uint32_t(random.below(4)) : 0;
       if (expiring && random.chance(10)) now += uint32_t(random.below(3));
       run({op, key(random.below(keys)), random.next(), expiry, uint8_t(random.next())});
@@ -126,7 +126,7 @@ class Test : public harness::Bench {
 
   size_t entries() const { return model_.map.size(); }
 
-  // One cycle; whether the request was taken.
+  // Runs one cycle. Returns whether the request was accepted.
   bool clock(const Request* request) {
     top.now_i = now;
     top.request_valid_i = request != nullptr;
@@ -183,7 +183,7 @@ class Test : public harness::Bench {
     if (is != should) fail(*this, std::string(what) + ": " + std::to_string(is) + ", not " + std::to_string(should));
   }
 
-  // The same operation on the Rust table.
+  // Runs the same operation on the Rust table.
   void lock_step(const Request& request, const Result& result) {
     uint64_t value = 0;
     bool live = table_get(twin_, request.key.data(), &value);
@@ -201,7 +201,7 @@ class Test : public harness::Bench {
     return found != model_.map.end() && (found->second.expiry == 0 || then < found->second.expiry);
   }
 
-  // Entries that may be in a bucket of the key; the stash may have any.
+  // Maximum number of entries that may compete for a bucket of the key; any of them may be in the stash.
   uint32_t crowd(const Key& key, uint32_t then) {
     uint32_t count = 0;
     for (const auto& [other, entry] : model_.map) {
@@ -238,9 +238,9 @@ void body(const harness::Options& options) {
   const Latency latencies[] = {{1, 0, 0, 0}};
 #endif
 
-  // One operation a cycle, whatever the keys: no request waits.
+  // One operation per cycle on any keys: no request waits.
   double rates[2];
-  uint64_t alone[2];  // cycles of an operation that nothing is in the way of
+  uint64_t alone[2];  // cycles of an operation with nothing else in flight
   for (int external = 0; external < int(std::size(latencies)) && external < 2; external++) {
     test.begin(Throttle::kAlways, Throttle::kAlways, latencies[external]);
     test.longest = 0;
@@ -276,7 +276,7 @@ void body(const harness::Options& options) {
 
   if (test.last_seconds == 0 || test.first_seconds == 0) fail(test, "no entry was met at the edge of its time");
 
-  // Nothing is refused up to 95 per cent, nor when that then changes for ever.
+  // Nothing is refused up to 95 percent, nor during endless changes at that level.
   test.begin(Throttle::kAlways, Throttle::kAlways, latencies[0]);
   const uint64_t refused = test.full;
   const uint32_t fill = kSlots * 95 / 100;

@@ -1,5 +1,5 @@
-// Packets through the table, under all pairs of idle and back-pressure patterns: each comes out as it went in, in order, and what the table says
-// to it is what the Rust table holds: the place that the last SET of the key was given.
+// Packets through the table, under all pairs of idle and back-pressure patterns: each leaves unmodified and in order,
+// and its result matches the Rust table: the place given to the last SET of the key.
 
 #include <deque>
 #include <map>
@@ -18,7 +18,7 @@ namespace {
 constexpr uint8_t kSeed[17] = "0123456789abcdef";
 constexpr unsigned kWord = 64, kClasses = 4, kLength = 16, kBlock = __builtin_ctz(Blocks);
 constexpr unsigned kHeaders = 42, kBody = kHeaders + 8 + 24;
-// From the packet's second word to its result: two registers before the table, the table.
+// From the packet's second word to its result: two registers before the table, then the table.
 constexpr uint64_t kLatency = 2 + 14;
 enum Opcode : uint8_t { kGet = 0, kSet = 1, kAdd = 2, kReplace = 3, kDelete = 4, kQuit = 7 };
 constexpr uint32_t kMonth = 30 * 24 * 3600;
@@ -75,7 +75,7 @@ class Test : public harness::Bench {
     }
   }
 
-  // A request or something that is none, on so many keys.
+  // Makes a request, or another packet, on one of `keys` keys.
   Sent packet(unsigned keys, bool expiring) {
     const uint64_t draw = random.below(10);
     Sent sent = request(draw < 4 ? kGet : draw < 7 ? kSet : draw < 8 ? kReplace : kDelete, unsigned(random.below(keys)),
@@ -93,7 +93,7 @@ class Test : public harness::Bench {
     Sent sent{Packet(kBody), true, {}};
     Asked& asked = sent.asked;
     asked.op = opcode == kGet ? Get : opcode == kSet ? Insert : opcode == kReplace ? Update : Delete;
-    // Keys of all lengths, of which some are others' beginnings.
+    // Keys of all lengths, some of them prefixes of others.
     const unsigned key_length = 1 + number % 16;
     for (unsigned at = 0; at < key_length; at++) asked.key[at] = uint8_t(1 + (number / 16 + at) % 250);
     for (unsigned at = key_length; at < 16; at++) asked.key[at] = 0;
@@ -123,7 +123,8 @@ class Test : public harness::Bench {
     return draw == 0 ? 0xffffffff : draw < 3 ? now + uint32_t(random.below(4)) - 1 : 1 + uint32_t(random.below(4));
   }
 
-  // What is no request of the table's. UDP's length goes with the packet, as all that comes here.
+  // Makes a packet that is not a request of the table. UDP's length stays right, as it is for all packets that arrive
+  // here.
   void spoil(Packet& packet) {
     const unsigned extras = packet[54], key_length = packet[53];
     switch (random.below(12)) {
@@ -142,7 +143,7 @@ class Test : public harness::Bench {
     }
   }
 
-  // One cycle; whether the packet's word was taken.
+  // Runs one cycle. Returns whether the packet's word was accepted.
   bool clock(const Sent* sent, size_t at = 0) {
     top.now_i = now;
     top.valid_i = sent != nullptr;
@@ -169,7 +170,7 @@ class Test : public harness::Bench {
     memcpy(&keep, word + kWord, 8);
     came_.insert(came_.end(), word, word + __builtin_popcountll(keep));
     if (!(top.word_o[18] & 1)) return;
-    // The first words of a long packet may leave before its last has come in.
+    // The first words of a long packet may leave before its last one arrives.
     if (sent_.empty() || came_ != sent_.front().packet) fail(*this, "another packet");
     came_.clear();
     const Sent sent = sent_.front();
@@ -207,7 +208,7 @@ class Test : public harness::Bench {
       if (live) owners_.erase(held >> kLength);
       const auto owner = owners_.find(value >> kLength);
       if (owner != owners_.end()) {
-        // Only what has expired gives its block away.
+        // Only an expired entry loses its block to another key.
         uint64_t other = 0;
         if (owner->second != asked.key && (alive(owner->second) || !table_get(twin_, owner->second.data(), &other))) fail(*this, "a block has two keys");
         table_remove(twin_, owner->second.data(), &other);
@@ -239,7 +240,7 @@ class Test : public harness::Bench {
 
 void body(const harness::Options& options) {
   Test test(options);
-  // GETs of two words, back to back: one in two cycles.
+  // Two-word GETs back to back: one per two cycles.
   test.begin(Throttle::kAlways, Throttle::kAlways);
   constexpr unsigned kGets = 2000;
   const uint64_t start = test.cycle;
@@ -254,7 +255,7 @@ void body(const harness::Options& options) {
         for (const bool expiring : {false, true}) {
           test.begin(Throttle::Kind(in), Throttle::Kind(out));
           for (unsigned i = 0; i < 400; i++) {
-            // Time moves between packets, so that both sides know at which one it is.
+            // Time advances only between packets, so that both sides agree on it.
             if (expiring && test.random.chance(5)) {
               test.drain();
               test.now += uint32_t(test.random.below(3));

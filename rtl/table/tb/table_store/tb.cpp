@@ -1,4 +1,5 @@
-// The value blocks of the table: no two keys ever have the same block, none is lost, and a key keeps its own while the class fits.
+// Value blocks of the table: no two keys ever share a block, no block is lost, and a key keeps its block while the
+// class fits.
 
 #include <algorithm>
 #include <deque>
@@ -14,7 +15,7 @@ using namespace table;
 namespace {
 
 constexpr uint8_t kSeed[17] = "0123456789abcdef";
-// Blocks that the two operations before have given back, and that are not in their queue yet.
+// Blocks freed by the two previous operations, not yet back in their queue.
 constexpr unsigned kOnTheirWay = 2;
 constexpr unsigned kClasses = 4, kLength = 16, kBlock = __builtin_ctz(Blocks);
 
@@ -80,7 +81,7 @@ class Test : public harness::Bench {
     drain();
   }
 
-  // With all keys gone every block of every class can be taken again.
+  // Once all keys are gone, every block of every class can be allocated again.
   void none_is_lost(unsigned keys) {
     for (unsigned i = 0; i < keys; i++) run({Delete, key(i), 0, 0, 0});
     drain();
@@ -129,7 +130,7 @@ class Test : public harness::Bench {
     require(top.result_tag_o == request.tag, "tag");
     const bool puts = request.op == Insert || (request.op == Update && live);
     if (puts && (status == Full || status == NoRoom)) {
-      // Expired entries keep their blocks until something takes their place.
+      // Expired entries keep their blocks until something replaces them.
       require(!live || found->second.value.kind != asked.kind, "a key that has a block is refused");
       require(status == Full ? !live : in_class(asked.kind) + kOnTheirWay >= Blocks, "refused too early");
       (status == Full ? full : no_room)++;
@@ -141,12 +142,12 @@ class Test : public harness::Bench {
       if (there) {
         const Value was = found->second.value;
         const bool same = was.kind == is.kind && was.block == is.block;
-        // An expired entry may have gone already, and its block with it.
+        // An expired entry, and its block, may already be gone.
         require(same || !live || was.kind != is.kind, "the block is not used again");
         reused += same;
         if (!same) blocks_.erase({was.kind, was.block});
       }
-      // An expired entry's block may be given to another key, whose place it took.
+      // An expired entry's block may go to the key that replaced it.
       const auto owner = blocks_.find({is.kind, is.block});
       if (owner != blocks_.end() && owner->second != request.key) {
         const auto other = entries_.find(owner->second);

@@ -1,4 +1,4 @@
-// What `make rtl-diagram` draws: four TRANSFERs between the same two accounts, back to back, through the transfer engine.
+// Input of `make rtl-diagram`: four TRANSFERs between the same two accounts, back to back, through the transfer engine.
 
 #include "../../../nic/tb/frames.hpp"
 #include "harness.hpp"
@@ -18,7 +18,7 @@ void body(const harness::Options& options) {
     top.compact_valid_i = 0;
     for (int i = 0; i < cycles; i++) bench.step();
   };
-  // One packet; those behind it come in the next cycle.
+  // Sends one packet; the next follows in the next cycle.
   const auto send = [&](uint32_t command, uint32_t transaction, uint32_t source, uint32_t destination, uint32_t amount) {
     frames::Packet packet(64);
     put(packet, 42, command, 4), put(packet, 46, transaction, 4), put(packet, 50, source, 4);
@@ -29,7 +29,7 @@ void body(const harness::Options& options) {
     for (bench.settle(); !top.compact_ready_o; bench.settle()) bench.step();
     bench.step();
   };
-  // The memories are cleared.
+  // Wait until the memories are cleared.
   idle(300);
   send(1, 1, 1, 0, 0);
   send(1, 2, 2, 0, 0);

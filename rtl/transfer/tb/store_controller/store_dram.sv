@@ -16,11 +16,11 @@ module store_dram
     input  logic       [          15:0] spread_i,
     input  logic       [          15:0] refresh_i,
     input  logic       [          15:0] gap_i,
-    // No write is taken.
+    // The memory accepts no writes.
     input  logic                        writes_rest_i,
     input  logic       [         127:0] secret_i,
     input  logic       [LimitWidth-1:0] limit_i,
-    // Time passes for what is remembered of operations, see dedup_window.
+    // Advances time for remembered operations, see dedup_window.
     input  logic                        retry_tick_i,
     input  logic                        valid_i,
     output logic                        ready_o,

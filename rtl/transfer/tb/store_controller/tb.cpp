@@ -1,10 +1,10 @@
-// The store controller against the Rust ledger, operation by operation: the golden vectors, then random operations on few accounts with many
-// retries, under every pair of idle and back-pressure patterns. What is asked of the pipeline is measured at the end: one TRANSFER a cycle
-// where each is between the same two accounts, and how many cycles an operation takes. With EXTERNAL the accounts are in a DRAM: the same
-// under several timings of it, on many accounts as well.
+// The store controller against the Rust ledger, operation by operation: the golden vectors, then random operations on
+// few accounts with many retries, under every pair of idle and back-pressure patterns. At the end, throughput and
+// latency are checked: one TRANSFER per cycle even if all use the same two accounts. With EXTERNAL the accounts are in
+// a DRAM: the same under several memory timings, and on many accounts as well.
 //
-// What is remembered of operations goes by ticks of time: nothing that is young may be forgotten, and BUSY is right only where all is
-// young, or, rarely, where the index is crowded, which a model of it tells.
+// Ticks control how long operations are remembered: no young operation may be evicted. BUSY is right only if all
+// remembered operations are young or, rarely, if the index is crowded, according to a model of the index.
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -19,7 +19,7 @@
 using namespace harness;
 using twin::Frame;
 
-// As in transfer_pkg.
+// Same as in transfer_pkg.
 enum Command : uint8_t { kCreate, kIssue, kTransfer, kRefer };
 
 struct Operation {
@@ -33,7 +33,7 @@ struct Reply {
   uint64_t value;
 };
 
-// Of the memory, in cycles: see dram_model.
+// Timing of the memory in cycles, see dram_model.
 struct Memory {
   uint16_t least, spread, refresh, gap;
 };
@@ -42,7 +42,7 @@ constexpr Memory kMemories[] = {{1, 0, 0, 0}, {20, 0, 0, 0}, {3, 60, 700, 90}};
 #else
 constexpr Memory kMemories[] = {{}};
 #endif
-// Accounts that are asked for, of which `limit` fit; `open` are there from the start.
+// Number of accounts used, of which `limit` fit; `open` exist from the start.
 struct Accounts {
   uint32_t count, limit, open;
 };
@@ -53,11 +53,11 @@ constexpr Accounts kAccounts[] = {{3, 48, 0}, {60, 48, 0}};
 #endif
 
 constexpr size_t kWindow = size_t{1} << WindowBits;
-// As in dedup_window: what was remembered within so many ticks is young.
+// Same as in dedup_window: operations remembered within this many ticks are young.
 constexpr size_t kTicks = 8, kLate = 4;
-// Operations whose results may be under way, so that they are executed and nobody has heard of it.
+// Maximum number of operations that were executed but whose results have not arrived.
 constexpr size_t kUnderWay = 32;
-// A tick in every cycle: what is remembered goes by count alone.
+// A tick in every cycle: eviction depends on the count alone.
 constexpr uint64_t kAlways = 1;
 
 static uint32_t word(const Frame& frame, int at) {
@@ -97,12 +97,12 @@ class Device {
     bench_.reset();
   }
 
-  // Cycles from tick to tick; 0: none comes.
+  // Cycles between ticks; 0: no ticks.
   uint64_t tick_every = kAlways;
-  // The memory takes no writes for the next so many cycles.
+  // The memory accepts no writes for this many cycles.
   uint64_t writes_rest = 0;
 
-  // A tick alone, when nothing is under way.
+  // Sends a tick with nothing in flight.
   void tick() {
     bench_.top.valid_i = 0;
     bench_.top.retry_tick_i = 1;
@@ -111,7 +111,7 @@ class Device {
     for (int cycles = 0; cycles < 4; cycles++) pass_cycle();
   }
 
-  // Passes what `source` gives until it gives nothing any more, and compares every reply. Gives the number of operations.
+  // Runs the operations of `source` until it has no more, and compares every reply. Returns the number of operations.
   template <typename Source>
   uint64_t run(Source source, Throttle idle, Throttle pressure) {
     auto& top = bench_.top;
@@ -142,13 +142,13 @@ class Device {
     return taken;
   }
 
-  // Of an account, in a half of the external memory.
+  // Bucket of an account in a half of the external memory.
   uint32_t bucket(int half, uint32_t id) const { return toeplitz_hash(secret_[half], id, AccountIndexWidth); }
 
   uint64_t cycles() const { return last_taken_ - first_taken_ + 1; }
   void restart() { first_taken_ = last_taken_ = most_latency_ = 0; }
   uint64_t most_latency() const { return most_latency_; }
-  // BUSY as all that is remembered is young, and as its index is crowded.
+  // BUSY because all remembered operations are young, and because the index is crowded.
   uint64_t full() const { return full_; }
   uint64_t crowded() const { return crowded_; }
   uint64_t remembered() const { return ledger_.remembered(); }
@@ -179,11 +179,11 @@ class Device {
     bench_.step();
   }
 
-  // Operations remembered before the tick `ago` ticks before the one with the number `tick`.
+  // Operations remembered `ago` ticks before `tick`.
   uint64_t remembered_before(uint64_t tick, size_t ago) const { return tick < ago ? 0 : remembered_at_[tick - ago]; }
 
-  // Nothing was done, so the twin is not asked. It must not know the operation, whose answer there is room for. Where not all is young, the
-  // index has no way for it.
+  // A refused operation changed nothing, so the twin is not asked. It must not be a retry, which needs no room. If not
+  // all operations are young, the index must have no way for it.
   void refused_for_room(const Operation& operation, bool has_way, uint64_t taken_tick) {
     if (known_.count({operation.source, operation.transaction}) != 0) fail(bench_, "a retry is BUSY");
     const uint64_t old = remembered_before(taken_tick, kTicks);
@@ -197,7 +197,7 @@ class Device {
     crowded_++;
   }
 
-  // One more was remembered, so that the oldest was forgotten: it was not young.
+  // An operation was remembered and evicted the oldest, which must not be young.
   void was_remembered(const Operation& operation, bool has_way, uint64_t taken_tick) {
     if (kExact && !has_way) fail(bench_, "an operation is remembered that the index has no way for");
     known_.insert({operation.source, operation.transaction});
@@ -208,8 +208,8 @@ class Device {
     young_from_.pop_front();
   }
 
-  // Whether an operation finds a way in the index. With accounts in external memory nobody knows in which cycle it enters the pipeline, and so
-  // only whether its buckets may be full.
+  // Whether an operation finds a way in the index. With accounts in external memory, the cycle in which it enters the
+  // pipeline is unknown, so the model only knows whether its buckets may be full.
 #ifdef EXTERNAL
   static constexpr bool kExact = false;
 #else
@@ -280,9 +280,9 @@ class Device {
   Operation offered_{};
   std::deque<Expected> expected_;
   uint64_t first_taken_ = 0, last_taken_ = 0, most_latency_ = 0, full_ = 0, crowded_ = 0;
-  // How many operations were remembered at each tick.
+  // Number of remembered operations at each tick.
   std::deque<uint64_t> remembered_at_;
-  // Those that are remembered: the ticks when they were taken, with source and transaction id.
+  // Remembered operations: the tick of acceptance, source and transaction id.
   using Name = std::pair<uint32_t, uint32_t>;
   std::deque<std::pair<uint64_t, Name>> young_from_;
   std::set<Name> known_;
@@ -295,7 +295,7 @@ static void check(bool holds, const char* what) {
 
 static Throttle open_wide() { return Throttle(Throttle::kAlways, 0); }
 
-// The conversation of the golden vectors, whose replies both sides have to give.
+// Runs the golden vectors; both sides must give their replies.
 static uint64_t golden(const Options& options, const Memory& memory) {
   std::ifstream requests(options.vectors + "/ledger/compact_requests.hex"), replies(options.vectors + "/ledger/compact_replies.hex");
   std::deque<Operation> operations;
@@ -324,11 +324,11 @@ static uint64_t golden(const Options& options, const Memory& memory) {
       open_wide(), open_wide());
 }
 
-// Ids as clients draw them: the window's index is one of few linear hashes, which numbers in turn do not fill evenly.
+// Ids as random clients draw them. The window's index is a linear hash, which consecutive numbers fill unevenly.
 static uint32_t id_of(uint32_t number) { return number * 0x9e3779b1; }
 
-// Nothing is forgotten before its time: without ticks the window fills and all else is BUSY, while retries get the first answer; with
-// the ticks that make a half of it old, there is room for a half.
+// No operation is evicted before its time: without ticks the window fills and then every new operation is BUSY, while
+// retries get the first answer. Ticks that make half of the operations old make room for half a window.
 static void forgets_by_time(const Options& options, const Memory& memory) {
   Device device(options, options.seed, 2, memory);
   device.tick_every = 0;
@@ -348,7 +348,7 @@ static void forgets_by_time(const Options& options, const Memory& memory) {
     return send(count, sent - count);
   };
   const auto expect = [](uint64_t remembered, uint64_t room, const char* when) {
-    // Some may be BUSY as the index is crowded; the last ones of a full window may find it full too soon.
+    // Some may be BUSY because the index is crowded; the last ones may find the window full slightly too soon.
     if (remembered + 3 * kLate >= room && remembered <= room) return;
     throw std::runtime_error(std::to_string(remembered) + " operations are remembered where there is room for " + std::to_string(room) + ": " + when);
   };
@@ -370,7 +370,8 @@ static void forgets_by_time(const Options& options, const Memory& memory) {
   expect(fresh(2 * kWindow), kWindow, "all is old");
 }
 
-// Random operations: few accounts, so that most depend on the last ones, amounts near what they hold, retries both near and far.
+// Random operations: few accounts, so that most depend on recent ones; amounts close to the balances; near and distant
+// retries.
 class Workload {
  public:
   Workload(uint64_t seed, uint64_t count, const Accounts& accounts) : random_(seed), left_(count), accounts_(accounts.count), open_(accounts.open) {
@@ -385,7 +386,7 @@ class Workload {
       return true;
     }
     if (!history_.empty() && random_.chance(20)) {
-      // A retry, from the next cycle to beyond the window; some for another operation.
+      // A retry, from the next cycle to beyond the window; sometimes with other content.
       const uint64_t span = random_.chance(50) ? 12 : random_.chance(50) ? kWindow + 40 : 3 * kWindow;
       operation = history_[history_.size() - 1 - random_.below(std::min<uint64_t>(span, history_.size()))];
       if (operation.command == kTransfer && random_.chance(10)) operation.amount ^= 1u << 20;
@@ -399,7 +400,7 @@ class Workload {
   }
 
  private:
-  // 0 is an account as others are, and what an empty place of a memory looks like.
+  // 0 is an ordinary account, and also what an empty place in a memory looks like.
   uint32_t account() { return static_cast<uint32_t>(random_.below(accounts_)) * spread_; }
 
   uint32_t other_than(uint32_t source) {
@@ -410,7 +411,7 @@ class Workload {
 
   Operation fresh() {
     const uint64_t kind = random_.below(100);
-    // Transaction ids are from a small range, so that those of other accounts are met.
+    // A small range of transaction ids, so that accounts share some.
     const uint32_t transaction = static_cast<uint32_t>(random_.chance(50) ? next_++ : random_.below(4 * kWindow));
     Operation operation{0, kTransfer, transaction, account(), 0, 0};
     if (kind < 3) {
@@ -434,7 +435,7 @@ class Workload {
   std::deque<Operation> history_;
 };
 
-// Plenty on accounts 1 to `count`, then TRANSFERs between pairs that `pair` gives: how many cycles they took.
+// Funds accounts 1 to `count`, then runs TRANSFERs between the pairs of `pair`, and measures the cycles.
 struct Speed {
   uint64_t operations, cycles, latency, crowded;
 };
@@ -455,7 +456,7 @@ static Speed speed(const Options& options, uint64_t seed, const Memory& memory, 
     return at++ < transfers;
   }, idle, open_wide());
   for (int status = 1; status < 64; status++) {
-    // Of some secrets the index is crowded for one of them.
+    // With some secrets the index is crowded for one of them.
     if (device.statuses(status) > (status == protocol::kStatusBusy ? device.crowded() : 0)) {
       throw std::runtime_error(std::to_string(device.statuses(status)) + " operations got the status " + std::to_string(status));
     }
@@ -464,11 +465,11 @@ static Speed speed(const Options& options, uint64_t seed, const Memory& memory, 
 }
 
 #ifdef EXTERNAL
-// Lines wait for their turn to be written back, as the memory takes no writes, and operations come back to them meanwhile: in whatever cycle
-// they change what had not changed, with what is written back or behind it, the memory gets it.
+// The memory accepts no writes, so lines queue for write-back while operations return to them. In whichever cycle they
+// change an unchanged place, together with the write-back or after it, the change must reach the memory.
 static uint64_t written_while_queued(const Options& options, const Memory& memory) {
-  // Three accounts have two buckets, which no others have. An account goes to the emptier one, so the third is in the line of the first.
-  // There are more buckets than lines, so that what was written is read again.
+  // Groups of three accounts share two buckets with no others. An account goes to the emptier bucket, so the third is
+  // in the first one's line. There are more buckets than lines, so that written buckets are read again.
   constexpr uint32_t kBuckets = 256, kRounds = 500;
   Device device(options, options.seed, 3 * kBuckets, memory);
   Random random(options.seed);
@@ -500,7 +501,7 @@ static uint64_t written_while_queued(const Options& options, const Memory& memor
     const auto transfer = [&](uint32_t which, uint32_t source, uint32_t destination) {
       return Operation{0, kTransfer, 0, ids[(from + source) % kBuckets][which], ids[(from + destination) % kBuckets][which], 1};
     };
-    // Longer than the first ones take; then as long as those that come back are on their way.
+    // Longer than the first operations take; then as long as the returning ones are in flight.
     device.writes_rest = 200;
     operations += send(count, [&](uint32_t at) { return transfer(0, at, at + count); });
     device.writes_rest = 1 + random.below(32);
@@ -510,7 +511,7 @@ static uint64_t written_while_queued(const Options& options, const Memory& memor
 }
 #endif
 
-// Cycles from a CREATE to the operation behind it, on accounts that are on the chip.
+// Cycles from a CREATE to the next operation, on accounts that are on chip.
 static uint64_t create_cycles(const Options& options, const Memory& memory) {
   Device device(options, options.seed, 2, memory);
   uint32_t at = 0;
@@ -535,7 +536,7 @@ int main(int argc, char** argv) {
           for (const Accounts& accounts : kAccounts) {
             const uint64_t seed = options.seed * 1000 + idle * 100 + pressure * 10 + accounts.count + 10000 * memory.least;
             Device device(options, seed, accounts.limit, memory);
-            // In half of the runs the window is full at times: where more than a window comes in eight ticks.
+            // In half of the runs the window is sometimes full: more than a window's worth arrives in eight ticks.
             device.tick_every = (idle + pressure) % 2 == 0 ? kWindow / 2 : kAlways;
             operations += device.run(Workload(seed, OPERATIONS, accounts), Throttle(Throttle::Kind(idle), seed + 1), Throttle(Throttle::Kind(pressure), seed + 2));
             all_young += device.full();
@@ -548,21 +549,21 @@ int main(int argc, char** argv) {
     }
     if (full == 0) throw std::runtime_error("the table never got full");
     if (OPERATIONS > 10 * kWindow && all_young == 0) throw std::runtime_error("the window was never full");
-    // An index of eight ways, half full with what lives.
+    // The index has eight ways, half full with live entries.
     if (crowded > operations / 1000) throw std::runtime_error("the index is crowded too often: " + std::to_string(crowded));
     if (replayed == 0) throw std::runtime_error("no transaction id was used again");
     std::printf("%llu operations as in Rust, %llu BUSY with all young, %llu crowded; ", static_cast<unsigned long long>(operations),
                 static_cast<unsigned long long>(all_young), static_cast<unsigned long long>(crowded));
 
 #ifdef EXTERNAL
-    // The same with any number of lines.
+    // The same for any number of lines.
     figure("operations", static_cast<double>(operations));
 #else
     figure("create_cycles", static_cast<double>(create_cycles(options, kMemories[0])));
 #endif
     uint64_t speed_crowded = 0;
     for (const Memory& memory : kMemories) {
-      // Every TRANSFER between the same two accounts.
+      // Every TRANSFER uses the same two accounts.
       const auto same = [](uint32_t at) { return at % 3 == 0 ? std::pair(1u, 2u) : std::pair(2u, 1u); };
       const Speed two = speed(options, options.seed, memory, 2, 20000, open_wide(), same);
       speed_crowded += two.crowded;
@@ -571,18 +572,19 @@ int main(int argc, char** argv) {
 #ifdef EXTERNAL
       std::printf(" (memory of %u to %u)%s", memory.least, memory.least + std::max(1, int(memory.spread)) - 1, Lines < 32 ? "; " : "");
       check(two.cycles == two.operations, "a TRANSFER on the same two accounts waited");
-      // What few lines are for is to be waited for.
+      // A configuration with few lines is expected to wait.
       if (Lines < 32) continue;
-      // No account comes back before its line has another one; then each operation alone.
+      // No account is used again before its line has been reallocated; then each operation alone.
       constexpr uint32_t kMany = 1800;
       const auto others = [](uint32_t at) { return std::pair(1 + 2 * at % kMany, 2 + 2 * at % kMany); };
-      // Of one secret, whatever the seed: it tells which of them share a bucket, and so which wait for a line.
+      // Always the same secret, whatever the seed: it determines which accounts share a bucket, and so which operations
+      // wait.
       constexpr uint64_t kSecret = 1;
       const Speed many = speed(options, kSecret, memory, kMany, 20000, open_wide(), others);
       const Speed alone = speed(options, options.seed, memory, kMany, 500, Throttle(Throttle::kSeldom, options.seed), others);
       speed_crowded += many.crowded + alone.crowded;
-      // A memory that always answers after the same time costs that and 16 cycles. Its lines last for all that is under way, so
-      // one in twenty waits at most; one of up to 62 cycles that also refreshes keeps a third of the pace.
+      // A memory with constant latency adds that latency and 16 cycles. The lines suffice for all operations in flight,
+      // so at most one in twenty waits; a memory with up to 62 cycles and refreshes reaches a third of the rate.
       if (memory.spread == 0) check(alone.latency <= memory.least + 16u, "an operation took longer than the memory and 16 cycles");
       check(many.cycles * 20 <= many.operations * (memory.spread == 0 ? 21 : 60), "the accounts' memory holds operations up");
       figure("pair_cycles" + of, static_cast<double>(two.cycles));

@@ -1,5 +1,5 @@
-// The index of dedup_window: two buckets of four ways for each source and transaction id. It tells which of them an operation that has to be
-// remembered finds, so that BUSY is right where it finds none, and nowhere else.
+// Model of dedup_window's index: two buckets of four ways for each source and transaction id. Predicts whether an
+// operation finds a way, so that BUSY is accepted if and only if it finds none.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <deque>
 #include <vector>
 
-// As toeplitz_hash: what is hashed spreads by its lowest bits themselves, as many as the hash has.
+// Same as toeplitz_hash: the key's lowest bits, as many as the hash has, are XORed in directly.
 inline uint32_t toeplitz_hash(uint64_t secret, uint64_t key, unsigned width) {
   const uint64_t data = key >> width, mask = ~uint64_t{0} >> width;
   uint32_t hash = static_cast<uint32_t>(key) & ((1u << width) - 1);
@@ -20,12 +20,12 @@ class WindowIndex {
  public:
   explicit WindowIndex(const std::array<uint64_t, 2>& secret) : secret_(secret) {}
 
-  // An operation, taken in a cycle: whether it finds a way. All those before it have to be told of by `ends`.
+  // Whether an operation taken in `cycle` finds a way. `ends` must have been called for all operations before it.
   bool has_room(uint64_t source, uint64_t transaction, uint64_t cycle) {
     Operation operation{cycle, source << 32 | transaction, buckets(source, transaction), {}, 0, false};
-    // A write in cycle 8 is there for a read in cycle 2. Of operations in between, every way that one may write is left out.
+    // A write in cycle 8 is visible to a read in cycle 2. Ways that the operations in between may write are excluded.
     while (!behind_.empty() && behind_.front().cycle + kBehind < cycle) write();
-    // Which entries are too old is seen in cycle 4, which knows of what was executed in cycle 7 before it.
+    // Expiry of entries is decided in cycle 4, which sees operations executed up to cycle 7 before it.
     uint64_t next = next_;
     for (const Operation& other : behind_) next -= other.fresh && other.cycle + 3 >= cycle;
     std::array<unsigned, 2> hit{}, free{}, left{};
@@ -45,7 +45,7 @@ class WindowIndex {
       }
       left[half] = free[half] & ~taken;
     }
-    // Its own expired entry, or the lowest way of the bucket that has more of them.
+    // Its own expired entry, or the lowest free way of the bucket with more of them.
     if (hit[0] != 0 || hit[1] != 0) {
       operation.ways = hit;
     } else {
@@ -58,15 +58,15 @@ class WindowIndex {
     return found;
   }
 
-  // What the last one came to: whether it was remembered.
+  // Outcome of the last operation: whether it was remembered.
   void ends(bool fresh) {
     behind_.back().fresh = fresh;
     behind_.back().sequence = next_;
     next_ += fresh;
   }
 
-  // The same where nobody knows in which cycle an operation was taken: whether all eight ways may be in use, by what lives and by the operations
-  // just before it. Each of those is told of by `passed`.
+  // Approximation for an unknown cycle of acceptance: whether live entries and the operations just before may occupy
+  // all eight ways. `passed` reports each operation.
   bool may_be_full(uint64_t source, uint64_t transaction) const {
     const std::array<uint32_t, 2> bucket = buckets(source, transaction);
     const auto shares = [&](const std::array<uint32_t, 2>& other) { return other[0] == bucket[0] || other[1] == bucket[1]; };
@@ -110,7 +110,7 @@ class WindowIndex {
   }
 
   std::array<uint64_t, 2> secret_;
-  // Two windows in, so that an empty index has nothing that lives.
+  // Starts two windows in, so that nothing in an empty index is live.
   uint64_t next_ = uint64_t{2} << WindowBits;
   std::array<std::vector<std::array<Entry, kWays>>, 2> entries_{std::vector<std::array<Entry, kWays>>(1 << WindowIndexWidth),
                                                                 std::vector<std::array<Entry, kWays>>(1 << WindowIndexWidth)};

@@ -1,5 +1,6 @@
-// Points added to buckets against a model of the group: any points, few buckets and many, the same point again and again and its negative, under
-// patterns of idle, with a reset in mid-work. Then how many cycles a point takes, and whole sums of multiples beside crates/verify.
+// Points added to buckets against a model of the group: any points, few buckets and many, the same point and its
+// negative repeatedly, under patterns of idle, with a reset with work in flight. Then the cycles per point, and whole
+// multi-scalar multiplications against crates/verify.
 
 #include <map>
 
@@ -31,7 +32,7 @@ Field inverse(const Field& a) {
   return power;
 }
 
-// Affine, of which the model needs no more than slopes.
+// Affine; the model needs only slopes.
 struct Point {
   Field x, y;
   bool infinity = true;
@@ -53,7 +54,7 @@ struct Point {
   }
 };
 
-// Sums of points from a small set are told by how often each was added, so that the model needs few additions.
+// Represents sums of points from a small set by how often each was added, so the model needs few additions.
 struct Model {
   std::vector<Point> points;
   std::map<unsigned, std::vector<int>> counts;
@@ -98,7 +99,7 @@ class Driver {
 
   uint64_t taken = 0, compared = 0, busy = 0;
 
-  // Draws points as it would from another seed, from now on.
+  // From now on, draws points as with another seed.
   void draw_as(uint64_t seed) { random_ = harness::Random(seed); }
 
   void reset() {
@@ -117,7 +118,7 @@ class Driver {
     model_.counts.clear();
   }
 
-  // A cycle; where a point is offered it goes to the bucket, and is one of the first so many.
+  // Runs one cycle. An offered point is one of the first `points`, and goes to this bucket.
   void step(bool offer, unsigned bucket, unsigned points) {
     if (!offered_ && offer) {
       bucket_ = bucket;
@@ -185,14 +186,15 @@ class Driver {
   unsigned bucket_ = 0, point_ = 0;
 };
 
-// A number of the twin's, big-endian, as a port has it, and back.
+// Converts between the twin's big-endian numbers and ports.
 Field from_bytes(const uint8_t* bytes) {
   Field number;
   for (size_t at = 0; at < 48; at++) number.word[at / 4] |= static_cast<uint32_t>(bytes[47 - at]) << (at % 4 * 8);
   return number;
 }
 
-// Whole sums of multiples: the engine adds points to the buckets of as many windows at a time as it has room for, and the host joins the windows.
+// Multi-scalar multiplications: the engine fills the buckets of as many windows at a time as fit, and the host joins
+// the windows.
 class Sums {
  public:
   Sums(Bench& bench, uint64_t seed) : bench_(bench), sum_(turnpike_sum_new(seed), turnpike_sum_free) {}
@@ -254,7 +256,7 @@ class Sums {
     }
     bench_.top.valid_i = 0;
   }
-  // A bucket a cycle, each two cycles later.
+  // Reads a bucket per cycle, each with two cycles of latency.
   void read(size_t first, size_t count) {
     for (size_t cycle = 0; cycle < count + 2; cycle++) {
       bench_.settle();
@@ -284,25 +286,27 @@ int main(int argc, char** argv) {
     const uint64_t points = asked ? std::stoull(asked) : 96;
     driver.reset();
 
-    // Few buckets and points, where points meet themselves and their negatives; more of both; each with a reset in mid-work before.
+    // Few buckets and points, where points meet themselves and their negatives; more of both; each preceded by a reset
+    // with work in flight.
     const std::pair<unsigned, unsigned> mixes[] = {{1, 1}, {1, 2}, {3, 1}, {5, 10}, {24, 10}, {100, 10}};
     for (unsigned kind = 0; kind < Throttle::kKinds; kind++) {
       for (const auto& [buckets, various] : mixes) {
         Throttle throttle(static_cast<Throttle::Kind>(kind), random.next());
         for (uint64_t each = random.below(3000); each > 0; each--) driver.step(throttle.open(), random.below(buckets), various);
         driver.reset();
-        // Of one bucket a point takes a context's whole time, so fewer.
+        // With one bucket, a point takes a context's whole time, so fewer.
         const uint64_t end = driver.taken + (buckets < 4 ? points / 10 : points);
         while (driver.taken < end) driver.step(bench.cycle % 8 != 0 || throttle.open(), random.below(buckets), various);
         if (kind == 0 || buckets < 6) driver.compare(std::min(buckets, 16u));
       }
     }
 
-    // Back to back, each bucket after the other, once all have a point.
+    // Back to back, over all buckets in turn, once each holds a point.
     driver.finish();
     driver.clear();
     unsigned next = 0;
-    // The same draw for every seed: how many points wait for each other depends on it, and how many are doubled or cancelled.
+    // The same draw for every seed: it determines how many points wait for each other, and how many are doubled or
+    // cancelled.
     harness::Random places(1);
     driver.draw_as(4);
     const auto measure = [&](bool any, const std::string& name, double most, double least) {
@@ -326,7 +330,7 @@ int main(int argc, char** argv) {
     const std::string in_turn = measure(false, "in_turn", 11, 98), at_random = measure(true, "at_random", 11.5, 95);
     driver.compare(4);
 
-    // Sums of multiples: all published vectors and a larger sum where more is asked for, else some.
+    // Multi-scalar multiplications: all published vectors and a larger sum in long runs, otherwise some.
     Sums sums(bench, random.next());
     const size_t vectors = turnpike_sum_vectors();
     if (vectors == 0) harness::fail(bench, "there are no vectors");
@@ -338,7 +342,7 @@ int main(int argc, char** argv) {
         sums.draw(kind, 3 + (asked ? random.below(7) : 0), size);
       }
     }
-    // As many as the Rust engine has its own method for.
+    // A size for which the Rust engine has a method of its own.
     sums.draw(twin::Kind::kSpecial, 4, 33);
     char large[100] = "";
     if (asked) {

@@ -1,5 +1,6 @@
-// The pairing coprocessor in lock step with its model in Rust: random programs on random values, with everything that can be wrong; the programs
-// of crates/coproc; stops, and resets in mid-work. At the end, cycles of pairings back to back, and of instructions.
+// The pairing coprocessor in lock step with its Rust model: random programs on random values, with every kind of fault;
+// the programs of crates/coproc; stops, and resets with work in flight. At the end, cycles of pairings back to back,
+// and of single instructions.
 
 #include <fstream>
 #include <functional>
@@ -31,7 +32,7 @@ constexpr unsigned kRunning = 1;
 
 uint32_t word_of(const uint8_t* bytes) { return uint32_t(bytes[0]) << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3]; }
 
-// The model; its memories are what the device's are to be.
+// The model; its memories are the expected contents of the device's.
 class Model {
  public:
   Model() : machine_(turnpike_coprocessor_new(), turnpike_coprocessor_free) {}
@@ -78,11 +79,11 @@ class Driver {
     bench_.reset();
     forget();
   }
-  // Memories are zero after it.
+  // Clears the memories.
   void soft_reset() {
     write(kControl, kReset);
     read(kStatus);
-    // What was sent before is not to be taken for what comes; a message is never cut.
+    // Messages sent before must not be mistaken for later ones; a message is never truncated.
     for (unsigned quiet = 0; quiet < 8; quiet++) step() ? void(quiet = 0) : void();
     if (!partial_.empty()) harness::fail(bench_, "a reset cut a message");
     forget();
@@ -92,7 +93,7 @@ class Driver {
     partial_.clear();
   }
 
-  // A cycle; whether a word of an interrupt came.
+  // Runs one cycle. Returns whether a word of an interrupt arrived.
   bool step() {
     bench_.top.interrupt_ready_i = throttle_.open();
     bench_.settle();
@@ -129,7 +130,7 @@ class Driver {
     return bench_.top.response_data_o;
   }
 
-  // Both memories, where the model's are not zero.
+  // Loads both memories, where the model's are not zero.
   void load(Model& model) {
     for (unsigned at = 0; at < 1024; at++) {
       for (unsigned word = 0; word < 2; word++) {
@@ -197,7 +198,7 @@ class Driver {
   Bytes partial_;
 };
 
-// Values of few numbers, so that coordinates are often equal, opposite or zero, and of any.
+// Values of few numbers, so that coordinates are often equal, opposite or zero, and arbitrary values.
 class Writer {
  public:
   Writer(Random& random, bool wrong) : random_(random), wrong_(wrong) {}
@@ -225,7 +226,7 @@ class Writer {
   bool wrong_;
 };
 
-// Values lie in so many areas of 12 slots, at the beginning of memory and at its end.
+// Values lie in this many areas of 12 slots, at the beginning of memory and at its end.
 constexpr unsigned kAreas = 12, kLow = 8;
 unsigned area(unsigned at) { return at < kLow ? 12 * at : 1024 - 12 * (kAreas - at); }
 
@@ -233,7 +234,7 @@ struct Counts {
   uint64_t instructions = 0, faults[7] = {}, messages = 0, resets = 0, heavy = 0;
 };
 
-// A program that the model executes while it is drawn, and then the device as a whole.
+// Draws a program while the model executes it, then runs it on the device.
 void random_program(Bench& bench, Driver& driver, Random& random, unsigned length, unsigned heavy, bool wrong, Counts& counts) {
   Model model, device_memory;
   Writer writer(random, wrong);
@@ -316,7 +317,7 @@ void random_program(Bench& bench, Driver& driver, Random& random, unsigned lengt
           break;
       }
       if (wrong && random.chance(2)) model.instruction(at)[random.below(8)] ^= uint8_t(1 << random.below(8));
-      // What jumps anywhere is for the device to follow, not for this.
+      // Replaces far jumps, which this loop does not follow.
       if (model.instruction(at)[0] == kJumpNonzeroSub || model.instruction(at)[0] == kJump || model.instruction(at)[0] == kJumpIfEq) {
         const unsigned target = model.instruction(at)[2] << 8 | model.instruction(at)[3];
         if (target > at + 3 || target + 1 < at) model.put(at, kNoop);
@@ -330,7 +331,7 @@ void random_program(Bench& bench, Driver& driver, Random& random, unsigned lengt
       model.start(at + 1);
     }
   }
-  // Behind the last instruction there is one that waits.
+  // The last instruction is followed by one that waits.
   while (model.status() == kRunning) {
     if (model.counter() >= drawn) model.put(model.counter(), kNoop);
     model.step(expected);
@@ -348,7 +349,7 @@ void random_program(Bench& bench, Driver& driver, Random& random, unsigned lengt
       for (uint64_t each = random.below(2000); each > 0; each--) driver.step();
       driver.write(kControl, kStop);
       driver.wait(2000000);
-      // Where it waits by itself, it waits again.
+      // If it waited by itself, it waits again.
       if (driver.read(kStatus) == 0) driver.write(kControl, kStart);
     }
     driver.wait(4000000);
@@ -370,7 +371,8 @@ std::string file(const std::string& path) {
   return text.str();
 }
 
-// A program as it is: its interrupts, its end, so many slots of data memory, its cycles. Both models hold it.
+// Runs a program and compares interrupts, final state, `slots` slots of data memory. Returns its cycles. Both models
+// hold the program.
 uint64_t run_program(Bench& bench, Driver& driver, Model& model, Model& memory, unsigned slots = 1024) {
   driver.soft_reset();
   driver.load(memory);
@@ -393,13 +395,14 @@ uint64_t run_file(Bench& bench, Driver& driver, const std::string& folder, const
   return run_program(bench, driver, model, memory);
 }
 
-// An instruction as it stands in a program's text: the cycle of the program in which it has begun; its cycles and products where it is alone.
+// An instruction as in a program's text: the cycle of the program in which it begins; its cycles and products when run
+// alone.
 struct Row {
   std::string text;
   uint64_t begins = 0, alone = 0, products = 0;
 };
 
-// By their addresses.
+// Indexed by address.
 std::vector<std::string> instructions_of(const std::string& text) {
   std::vector<std::string> found;
   std::istringstream lines(text.substr(text.find(".text")));
@@ -412,7 +415,7 @@ std::vector<std::string> instructions_of(const std::string& text) {
   return found;
 }
 
-// Executes one instruction, on what the model has in memory before it.
+// Executes one instruction alone, on the memory that the model has before it.
 void run_alone(Bench& bench, Driver& driver, Model& model, Row& row) {
   Model alone;
   const unsigned at = model.counter();
@@ -430,7 +433,7 @@ void run_alone(Bench& bench, Driver& driver, Model& model, Row& row) {
   row.products = driver.busy;
 }
 
-// A program that executes nothing twice, told by instruction; alone, too, where that is asked for.
+// Measures each instruction of a program that executes none twice; also alone, if requested.
 std::vector<Row> run_rows(Bench& bench, Driver& driver, const std::string& text, bool alone) {
   Model model, memory;
   if (!model.assemble(text) || !memory.assemble(text)) throw std::runtime_error("it is no program");
@@ -449,7 +452,7 @@ std::vector<Row> run_rows(Bench& bench, Driver& driver, const std::string& text,
   const uint64_t began = bench.cycle;
   driver.start(0);
   for (size_t row = 0; row < rows.size(); row++) {
-    // It has begun once the counter is at the next one; the last one once the machine waits.
+    // It has begun once the counter is at the next instruction; the last one, once the machine waits.
     while (row + 1 < rows.size() ? driver.read(kCounter) != path[row + 1] : driver.read(kStatus) == kRunning) {
       if (bench.cycle > began + 20000000) harness::fail(bench, rows[row].text + " does not begin");
     }
@@ -461,7 +464,7 @@ std::vector<Row> run_rows(Bench& bench, Driver& driver, const std::string& text,
   return rows;
 }
 
-// Compares rows with those that are kept, of which docs/rtl-results.md is made, or keeps them.
+// Compares rows with the stored ones, from which docs/rtl-results.md is generated, or stores them.
 void check_rows(Bench& bench, const std::vector<Row>& rows, const std::string& path, bool alone, bool keep) {
   std::string found = "instruction\tit has begun in cycle\tcycles alone\tproducts alone\n";
   for (const Row& row : rows) {
@@ -479,15 +482,16 @@ void check_rows(Bench& bench, const std::vector<Row>& rows, const std::string& p
   }
 }
 
-// Vectors of EIP-2537: how many there are, how many ran on the device, and of those how many were refused.
+// Vectors of EIP-2537: their number, those that ran on the device, and those among them that were refused.
 struct Vectors {
   unsigned all = 0, ran = 0, refused = 0;
   uint64_t cycles = 0;
 };
 
-// All of them on the model. On the device all, or the short ones: one of each contract and rule, chosen by the seed, and what breaks none.
+// All vectors on the model. On the device all, or the short ones: one of each contract and rule, chosen by the seed,
+// and the valid ones.
 Vectors run_vectors(Bench& bench, Driver& driver, Random& random, bool all) {
-  // A program with more is one of many points.
+  // Longer programs belong to vectors of many points.
   constexpr unsigned kShort = 40;
   Vectors vectors;
   std::map<std::pair<unsigned, unsigned>, std::vector<size_t>> classes;
@@ -511,7 +515,7 @@ Vectors run_vectors(Bench& bench, Driver& driver, Random& random, bool all) {
   return vectors;
 }
 
-// Starts an empty machine at an instruction that may not be there, and gives the fault.
+// Starts an empty machine at an address that may not exist. Returns the fault.
 unsigned counter_fault(Driver& driver, unsigned counter) {
   Model model;
   driver.soft_reset();
@@ -524,7 +528,7 @@ unsigned counter_fault(Driver& driver, unsigned counter) {
   return model.status() >> 8;
 }
 
-// Pairings one after the other, each with a result of its own.
+// Pairings one after the other, each with its own result.
 std::pair<double, double> back_to_back(Bench& bench, Driver& driver, Random& random, unsigned count) {
   Model model, memory;
   Writer writer(random, false);
@@ -562,7 +566,7 @@ int main(int argc, char** argv) {
     for (unsigned kind = 0; kind < Throttle::kKinds; kind++) {
       Driver driver(bench, Throttle::Kind(kind), random.next());
       for (unsigned each = 0; each < programs; each++) {
-        // A reset in mid-work, of the host or of the chip, leaves nothing behind.
+        // A reset with work in flight, of the host or of the chip, leaves nothing behind.
         random.chance(50) ? driver.hard_reset() : driver.soft_reset();
         Model model;
         Writer writer(random, false);
@@ -597,7 +601,7 @@ int main(int argc, char** argv) {
     cycles += "; groth16.s " + std::to_string(rows.back().begins) + " cycles";
     const Vectors vectors = run_vectors(bench, driver, random, asked != nullptr);
     if (vectors.all != 139) harness::fail(bench, std::to_string(vectors.all) + " vectors of EIP-2537 can be read");
-    // The start and the end count: of many pairings, each takes less.
+    // Start and end are included: over many pairings, each takes less.
     const auto [each, busy] = back_to_back(bench, driver, random, asked ? 64 : 8);
     if (each > (asked ? 16000 : 17100) || busy < 85) harness::fail(bench, "pairings are too slow");
     harness::figure("groth16", double(rows.back().begins));

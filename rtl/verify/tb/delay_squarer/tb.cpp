@@ -1,5 +1,5 @@
-// Chained squarings modulo random numbers of all lengths, in lock step with the Rust engine's: each checkpoint, under all pairs of idle and
-// back-pressure patterns and with resets in mid-work. Then the cycles of a squaring.
+// Repeated squarings modulo random numbers of all lengths, in lock step with the Rust engine: each checkpoint, under
+// all pairs of idle and back-pressure patterns and with resets with work in flight. Then the cycles of a squaring.
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ constexpr size_t kDigits = (ModulusLimbs + 2 * Digit) / Digit + 1;
 constexpr size_t kLimbs = kDigits * Digit;
 constexpr size_t kModulusBytes = 2 * ModulusLimbs;
 
-// Little-endian, 32 bits a word, of a fixed length that has room for all that is computed.
+// Little-endian, 32-bit words, of a fixed length with room for every intermediate result.
 using Number = std::vector<uint32_t>;
 constexpr size_t kWords = kLimbs / 2 + 2 * Digit + 2;
 
@@ -57,7 +57,7 @@ Number modulo(const Number& a, const Number& n) {
   return rest;
 }
 
-// (n k + 1) / 2^(32 Digit), of which k makes it whole: each bit of n k + 1 is made zero in turn.
+// (n k + 1) / 2^(32 Digit), k making it an integer: clears the bits of n k + 1 one by one.
 Number multiple(const Number& n) {
   Number sum(kWords), shifted = n;
   sum[0] = 1;
@@ -93,7 +93,7 @@ struct Run {
 Run random_run(harness::Random& random) {
   Run run;
   run.modulus = random_bytes(random, kModulusBytes);
-  // The largest, small ones, and any.
+  // The largest, small, and arbitrary ones.
   if (random.chance(20)) std::fill(run.modulus.begin(), run.modulus.end(), uint8_t(0xff));
   if (random.chance(20)) std::fill(run.modulus.begin(), run.modulus.begin() + ptrdiff_t(random.below(kModulusBytes - 8)), uint8_t(0));
   run.modulus.back() |= 1;
@@ -106,7 +106,7 @@ Run random_run(harness::Random& random) {
   return run;
 }
 
-// Gives the cycle of each checkpoint's first word.
+// Returns the cycle of each checkpoint's first word.
 std::vector<uint64_t> pass(harness::Bench& bench, Run run, harness::Throttle idle, harness::Throttle pressure, uint64_t resets_at) {
   auto& top = bench.top;
   const Number n = from_bytes(run.modulus), m = multiple(n);
@@ -142,7 +142,7 @@ std::vector<uint64_t> pass(harness::Bench& bench, Run run, harness::Throttle idl
       if (top.last_o) {
         const uint64_t next = std::min(run.squarings, at + run.every);
         if (top.at_o != next) fail(bench, "the checkpoint of another squaring");
-        // A number has as many bytes as its modulus, which begins with none that is zero.
+        // A number has as many bytes as its modulus, which has no leading zero byte.
         const size_t zeros = size_t(std::find_if(run.modulus.begin(), run.modulus.end(), [](uint8_t byte) { return byte != 0; }) - run.modulus.begin());
         if (!turnpike_square(&run.modulus[zeros], &run.number[zeros], kModulusBytes - zeros, next - at)) fail(bench, "Rust does not take the numbers");
         at = next;

@@ -1,6 +1,7 @@
-// Headers with Equihash solutions: the vectors of crates/verify with these parameters, valid and not, and random faults in valid ones, one or two in
-// each: halves in the wrong order, indices that are there twice, other indices, other lengths, targets and hashes. Every verdict is compared with that
-// of Rust, under all pairs of idle and back-pressure patterns and with resets in mid-work. Then one header behind the other, counted in cycles.
+// Headers with Equihash solutions: the vectors of crates/verify with these parameters, valid and not, and valid ones
+// with one or two random faults: halves in the wrong order, duplicate indices, other indices, other lengths, targets
+// and hashes. Compares every verdict with Rust's, under all pairs of idle and back-pressure patterns and with resets
+// with work in flight. Then measures the cycles of headers back to back.
 
 #include <algorithm>
 #include <map>
@@ -40,7 +41,7 @@ Message random_message(const std::vector<Header>& headers, harness::Random& rand
   return message(bytes, solution_only);
 }
 
-// Messages one after the other; gives the cycle of each verdict.
+// Runs messages back to back. Returns the cycle of each verdict.
 std::vector<uint64_t> pass(harness::Bench& bench, const std::vector<Message>& messages, harness::Throttle idle, harness::Throttle pressure, uint64_t resets_at) {
   auto& top = bench.top;
   bench.reset();
@@ -52,7 +53,7 @@ std::vector<uint64_t> pass(harness::Bench& bench, const std::vector<Message>& me
     if (bench.cycle - begun == resets_at) {
       top.valid_i = 0;
       bench.reset();
-      // Those without a verdict come again.
+      // Messages without a verdict are sent again.
       sending = cycles.size(), at = 0, held = false;
     }
     if (!held && sending < messages.size()) held = idle.open();
@@ -94,7 +95,7 @@ void body(const harness::Options& options) {
   const char* wanted = getenv("OPERATIONS");
   const unsigned each = wanted != nullptr ? std::max(1U, unsigned(atoi(wanted) / 16)) : MESSAGES;
 
-  // The vectors, with what they say of themselves.
+  // The vectors, with their own verdicts.
   const std::vector<Header> headers = vectors(options.vectors + "/../crates/verify/tests/vectors");
   static const std::map<std::string, uint64_t> rules = {{"valid", 0}, {"Collision", 1 << kRuleEquihashCollision}, {"Order", 1 << kRuleEquihashOrder},
                                                         {"Duplicate", 1 << kRuleEquihashDuplicate}, {"Root", 1 << kRuleEquihashRoot}};
@@ -118,7 +119,7 @@ void body(const harness::Options& options) {
       pass(bench, messages, harness::Throttle(harness::Throttle::Kind(in), random.next()), harness::Throttle(harness::Throttle::Kind(out), random.next()), resets_at);
     }
   }
-  // Only a header of Zcash has a target.
+  // Only a Zcash header has a target.
   for (const unsigned bit : {kRuleEquihashCollision, kRuleEquihashOrder, kRuleEquihashDuplicate, kRuleHeaderSolutionLength, kRuleHeaderTarget, kRuleHeaderDifficulty}) {
     const bool of_target = bit == kRuleHeaderTarget || bit == kRuleHeaderDifficulty;
     if ((!of_target || InputBytes == 140) && masks[1 << bit] == 0) fail(bench, "no message broke rule " + std::to_string(bit));

@@ -1,4 +1,5 @@
-// Inverses modulo the primes of the engines: times its number each is one. Corners are the numbers next to zero and to the modulus.
+// Inverses modulo the primes of the engines: each times its number is one. Corner cases are the numbers next to zero
+// and to the modulus.
 
 #include "../primes.hpp"
 

@@ -1,5 +1,5 @@
-// Roots of trees of 1 to 300 leaves, with repeated nodes on all levels, in lock step with the Rust ones, under all pairs of idle and back-pressure
-// patterns and with resets in mid-work.
+// Roots of trees of 1 to 300 leaves, with repeated nodes on all levels, in lock step with Rust's, under all pairs of
+// idle and back-pressure patterns and with resets with work in flight.
 
 #include <deque>
 
@@ -23,7 +23,7 @@ Tree random_tree(harness::Random& random, unsigned most) {
   const size_t count = 1 + random.below(random.chance(60) ? 9 : most);
   tree.leaves = random_bytes(random, 32 * count);
   if (random.chance(40)) {
-    // The last 2^n leaves again, as CVE-2012-2459 has it; or any leaf in any other place.
+    // Repeats the last 2^n leaves, as in CVE-2012-2459; or any leaf in any other place.
     const size_t some = size_t(1) << random.below(4);
     if (random.chance(70) && count % (2 * some) == some) {
       const Bytes again(tree.leaves.end() - ptrdiff_t(32 * some), tree.leaves.end());
@@ -36,7 +36,7 @@ Tree random_tree(harness::Random& random, unsigned most) {
   return tree;
 }
 
-// Trees one after the other; gives the cycles from the first leaf to the last root.
+// Runs trees back to back. Returns the cycles from the first leaf to the last root.
 uint64_t pass(harness::Bench& bench, const std::vector<Tree>& trees, harness::Throttle idle, harness::Throttle pressure, uint64_t resets_at) {
   auto& top = bench.top;
   bench.reset();
@@ -47,7 +47,7 @@ uint64_t pass(harness::Bench& bench, const std::vector<Tree>& trees, harness::Th
     if (bench.cycle - begun == resets_at) {
       top.valid_i = 0;
       bench.reset();
-      // Those that were not through come again.
+      // Unfinished trees are sent again.
       sending = seen, leaf = 0, held = false;
     }
     if (!held && sending < trees.size()) held = idle.open();
@@ -93,7 +93,7 @@ void body(const harness::Options& options) {
     }
   }
   if (repeated == 0) fail(bench, "no tree had equal nodes");
-  // Large trees: as many cycles as nodes, and the hashes of the last ones one after the other.
+  // Large trees: one cycle per node, plus the latency of the last hashes.
   const unsigned count = Pipelined ? 1024 : 64, trees = 8;
   std::vector<Tree> large(trees);
   for (Tree& tree : large) {
@@ -102,7 +102,7 @@ void body(const harness::Options& options) {
   }
   const uint64_t one = pass(bench, {large[0]}, always(), always(), ~uint64_t(0));
   const uint64_t all = pass(bench, large, always(), always(), ~uint64_t(0));
-  // The next tree's leaves enter while a tree's last nodes pass the hash.
+  // The next tree's leaves enter while a tree's last nodes pass through the hash.
   if (Pipelined && all > one + uint64_t(trees - 1) * count) fail(bench, "trees wait for each other: " + std::to_string(all) + " cycles");
   harness::figure("cycles_" + std::to_string(count), double(one));
   harness::figure("eight_cycles_" + std::to_string(count), double(all));

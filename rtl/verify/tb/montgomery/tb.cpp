@@ -1,4 +1,4 @@
-// Products in Montgomery's form against a model: each times 2^381 is the product of its factors modulo the prime of BLS12-381.
+// Montgomery products against a model: each times 2^381 is the product of its factors modulo the prime of BLS12-381.
 
 #include "../primes.hpp"
 
@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     Field radix;
     radix.word[381 / 32] = 1u << (381 % 32);
     radix = radix % prime;
-    // Those that are below the prime.
+    // Corner cases below the prime.
     std::vector<Field> corners = {Field(0), Field(1), Field(2), radix, prime - Field(1), prime - Field(2), prime - radix};
     std::deque<std::pair<Field, uint64_t>> expected;
     unsigned count = 0, begun = 0;

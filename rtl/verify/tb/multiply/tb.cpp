@@ -1,4 +1,4 @@
-// Products against a model: corners, runs of ones, any numbers, with and without gaps between them.
+// Products against a model: corner cases, runs of ones, arbitrary numbers, with and without gaps between them.
 
 #include "../number.hpp"
 
@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
     for (size_t at = 0; at < Width / 2; at++) half.word[at / 32] |= 1u << (at % 32);
     const std::vector<Factor> corners = {Factor(0), Factor(1), Factor(2), ones, ones - Factor(1), half, half + Factor(1), ones - half};
 
-    // With the cycle in which it was begun.
+    // With the cycle in which it began.
     std::deque<std::pair<number::Number<2 * kWords>, uint64_t>> expected;
     unsigned count = 0, latency = 0, back_to_back = 0;
     bench.top.valid_i = 0;
@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
         if (expected.empty()) harness::fail(bench, "a product of nothing");
         const auto [product, began] = expected.front();
         expected.pop_front();
-        // The words of both factors may have room for more than the product's.
+        // The words of both factors may be wider than the product.
         const auto got = number::get<(2 * Width + 31) / 32>(bench.top.product_o).template resized<2 * kWords>();
         if (!(got == product)) harness::fail(bench, "product " + got.text() + ", not " + product.text());
         if (latency == 0) latency = bench.cycle - began;

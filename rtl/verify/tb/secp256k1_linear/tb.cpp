@@ -1,8 +1,8 @@
-// Sums and differences against a model: all terms, signs and moduli, one a cycle, corners of both moduli among the numbers.
+// Sums and differences against a model: all terms, signs and moduli, one per cycle, with corner cases of both moduli.
 
 #include <tuple>
 
-// The unit has no reset; a bench has.
+// The unit has no reset, but a bench has.
 #define rst_ni clk_i
 #include "../primes.hpp"
 
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
       bench.top.x_negate_i = x_negate;
       bench.top.y_double_i = y_double;
       bench.top.y_negate_i = y_negate;
-      // Eight times the modulus is more than what is taken away.
+      // Offset by eight times the modulus, more than is ever subtracted.
       Wide sum, m = modulus < 2 ? moduli[modulus].resized<9>() : Wide();
       if (modulus == 2) m.word[8] = 1;
       for (unsigned times = 0; times < 8; times++) sum = sum + m;

@@ -1,4 +1,4 @@
-// Products modulo the prime and parts of products, against a model: one a cycle, corners among them.
+// Products modulo the prime and parts of products, against a model: one per cycle, corner cases included.
 
 #include "../primes.hpp"
 
@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     std::deque<Field> expected;
     bench.reset();
     for (unsigned each = 0; each < kCount; each++) {
-      // All pairs of corners first.
+      // All pairs of corner cases first.
       const bool pair = each < 4 * corners.size() * corners.size();
       const Field a = pair ? corners[each / 4 % corners.size()] : number::draw(random, 256, corners);
       const Field b = pair ? corners[each / 4 / corners.size()] : number::draw(random, 256, corners);

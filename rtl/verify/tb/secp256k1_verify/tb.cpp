@@ -1,5 +1,6 @@
-// Signatures in lock step with the Rust verifier: Wycheproof's and BIP340's vectors, then drawn ones, good and bad, under all patterns of idle
-// and back-pressure, and with resets in mid-work. At the end, what a signature takes where they come back to back.
+// Signatures in lock step with the Rust verifier: Wycheproof's and BIP340's vectors, then random ones, good and bad,
+// under all patterns of idle and back-pressure, and with resets with work in flight. At the end, the cycles per
+// signature back to back.
 
 #include <map>
 
@@ -11,7 +12,7 @@ using harness::Throttle;
 using twin::Case;
 using twin::Cases;
 
-// A number of 256 bits, big-endian, from this bit of the port up.
+// A 256-bit number, big-endian, from this bit of the port up.
 void set_number(WData* port, unsigned bit, const uint8_t* bytes) {
   for (unsigned at = 0; at < 8; at++) {
     const uint8_t* word = bytes + 28 - 4 * at;
@@ -25,7 +26,7 @@ class Driver {
 
   uint64_t count = 0;
   std::map<unsigned, uint64_t> rules;
-  // Products begun since the last reset of the counter, by all engines.
+  // Products begun by all engines since the counter was last reset.
   uint64_t busy = 0;
 
   void reset() {
@@ -37,7 +38,7 @@ class Driver {
   }
   bool idle() const { return expected_.empty() && !offered_; }
 
-  // A cycle; a case is asked for where one is wanted, and whether the result is taken.
+  // Runs one cycle. `offer`: offer a case, drawn when needed; `take`: accept a result.
   template <typename Next>
   void step(bool offer, bool take, Next next) {
     if (!offered_ && offer && expected_.size() < 200) {
@@ -86,7 +87,7 @@ class Driver {
   bool offered_ = false;
 };
 
-// Cycles of a signature of a kind, back to back, and the multiplier's share of them.
+// Cycles per signature of a kind, back to back, and the multiplier's utilisation.
 std::string measure(Bench& bench, Driver& driver, Cases& cases, const std::string& name, bool schnorr, bool key_long, unsigned signatures, double most) {
   const auto next = [&] {
     for (;;) {
@@ -95,7 +96,7 @@ std::string measure(Bench& bench, Driver& driver, Cases& cases, const std::strin
     }
   };
   driver.reset();
-  // All contexts have begun at different times once each has ended two.
+  // After two signatures per context, their phases are spread.
   const uint64_t warm = driver.count + 80, end = warm + signatures;
   while (driver.count < warm) driver.step(true, true, next);
   const uint64_t began = bench.cycle;
@@ -126,12 +127,12 @@ int main(int argc, char** argv) {
     while (!driver.idle()) driver.step(false, true, next);
     if (driver.count < vectors) harness::fail(bench, "not all vectors had a result");
 
-    // All pairs of patterns; each ends with a reset in mid-work.
+    // All pairs of patterns; each ends with a reset with work in flight.
     const uint64_t before = driver.count;
     for (uint64_t pair = 0; pair < 16; pair++) {
       Throttle offer(static_cast<Throttle::Kind>(pair / 4), random.next()), take(static_cast<Throttle::Kind>(pair % 4), random.next());
       const uint64_t end = driver.count + drawn / 16;
-      // A signature is taken in hundreds of cycles, so a pattern is one of these.
+      // A signature takes hundreds of cycles, so the patterns count in such units.
       bool wants = false;
       while (driver.count < end) {
         if (bench.cycle % 64 == 0) wants = offer.open();

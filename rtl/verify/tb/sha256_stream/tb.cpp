@@ -1,4 +1,5 @@
-// Hashes of messages of all lengths, in lock step with the Rust ones and by NIST's vectors, under all pairs of idle and back-pressure patterns.
+// Hashes of messages of all lengths, in lock step with Rust's and against NIST's vectors, under all pairs of idle and
+// back-pressure patterns.
 
 #include "../../../twin/verification.hpp"
 #include "../bytes.hpp"
@@ -6,7 +7,7 @@
 
 namespace {
 
-// FIPS 180-4, examples of NIST: "abc", 56 and 112 bytes.
+// NIST's examples for FIPS 180-4: "abc", 56 and 112 bytes.
 std::vector<std::pair<Bytes, Bytes>> published() {
   return {
       {from_text("abc"), from_hex("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")},

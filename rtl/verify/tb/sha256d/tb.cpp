@@ -1,5 +1,5 @@
-// Double hashes of nodes and headers, in lock step with the Rust ones: a message a cycle or as the core takes them, with idle cycles, and resets in
-// mid-work.
+// Double hashes of nodes and headers, in lock step with Rust's: one message per cycle or as fast as the core accepts
+// them, with idle cycles, and resets with work in flight.
 
 #include <deque>
 
@@ -27,7 +27,7 @@ Bytes digest_of(const Bytes& message) {
   return digest;
 }
 
-// Block 0 of Bitcoin, and the pair of transactions of its block 170.
+// Block 0 of Bitcoin, and the two transactions of its block 170.
 std::vector<std::pair<Bytes, Bytes>> published() {
   const Bytes header = from_hex(
       "0100000000000000000000000000000000000000000000000000000000000000000000003ba3edfd7a7b12b27ac72c3e67768f617fc81bc3888a51323a9fb8aa4b1e"
@@ -93,7 +93,7 @@ void body(const harness::Options& options) {
     }
     done += sent;
     if (kind == harness::Throttle::kAlways) {
-      // The last digest leaves in as many cycles as there were messages, and as many as one takes.
+      // From the first digest to the last: the interval between messages, once for each further message.
       back_to_back = unsigned(last - first);
       const unsigned wanted = Pipelined ? kMessages - 1 : (kMessages - 1) * (kLatency + 1);
       if (back_to_back != wanted) fail(bench, std::to_string(kMessages) + " messages took " + std::to_string(back_to_back) + " cycles, not " + std::to_string(wanted));

@@ -1,6 +1,7 @@
-// Verify frames in lock step with crates/verify: the vectors of Wycheproof, BIP340 and Equihash and drawn messages, mixed, some of the frames malformed or
-// with messages that no engine here takes. Replies are compared byte for byte, whatever their order; all else has to come out as it came, in order. Under
-// all pairs of idle and back-pressure patterns, each with a reset in mid-work. Then frames full of signatures, counted in cycles.
+// Verify frames in lock step with crates/verify: the vectors of Wycheproof, BIP340 and Equihash and random messages,
+// mixed; some frames are malformed or have messages that no engine here takes. Replies are compared byte for byte, in
+// any order; everything else must leave unmodified and in order. Under all pairs of idle and back-pressure patterns,
+// each with a reset with work in flight. Then measures the cycles of frames full of signatures.
 
 #include <deque>
 #include <map>
@@ -131,7 +132,7 @@ class Driver {
   uint64_t moved_ = 0, done_ = 0, answered_ = 0;
 };
 
-// Cycles of a signature, in frames that are full of them.
+// Cycles per signature, in full frames.
 [[maybe_unused]] double measure(Bench& bench, Driver& driver, Maker& maker, uint32_t& id) {
   driver.reset();
   while (driver.answers() < 8) {
@@ -172,7 +173,7 @@ void body(const harness::Options& options) {
           pass(Throttle::Kind((pressure + 1) % Throttle::kKinds), maker.random.next());
       for (unsigned at = 0; at < each; at++) driver.push(maker.any_frame(id++));
       while (!driver.idle()) driver.step(offer.open(), reply.open(), pass.open());
-      // And a reset in mid-work.
+      // And a reset with work in flight.
       for (unsigned at = 0; at < 4; at++) driver.push(maker.any_frame(id++));
       for (uint64_t left = maker.random.below(4000); left > 0; left--) driver.step(offer.open(), reply.open(), pass.open());
       driver.reset();
