@@ -76,7 +76,7 @@ pub enum Error {
          with what another replica has"
     )]
     ReplicaData {
-        /// What is wrong with it.
+        /// The reason.
         source: Box<Error>,
     },
     /// There is no simulated NIC.

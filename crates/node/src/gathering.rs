@@ -53,7 +53,7 @@ pub fn install(data: &DataDirectory) -> Result<(), Error> {
             data.directory().sync()?;
             data.directory().directory(GATHERING)?.sync()?;
         }
-        // The engine begins on the new ledger's floor. Its votes stay; blocks and caches may be what was damaged.
+        // The engine begins on the new ledger's floor. Its votes stay; its blocks and caches may be damaged.
         order::remove_caches(&data.path().join(DIRECTORY), PARTITION).map_err(failed)?;
     }
     clear(data)

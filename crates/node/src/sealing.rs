@@ -11,7 +11,7 @@ use spv::{Authority, BlockHeader, ChainKey, SealedHeader};
 use crate::{Config, admission, layout};
 pub use remote::RemoteSigner;
 
-/// What is left to do for a replica whose votes are lost: nothing else is safe.
+/// The only safe remedy for a replica that lost votes.
 const NEW_KEY: &str = "have it leave the set (`turnpike cluster remove`, or `approve --remove` on the other machines), and \
                        a replica with a new key join (`turnpike cluster add` or `join`)";
 
@@ -96,7 +96,7 @@ pub enum Error {
     /// Votes are damaged.
     #[error("the votes of this replica are damaged: {source}. It could vote twice; {NEW_KEY}")]
     VotesDamaged {
-        /// The file, and what is wrong with it.
+        /// The file and its fault.
         source: order::VoteError,
     },
     /// The incarnation or its mark is damaged.

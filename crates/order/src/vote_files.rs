@@ -69,8 +69,8 @@ pub enum VoteError {
 }
 
 impl VoteFiles {
-    /// Records the `newest` files of votes in the engine's directory, after syncing those that `before` does not have at
-    /// the same length.
+    /// Records the `newest` files of votes in the engine's directory. Syncs each first, unless `before` has it at the
+    /// same length.
     pub fn record(directory: &Path, partition: &str, newest: usize, before: &Self) -> io::Result<Self> {
         let files = list(directory, partition)?;
         let mut found = BTreeMap::new();
@@ -89,7 +89,7 @@ impl VoteFiles {
         Ok(Self(found))
     }
 
-    /// Whether all recorded votes are still there, but for those of files older than all that are.
+    /// Checks that all recorded votes are still there. Files older than the oldest present one may be missing.
     pub fn check(&self, directory: &Path, partition: &str) -> Result<(), VoteError> {
         let read = |source| VoteError::Read { path: directory.to_owned(), source };
         let files = list(directory, partition).map_err(read)?;
@@ -137,7 +137,7 @@ impl VoteFiles {
     }
 }
 
-/// Removes all that the engine stores but votes and evidence: it is rebuilt from a floor.
+/// Removes everything that the engine stores except votes and evidence. It rebuilds the rest from a floor.
 pub fn remove_caches(directory: &Path, partition: &str) -> io::Result<()> {
     let kept = [format!("{partition}-votes-"), format!("{partition}-evidence")];
     for entry in entries(directory)? {

@@ -210,7 +210,7 @@ mod tests {
         fs::write(parent.path().join(FORMAT), "another program's").unwrap();
         let error = DataDirectory::open(parent.path(), 1).unwrap_err();
         let Error::Format { path, line } = &error else { panic!("{error}") };
-        // What it advises helps.
+        // Its advice works.
         fs::write(path, line).unwrap();
         DataDirectory::open(parent.path(), 1).unwrap();
     }

@@ -102,7 +102,10 @@ pub enum Error {
         expected: u32,
     },
     /// The file that names the format holds something else: it is damaged, or another program's.
-    #[error("{}: must hold the line `{line}`: name another directory, or write that line if this one is the node's", path.display())]
+    #[error(
+        "{}: must hold the line `{line}`: name another directory, or write that line if this one is the node's",
+        path.display()
+    )]
     Format {
         /// The file.
         path: PathBuf,

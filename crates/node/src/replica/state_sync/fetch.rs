@@ -40,8 +40,8 @@ const ATTEMPTS: usize = 5;
 /// Before it is: in that time an idle set orders an empty block.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a replacement waits for a checkpoint of the height that this replica had executed. An idle set orders a block
-/// in half a minute, and the next one makes it a checkpoint.
+/// How long a replacement waits for a checkpoint of the height that this replica had executed. An idle set orders a
+/// block every half minute, and the next one makes it a checkpoint.
 const REPLACEMENT: Duration = Duration::from_secs(90);
 
 /// What becomes of the ledger that is there.
@@ -111,7 +111,8 @@ pub enum FetchError {
     },
     /// It has less than this replica had executed.
     #[error(
-        "this replica had executed {own} blocks and the other one has a checkpoint of {of}: try again in a minute, or ask another one"
+        "this replica had executed {own} blocks and the other one has a checkpoint of {of}: try again in a minute, or \
+         ask another one"
     )]
     Older {
         /// Blocks that were executed here.
@@ -218,7 +219,7 @@ enum Own {
     Nothing,
     /// A chain of this height, and no use for one that is not higher.
     Chain(u64),
-    /// It had executed the block of this height when it was last marked. With less, its votes would not match its ledger.
+    /// It had executed the block of this height at its last mark. With less, its votes would not match its ledger.
     Executed(u64),
 }
 
