@@ -491,8 +491,8 @@ fn a_broken_first_batch_is_found() {
     assert!(error.to_string().contains("its first batch is broken"), "{error}");
 }
 
-/// Truncation is detected whatever it removes: durable batches, batches whose loss the digest chain would not reveal, or
-/// unused space.
+/// Truncation is detected whatever it removes: durable batches, batches whose loss the digest chain would not reveal,
+/// or unused space.
 #[test]
 fn a_segment_cut_anywhere_is_found() {
     let disk = SimulatedDisk::new(1);
