@@ -17,8 +17,8 @@
 //! ```
 //!
 //! [`Pipeline`] keeps many datagrams in flight and allocates nothing per operation; [`load`] generates load with it.
-//! Both are built on [`Window`], which tracks the requests in flight and when to repeat them. It uses neither sockets nor
-//! clocks, so that a simulator can drive it, too.
+//! Both are built on [`Window`], which tracks the requests in flight and when to repeat them. It uses neither sockets
+//! nor clocks, so that a simulator can drive it, too.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod client;
