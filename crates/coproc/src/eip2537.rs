@@ -11,7 +11,7 @@ use verify::bls12_381::{ORDER, Rule};
 
 use crate::{Fault, INSTRUCTIONS, Instruction, Interrupt, Kind, Opcode, Program, RunState, SLOTS, Slot, Value};
 
-/// What is computed.
+/// A precompiled contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Contract {
     /// `BLS12_G1ADD`, `BLS12_G2ADD`: the sum of two points.
