@@ -1,4 +1,4 @@
-//! What a client gets: a body, or the reason why there is none.
+//! What a client gets: a body, or the reason for refusing one.
 use serde::Serialize;
 
 /// Seconds for which a reply may be cached if it can never change.
