@@ -58,7 +58,7 @@ impl Index {
     ///
     /// # Panics
     ///
-    /// If there are not as many links as operations.
+    /// If the numbers of operations and links differ.
     pub fn apply(
         &mut self,
         pending: &mut Pending,
