@@ -2,7 +2,7 @@ use std::error::Error;
 
 /// A batch of items of one kind, gathered because verifying many at once is faster than one after the other.
 pub trait BatchVerifier {
-    /// What is verified.
+    /// The type of the items verified.
     type Item;
     /// A rule that an item may break.
     type Rule: Error;

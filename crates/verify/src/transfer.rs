@@ -19,7 +19,7 @@ pub fn digest(network: &[u8; 32], signed: &[u8; SIGNED_LENGTH]) -> Digest {
 ///
 /// # Panics
 ///
-/// If there are not as many digests as operations.
+/// If the numbers of operations and digests differ.
 pub fn digests(network: &[u8; 32], signed: &[&[u8; SIGNED_LENGTH]], digests: &mut [Digest]) {
     assert_eq!(signed.len(), digests.len(), "one digest for each operation");
     /// As many as the widest backend takes in two passes; their messages fit into the first-level cache.

@@ -39,7 +39,7 @@ impl Windows {
     ///
     /// # Panics
     ///
-    /// If there are not as many scalars as points, or `bits` is out of range.
+    /// If the numbers of points and scalars differ, or `bits` is out of range.
     pub fn new<G: Group>(bits: u32, points: &[Point<G>], scalars: &[Scalar]) -> Self {
         assert_eq!(points.len(), scalars.len(), "each point has a scalar");
         assert!((3..=17).contains(&bits), "digits have from 3 to 17 bits");

@@ -48,7 +48,7 @@ impl Tag {
     ///
     /// # Panics
     ///
-    /// If there are not as many digests as messages.
+    /// If the numbers of messages and digests differ.
     pub fn hash_many<const N: usize>(&self, messages: &[[u8; N]], digests: &mut [Digest]) {
         self.hash_many_on(Engine::fastest(), messages, digests);
     }
@@ -73,7 +73,7 @@ impl Tag {
     ///
     /// # Panics
     ///
-    /// If there are not as many digests as messages.
+    /// If the numbers of messages and digests differ.
     pub fn hash_each(&self, messages: &[&[u8]], digests: &mut [Digest]) {
         self.hash_each_on(Engine::fastest(), messages, digests);
     }
@@ -94,7 +94,7 @@ impl Tag {
     ///
     /// # Panics
     ///
-    /// If there are not half as many parents, rounded up, as children.
+    /// If the number of parents is not half the number of children, rounded up.
     pub fn nodes(&self, children: &[Digest], parents: &mut [Digest]) {
         self.nodes_on(Engine::fastest(), children, parents);
     }
@@ -114,7 +114,7 @@ pub fn sha256d(message: &[u8]) -> Digest {
 ///
 /// # Panics
 ///
-/// If there are not as many digests as messages.
+/// If the numbers of messages and digests differ.
 pub fn sha256d_many<const N: usize>(messages: &[[u8; N]], digests: &mut [Digest]) {
     sha256d_many_on(Engine::fastest(), messages, digests);
 }
@@ -153,7 +153,7 @@ fn rows(engine: &Engine, function: &Function, messages: &[u8], length: usize, di
 ///
 /// # Panics
 ///
-/// If there are not half as many parents, rounded up, as children.
+/// If the number of parents is not half the number of children, rounded up.
 pub fn sha256d_nodes(children: &[Digest], parents: &mut [Digest]) {
     sha256d_nodes_on(Engine::fastest(), children, parents);
 }

@@ -7,7 +7,7 @@ use crate::bls12_381::encoding::CompressedPoint;
 use crate::bls12_381::field::Field;
 use crate::lanes::{Mask, Vector};
 
-/// The y of each x, for a point on the curve; `None` if there is none.
+/// The y of each x, for a point on the curve; `None` for an x of no point.
 #[inline(always)]
 pub(in crate::bls12_381) fn uncompress<E: Field, V: Vector>(any: V, points: &[CompressedPoint<E>]) -> Vec<Option<E>> {
     let mut found = Vec::with_capacity(points.len());

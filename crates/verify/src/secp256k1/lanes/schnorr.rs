@@ -61,7 +61,7 @@ pub(in crate::secp256k1) fn verify_each<V: Kernel>(any: V, items: &[Challenged])
 /// A point with an even y, and lambda times it.
 pub(in crate::secp256k1) type Point = [Row; 2];
 
-/// The points with these x and an even y; `None` where there is no such point.
+/// The points with these x and an even y; `None` for an x of no point.
 #[inline(always)]
 pub(in crate::secp256k1) fn points<V: Kernel>(any: V, xs: &[[u8; 32]]) -> Vec<Option<Point>> {
     let any = Pair::of(any);
