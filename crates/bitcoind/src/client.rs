@@ -1,4 +1,4 @@
-//! Calls of a node.
+//! JSON-RPC calls to a Bitcoin node.
 
 use std::{fmt, fs, path::PathBuf, time::Duration};
 
@@ -9,75 +9,76 @@ use spv::{Hash, bitcoin::Network};
 
 use crate::{Error, Failure, hex};
 
-/// Bytes of the longest answer: transactions of a batch, or the longest block, in hexadecimal digits, with room to spare.
+/// Bytes of the longest answer: a batch of transactions or the longest block, in hexadecimal digits, with room to
+/// spare.
 const LONGEST: u64 = 64 << 20;
 
-/// How long an estimate of fees is waited for: a wallet gives up on its server after 30 s.
+/// How long to wait for an estimate of fees: a wallet gives up on its server after 30 s.
 pub const ESTIMATE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How a node is asked.
+/// How to reach a node.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Its address, such as `http://127.0.0.1:8332`.
+    /// The node's address, such as `http://127.0.0.1:8332`.
     pub url: String,
-    /// The file in which it leaves what is asked for as a password, or any other with a user, a colon and a password.
+    /// The node's cookie file, or any other file that holds a user, a colon and a password.
     pub cookie: PathBuf,
-    /// How long it may take to answer.
+    /// How long the node may take to answer.
     pub patience: Duration,
 }
 
-/// A node that is asked.
+/// A client of one node.
 #[derive(Clone)]
 pub struct Client {
     settings: Settings,
     agent: ureq::Agent,
 }
 
-/// What a node knows of its blocks.
+/// What a node says about its blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockInfo {
-    /// Its network; nothing where that is one that is not known here.
+    /// The node's network; `None` if its name is unknown here.
     pub network: Option<Network>,
-    /// Height of the last block that it has.
+    /// Height of the node's last block.
     pub height: u32,
     /// Hash of that block.
     pub best: Hash,
 }
 
-/// What a transaction has to pay, in bitcoins for 1,000 virtual bytes.
+/// What a transaction has to pay, in bitcoins per 1,000 virtual bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub struct Fees {
-    /// To be kept by the node now.
+    /// For the node to keep it now.
     #[serde(rename = "mempoolminfee")]
     pub mempool: f64,
-    /// To be passed on.
+    /// For the node to relay it.
     #[serde(rename = "minrelaytxfee")]
     pub relay: f64,
-    /// To take the place of another, on top.
+    /// On top, to replace another transaction.
     #[serde(rename = "incrementalrelayfee")]
     pub increment: f64,
 }
 
-/// What a node tells of what waits. btcd has no fees in it.
+/// What a node says about its mempool. btcd leaves out the fees.
 #[derive(Deserialize)]
 struct MempoolInfo {
     #[serde(flatten)]
     fees: Option<Fees>,
 }
 
-/// Whether a node would take a transaction.
+/// Whether a node would accept a transaction.
 #[derive(Clone, Debug, Deserialize)]
 pub struct TestResult {
-    /// Its hash, as Bitcoin shows it.
+    /// The transaction's hash, as Bitcoin displays it.
     pub txid: String,
-    /// The hash with its witness.
+    /// The hash including the witness.
     pub wtxid: String,
-    /// Whether it would; nothing where it was not tested to the end.
+    /// Whether the node would accept it; `None` if the test was not completed.
     pub allowed: Option<bool>,
     /// Why the package is refused.
     #[serde(rename = "package-error")]
     pub package_error: Option<String>,
-    /// Why the transaction is refused, at length.
+    /// Why the transaction is refused, in detail.
     #[serde(rename = "reject-details")]
     pub details: Option<String>,
     /// The same in short.
@@ -86,24 +87,24 @@ pub struct TestResult {
 }
 
 impl TestResult {
-    /// Why it would not.
+    /// The reason for refusal, the most specific one that the node gave.
     pub fn refusal(&self) -> Option<&str> {
         self.package_error.as_deref().or(self.details.as_deref()).or(self.reason.as_deref())
     }
 }
 
-/// What became of a package.
+/// The result of submitting a package.
 #[derive(Clone, Debug)]
 pub struct PackageResult {
-    /// Whether the node took all of it.
+    /// Whether the node accepted all of it.
     pub is_success: bool,
-    /// Transactions that it did not take, each with the reason.
+    /// The transactions that it refused, each with the reason.
     pub errors: Vec<(String, String)>,
-    /// All that the node said, as JSON.
+    /// The node's whole answer, as JSON.
     pub whole: String,
 }
 
-/// An answer, or a part of a batch of answers.
+/// An answer, or one of a batch of answers.
 #[derive(Deserialize)]
 struct Answer<T> {
     #[serde(default = "Option::default")]
@@ -120,16 +121,17 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client of a node, which is asked nothing yet.
+    /// Creates a client, without calling the node yet.
     pub fn new(settings: Settings) -> Self {
-        // A proxy of the environment is not for this. Errors come with bodies. Each call has a connection of its own: bitcoind
-        // closes those that it had errors on, and who sends on such a one at that moment has it reset.
+        // A proxy set in the environment is not meant for this. HTTP errors come with bodies that matter. Each call
+        // opens its own connection: bitcoind closes those on which it had errors, and a request sent at that moment is
+        // reset.
         let config = ureq::Agent::config_builder().proxy(None).http_status_as_error(false);
         let agent = config.max_idle_connections(0).max_idle_connections_per_host(0).build().into();
         Self { settings, agent }
     }
 
-    /// What the node knows of its blocks.
+    /// What the node says about its blocks.
     pub fn block_info(&self) -> Result<BlockInfo, Error> {
         #[derive(Deserialize)]
         struct Info {
@@ -140,7 +142,7 @@ impl Client {
         let method = "getblockchaininfo";
         let info: Info = self.call(method, json!([]))?;
         let network = match &*info.chain {
-            // As Bitcoin Core names them, and as btcd does.
+            // The names that Bitcoin Core uses, and btcd's.
             "main" | "mainnet" => Some(Network::Mainnet),
             "test" | "testnet3" => Some(Network::Testnet),
             "testnet4" => Some(Network::Testnet4),
@@ -151,13 +153,15 @@ impl Client {
         Ok(BlockInfo { network, height: info.blocks, best: hash(method, &info.bestblockhash)? })
     }
 
-    /// The hash of the block at a height of the node's branch. Fails with [`Failure`] where there is none.
+    /// The hash of the block at a height of the node's active branch.
+    ///
+    /// Fails with [`Failure`] if there is none.
     pub fn block_hash(&self, height: u32) -> Result<Hash, Error> {
         let method = "getblockhash";
         hash(method, &self.call::<String>(method, json!([height]))?)
     }
 
-    /// The hashes at heights from `first` on, as many as there are up to `count`.
+    /// The hashes at heights from `first` on, up to `count` of them.
     pub fn block_hashes(&self, first: u32, count: u32) -> Result<Vec<Hash>, Error> {
         let method = "getblockhash";
         let heights = (first..first.saturating_add(count)).map(|height| json!([height]));
@@ -165,26 +169,26 @@ impl Client {
         answers.into_iter().map_while(Result::ok).map(|text| hash(method, &text)).collect()
     }
 
-    /// A block.
+    /// A block in its wire encoding.
     pub fn block(&self, block: &Hash) -> Result<Vec<u8>, Error> {
         let method = "getblock";
         bytes(method, &self.call::<String>(method, json!([hex::reversed(block), 0]))?)
     }
 
-    /// Waits until there is another block, or `patience` is over.
+    /// Waits until there is a new block, or until `patience` is over.
     pub fn wait_for_new_block(&self, patience: Duration) -> Result<(), Error> {
         let milliseconds = patience.as_millis() as u64;
         let patience = self.settings.patience + patience;
         self.call_within::<Value>("waitfornewblock", json!([milliseconds]), patience).map(drop)
     }
 
-    /// The hashes of the transactions that wait to be in a block.
+    /// The hashes of the transactions in the mempool.
     pub fn mempool(&self) -> Result<Vec<Hash>, Error> {
         let method = "getrawmempool";
         self.call::<Vec<String>>(method, json!([]))?.iter().map(|text| hash(method, text)).collect()
     }
 
-    /// Transactions that wait to be in a block. One that has gone meanwhile is left out.
+    /// Transactions from the mempool. Those that have left it meanwhile are omitted.
     pub fn mempool_transactions(&self, hashes: &[Hash]) -> Result<Vec<Vec<u8>>, Error> {
         let method = "getrawtransaction";
         let asked = hashes.iter().map(|hash| json!([hex::reversed(hash)]));
@@ -197,18 +201,18 @@ impl Client {
         there.collect()
     }
 
-    /// What the node tells of a transaction, as JSON.
+    /// What the node says about a transaction, as JSON.
     pub fn verbose_transaction(&self, transaction: &Hash) -> Result<String, Error> {
         let value: Value = self.call("getrawtransaction", json!([hex::reversed(transaction), 1]))?;
         Ok(value.to_string())
     }
 
-    /// Sends a transaction to the network. Returns its hash as Bitcoin shows it.
+    /// Sends a transaction to the network. Returns its hash as Bitcoin displays it.
     pub fn send(&self, transaction: &[u8]) -> Result<String, Error> {
         self.call("sendrawtransaction", json!([hex::text(transaction)]))
     }
 
-    /// Sends transactions that only together pay enough.
+    /// Sends transactions that pay enough only as a package.
     pub fn send_package<'a>(&self, transactions: impl IntoIterator<Item = &'a str>) -> Result<PackageResult, Error> {
         let transactions: Vec<&str> = transactions.into_iter().collect();
         let whole: Value = self.call("submitpackage", json!([transactions]))?;
@@ -225,14 +229,15 @@ impl Client {
         })
     }
 
-    /// Whether the node would take transactions.
+    /// Whether the node would accept each of the transactions.
     pub fn test<'a>(&self, transactions: impl IntoIterator<Item = &'a str>) -> Result<Vec<TestResult>, Error> {
         let transactions: Vec<&str> = transactions.into_iter().collect();
         self.call("testmempoolaccept", json!([transactions]))
     }
 
-    /// The fee with which a transaction is in one of the next `blocks` blocks, in bitcoins for 1,000 virtual bytes; nothing
-    /// where the node cannot tell. Waits for at most [`ESTIMATE_PATIENCE`].
+    /// The fee that gets a transaction into one of the next `blocks` blocks, in bitcoins per 1,000 virtual bytes.
+    ///
+    /// `None` if the node cannot tell. Waits for at most [`ESTIMATE_PATIENCE`].
     pub fn estimate_fee(&self, blocks: u64, mode: Option<&str>) -> Result<Option<f64>, Error> {
         #[derive(Deserialize)]
         struct Estimate {
@@ -247,7 +252,7 @@ impl Client {
         }
     }
 
-    /// What transactions have to pay; nothing where the node does not tell.
+    /// What transactions have to pay; `None` if the node does not say.
     pub fn fees(&self) -> Result<Option<Fees>, Error> {
         Ok(self.call::<MempoolInfo>("getmempoolinfo", json!([]))?.fees)
     }
@@ -256,7 +261,7 @@ impl Client {
         self.call_within(method, parameters, self.settings.patience)
     }
 
-    /// Calls a method, and waits for the answer for at most `patience`.
+    /// Calls a method and waits for the answer for at most `patience`.
     fn call_within<T: DeserializeOwned>(
         &self,
         method: &'static str,
@@ -271,7 +276,7 @@ impl Client {
         }
     }
 
-    /// Calls a method once for each of the parameters. Answers come in their order.
+    /// Calls a method once for each set of parameters, and returns the answers in that order.
     fn batch<T: DeserializeOwned>(
         &self,
         method: &'static str,
@@ -297,11 +302,11 @@ impl Client {
         results.collect()
     }
 
-    /// Sends a body, and reads the answer, all within `patience`.
+    /// Sends a body and reads the answer, all within `patience`.
     fn post<T: DeserializeOwned>(&self, method: &'static str, body: &Value, patience: Duration) -> Result<T, Error> {
         let Settings { url, cookie, .. } = &self.settings;
         let unreachable = |error: ureq::Error| Error::Unreachable { url: url.clone(), reason: error.to_string() };
-        // A node that starts again leaves another cookie.
+        // A restarted node writes a new cookie.
         let secret = fs::read(cookie).map_err(|source| Error::Cookie { path: cookie.clone(), source })?;
         let request = self.agent.post(url).config().timeout_global(Some(patience)).build();
         let request = request

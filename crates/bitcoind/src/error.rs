@@ -4,13 +4,13 @@ use std::{io, path::PathBuf};
 
 use serde::Deserialize;
 
-/// What a node says of a call that it refuses.
+/// A node's refusal of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, thiserror::Error)]
 #[error("the Bitcoin node refused: {message} ({code})")]
 pub struct Failure {
     /// Bitcoin Core's `RPCErrorCode`.
     pub code: i64,
-    /// Its text.
+    /// The node's text.
     pub message: String,
 }
 
@@ -33,32 +33,32 @@ pub enum Error {
     Cookie {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// Nobody answers.
+    /// The node cannot be reached.
     #[error("the Bitcoin node at {url} does not answer: {reason}; is it running, with -server=1?")]
     Unreachable {
-        /// Where it was asked.
+        /// The address that was tried.
         url: String,
         /// What went wrong.
         reason: String,
     },
-    /// The node does not take the cookie.
+    /// The node does not accept the cookie.
     #[error("the Bitcoin node at {url} does not take the cookie of {}: is it another node's?", cookie.display())]
     Unauthorized {
-        /// Where it was asked.
+        /// The node's address.
         url: String,
-        /// The file of the cookie.
+        /// The cookie file.
         cookie: PathBuf,
     },
     /// The node refused a call.
     #[error(transparent)]
     Refused(#[from] Failure),
-    /// The answer is not one to the call.
+    /// The answer does not fit the call.
     #[error("the Bitcoin node's answer to {method} is none: {reason}")]
     Malformed {
-        /// What was called.
+        /// The method called.
         method: &'static str,
         /// What is wrong with the answer.
         reason: String,

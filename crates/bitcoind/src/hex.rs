@@ -1,36 +1,36 @@
-//! Hexadecimal text: bytes as they are, and hashes in the order in which Bitcoin shows them.
+//! Hexadecimal text: bytes as they are, and hashes in the order in which Bitcoin displays them.
 use spv::Hash;
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// Appends bytes.
+/// Appends bytes as hexadecimal digits.
 pub fn push(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(2 * bytes.len());
     out.extend(bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]));
 }
 
-/// Appends a hash, its last byte first.
+/// Appends a hash as hexadecimal digits, its last byte first.
 pub fn push_reversed(out: &mut Vec<u8>, hash: &Hash) {
     let mut reversed = *hash;
     reversed.reverse();
     push(out, &reversed);
 }
 
-/// Text of bytes.
+/// The hexadecimal text of bytes.
 pub fn text(bytes: &[u8]) -> String {
     let mut text = Vec::new();
     push(&mut text, bytes);
     text.into_iter().map(char::from).collect()
 }
 
-/// Text of a hash, its last byte first.
+/// The hexadecimal text of a hash, its last byte first.
 pub fn reversed(hash: &Hash) -> String {
     let mut reversed = *hash;
     reversed.reverse();
     text(&reversed)
 }
 
-/// The bytes of a text: nothing if it is none.
+/// The bytes of a hexadecimal text; `None` if it is not one.
 pub fn parse(text: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
@@ -38,7 +38,7 @@ pub fn parse(text: &str) -> Option<Vec<u8>> {
     if rest.is_empty() { pairs.iter().map(pair).collect() } else { None }
 }
 
-/// A hash whose last byte comes first.
+/// A hash from a text whose first digits are the hash's last byte.
 pub fn parse_reversed(text: &str) -> Option<Hash> {
     if text.len() != 2 * size_of::<Hash>() {
         return None;

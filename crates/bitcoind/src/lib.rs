@@ -1,6 +1,6 @@
-//! A Bitcoin node, asked by its JSON-RPC as Bitcoin Core serves it: what a server of wallets needs of one.
+//! A client for a Bitcoin node's JSON-RPC, as Bitcoin Core serves it, with the calls that a wallet server needs.
 //!
-//! Calls block. Replies are bounded, and what a node says is not trusted: who takes blocks of it checks them.
+//! Calls block. The size of answers is bounded. What a node says is not trusted: callers check the blocks they take.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod client;

@@ -1,5 +1,7 @@
-//! What a transaction costs the block builder: index, tree, and then whole blocks with a store in a temporary directory. Prints
-//! medians of processor time, and of wall time for whole blocks, since they wait for the disk.
+//! Measures what a transaction costs the block builder: index, tree, and then whole blocks with a store in a temporary
+//! directory.
+//!
+//! Prints medians of processor time; of wall time for whole blocks, since they wait for the disk.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use spv::{BlockHeader, Locator, SealingKey};
@@ -17,13 +19,13 @@ const ACCOUNTS: u32 = 2_000_000;
 const BLOCK: u32 = 1 << 20;
 const ROUNDS: usize = 5;
 
-/// The time that this thread has been on a processor, in nanoseconds: other programs on the machine do not count.
+/// The time in nanoseconds that this thread has been on a processor: other programs on the machine do not count.
 fn processor_time() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// A generator of numbers that is good enough to spread accounts.
+/// A random number generator good enough to spread accounts.
 struct Numbers(u64);
 
 impl Numbers {
@@ -53,7 +55,7 @@ fn creates(accounts: Range<u32>) -> Vec<Operation> {
     accounts.flat_map(both).collect()
 }
 
-/// Adds up what steps take, by name.
+/// Collects the time that steps take, by name.
 #[derive(Default)]
 struct Times(Vec<(&'static str, Vec<f64>)>);
 

@@ -1,6 +1,8 @@
-//! What ids cost that somebody has searched for because their paths in the index begin alike: `bench_ground_ids [COUNT [BITS]]`. The index has
-//! two million others. Prints processor time: of a block that creates them all, against one that creates as many others; of the root
-//! after one of them changes; and of a proof, of which the index is held for the first part only.
+//! Measures the cost of ids that somebody searched for because their paths in the index begin alike.
+//!
+//! Usage: `bench_ground_ids [COUNT [BITS]]`. The index holds two million other ids. Prints processor time: of a block
+//! that creates all the ids, against one that creates as many others; of the root after one of them changes; and of a
+//! proof, which needs the index only for its first part.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use spv::Locator;
@@ -14,7 +16,7 @@ const OTHERS: u128 = 2_000_000;
 /// Operations of a block.
 const BLOCK: usize = 1 << 20;
 
-/// Ids that are looked at together.
+/// Ids that are checked together.
 const PIECE: usize = 4096;
 
 fn processor_time() -> f64 {

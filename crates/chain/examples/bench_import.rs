@@ -1,6 +1,6 @@
-//! Imports block files into a new store and prints how long it took: what `bench/import` compares with btcd.
+//! Imports block files into a new store and prints how long it took; `bench/import` compares that with btcd.
 //!
-//! Files that do not begin with genesis are imported from their first block on, if it tells its height.
+//! Files that do not begin with genesis are imported from their first block on, if that block states its height.
 //!
 //! usage: bench_import FILE|FOLDER STORE
 #![allow(clippy::unwrap_used)]

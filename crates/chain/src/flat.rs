@@ -1,22 +1,22 @@
-//! A flat file: bytes that are only ever appended, in segments, mapped into memory for reading.
+//! A flat file: append-only bytes in segments, memory-mapped for reading.
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use storage::{Directory, Error, File, Mode, Page};
 use zerocopy::{FromZeros, IntoBytes};
 
-/// Bytes of a segment: a mapping each, so large enough to have few, and small enough to be copied and checked one by one.
+/// Bytes per segment, each with its own mapping: large enough to have few, small enough to copy and check one by one.
 pub(crate) const SEGMENT: u64 = 1 << 30;
 
 const PAGE: u64 = Page::LENGTH as u64;
 
-/// Pages that are gathered before they are written at once: as many as keep a disk busy.
+/// Pages gathered for one write: enough to keep a disk busy.
 const APPEND_PAGES: usize = 256;
 
-/// The fewest pages that are worth a write of their own past the page cache.
+/// Minimum number of pages for a write that bypasses the page cache.
 const LEAST_PAGES: usize = 16;
 
-/// A segment: one file, of which some bytes at the end may not be committed yet.
+/// A segment: one file, whose last bytes may not be committed yet.
 #[derive(Debug)]
 struct Segment {
     file: Arc<dyn File>,
@@ -28,10 +28,10 @@ impl Segment {
         let map = match (file.descriptor(), usize::try_from(size)) {
             (Some(descriptor), Ok(size)) => {
                 use std::os::fd::AsRawFd;
-                // SAFETY: the mapping is longer than the file, but only bytes that were written are read through it, and they
-                // are not written again while they are read: committed bytes never are. The data directory is locked, so
-                // no other program of ours cuts the file. Pages that are written past the page cache are dropped from it
-                // by the kernel, and none of them holds a committed byte.
+                // SAFETY: the mapping is longer than the file, but only written bytes are read through it, and nothing
+                // writes them again while they are read: committed bytes never change. The data directory is locked, so
+                // no other program of ours truncates the file. The kernel drops pages from its cache that are written
+                // directly, and none of them holds a committed byte.
                 let map = unsafe { memmap2::MmapOptions::new().len(size).map(descriptor.as_raw_fd()) };
                 Some(map.map_err(|source| Error::Failed { path: file.path().into(), operation: "mapping", source })?)
             }
@@ -41,19 +41,19 @@ impl Segment {
     }
 }
 
-/// A flat file. One thread appends; any thread reads what is committed.
+/// A flat file. One thread appends; any thread reads committed bytes.
 #[derive(Debug)]
 pub(crate) struct FlatFile {
     directory: Arc<dyn Directory>,
     name: &'static str,
     segment_size: u64,
     segments: RwLock<Vec<Arc<Segment>>>,
-    /// What may be read.
+    /// End of the readable bytes.
     committed: AtomicU64,
 }
 
 impl FlatFile {
-    /// Opens the file, creates it if nothing is committed of it, and cuts off what is not committed.
+    /// Opens the file, creates it if nothing is committed, and truncates it to the committed length.
     pub(crate) fn open(
         directory: Arc<dyn Directory>,
         name: &'static str,
@@ -85,7 +85,7 @@ impl FlatFile {
         Ok(file)
     }
 
-    /// Opens a file that another process may be appending to, for reading its present content.
+    /// Opens a file that another process may be appending to, to read its present content.
     pub(crate) fn open_existing(
         directory: Arc<dyn Directory>,
         name: &'static str,
@@ -106,7 +106,7 @@ impl FlatFile {
         Ok(file)
     }
 
-    /// Appends the first `length` bytes of another file to this one, which is empty.
+    /// Appends the first `length` bytes of another file to this empty one.
     pub(crate) fn copy_from(&self, other: &Self, length: u64) -> Result<(), Error> {
         let mut buffer = vec![0; 1 << 20];
         let mut offset = 0;
@@ -138,12 +138,12 @@ impl FlatFile {
         segments.get(usize::try_from(number).ok()?).cloned()
     }
 
-    /// The number of bytes that may be read.
+    /// Number of readable bytes.
     pub(crate) fn committed(&self) -> u64 {
         self.committed.load(Ordering::Acquire)
     }
 
-    /// Writes behind what is committed. Nothing of it can be read before [`FlatFile::commit`].
+    /// Writes after the committed bytes. The data is not readable before [`FlatFile::commit`].
     pub(crate) fn write(&self, mut offset: u64, mut data: &[u8]) -> Result<(), Error> {
         while !data.is_empty() {
             let (number, within) = (offset / self.segment_size, offset % self.segment_size);
@@ -156,7 +156,7 @@ impl FlatFile {
         Ok(())
     }
 
-    /// The same for whole pages, past the page cache.
+    /// The same for whole pages, bypassing the page cache.
     fn write_pages(&self, mut offset: u64, mut pages: &[Page]) -> Result<(), Error> {
         while !pages.is_empty() {
             let (number, within) = (offset / self.segment_size, offset % self.segment_size);
@@ -169,18 +169,18 @@ impl FlatFile {
         Ok(())
     }
 
-    /// The segment file that has a byte, and where in it the byte is.
+    /// The segment file that contains a byte, and the byte's offset in it.
     pub(crate) fn locate(&self, offset: u64) -> (PathBuf, u64) {
         let (number, within) = (offset / self.segment_size, offset % self.segment_size);
         (self.directory.path().join(self.segment_name(number)), within)
     }
 
-    /// Begins to write much behind what is committed, from `offset` on.
+    /// Starts a large write after the committed bytes, at `offset`.
     pub(crate) fn append(&self, offset: u64) -> Append<'_> {
         Append { file: self, end: offset, pages: Vec::new(), gathered: 0 }
     }
 
-    /// The segment of this number, made if need be.
+    /// Returns the segment of this number, created if necessary.
     fn writable(&self, number: u64) -> Result<Arc<Segment>, Error> {
         if let Some(segment) = self.segment(number) {
             return Ok(segment);
@@ -191,7 +191,7 @@ impl FlatFile {
         Ok(segment)
     }
 
-    /// Makes what was written between `from` and `to` durable.
+    /// Makes the bytes between `from` and `to` durable.
     pub(crate) fn sync(&self, from: u64, to: u64) -> Result<(), Error> {
         for number in from / self.segment_size..to.div_ceil(self.segment_size) {
             if let Some(segment) = self.segment(number) {
@@ -201,7 +201,7 @@ impl FlatFile {
         Ok(())
     }
 
-    /// Lets what was written up to `to` be read.
+    /// Makes the bytes up to `to` readable.
     pub(crate) fn commit(&self, to: u64) {
         self.committed.store(to, Ordering::Release);
     }
@@ -218,7 +218,7 @@ impl FlatFile {
         self.read_written(offset, buffer)
     }
 
-    /// Reads bytes that the caller knows to be written, committed or not, and not to be written again meanwhile.
+    /// Reads written bytes, committed or not; the caller guarantees that nobody writes them meanwhile.
     pub(crate) fn read_written(&self, mut offset: u64, mut buffer: &mut [u8]) -> Result<(), Error> {
         while !buffer.is_empty() {
             let (number, within) = (offset / self.segment_size, offset % self.segment_size);
@@ -238,12 +238,12 @@ impl FlatFile {
     }
 }
 
-/// Writes much to a flat file: whole pages past the page cache, as nobody reads most of them soon and making room in the
-/// cache costs several times what the disk does. The first and the last page, which are shared with what is before and behind,
-/// and what is little go through the cache.
+/// Writes a large amount to a flat file. Whole pages bypass the page cache, because most of them are not read soon, and
+/// making room in the cache costs several times what the disk does. The first and the last page, which are shared with
+/// neighbouring data, and small amounts go through the cache.
 pub(crate) struct Append<'a> {
     file: &'a FlatFile,
-    /// Where what is gathered goes: at the beginning of a page if anything is.
+    /// Where the gathered bytes go: the start of a page if there are any.
     end: u64,
     pages: Vec<Page>,
     /// Bytes in `pages`.
@@ -251,7 +251,7 @@ pub(crate) struct Append<'a> {
 }
 
 impl Append<'_> {
-    /// Appends bytes. They need not be in the file before [`finish`](Self::finish).
+    /// Appends bytes. They may reach the file only with [`finish`](Self::finish).
     pub(crate) fn write(&mut self, mut data: &[u8]) -> Result<(), Error> {
         if self.gathered == 0 {
             let before = self.end.next_multiple_of(PAGE) - self.end;
@@ -279,7 +279,7 @@ impl Append<'_> {
         Ok(())
     }
 
-    /// Writes what is gathered. Where it ends.
+    /// Writes the gathered bytes. Returns the end offset.
     pub(crate) fn finish(self) -> Result<u64, Error> {
         let whole = self.gathered / Page::LENGTH;
         let (pages, rest) = if whole >= LEAST_PAGES { self.pages.split_at(whole) } else { (&[][..], &self.pages[..]) };
@@ -315,7 +315,7 @@ mod tests {
         };
         check(&file, 20);
         drop(file);
-        // What was not committed is gone, and can be written again.
+        // Uncommitted bytes are gone and can be written again.
         let file = FlatFile::open(Arc::clone(directory), "flat", 4096, 7000).unwrap();
         check(&file, 7);
         assert_eq!(directory.list().unwrap(), ["flat-000000", "flat-000001"]);
@@ -327,7 +327,7 @@ mod tests {
         assert!(matches!(cut, Err(Error::Corrupt { .. } | Error::NotFound { .. })));
     }
 
-    /// Pieces of many lengths, from many beginnings, across segments.
+    /// Pieces of many lengths and offsets, across segments.
     fn check_append(directory: &Arc<dyn Directory>) {
         let segment = 300 * PAGE;
         let data: Vec<u8> = (0..3_u32 << 20).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();

@@ -1,8 +1,8 @@
-//! Where in a block a transaction id is: a small table that is written with the block.
+//! The positions of transaction ids in a block: a small table that is written with the block.
 //!
-//! The ids of a block, each with the account that names it, are hashed. The upper part of a hash chooses a bucket, 12 bits behind that are
-//! kept as a fingerprint beside the 20 bits of the position. So an id costs four bytes, and a look-up reads one bucket and
-//! compares in full the one or two transactions that it names.
+//! Each id is hashed together with the account that names it. The upper part of the hash selects a bucket; the next 12
+//! bits are stored as a fingerprint with the 20 bits of the position. So an id costs four bytes, and a look-up reads
+//! one bucket and compares in full the one or two transactions that it yields.
 use siphasher::sip::SipHasher13;
 use spv::MAX_BLOCK_TRANSACTIONS;
 use wire::{AccountId, Operation, TransactionId};
@@ -12,13 +12,13 @@ use zerocopy::byteorder::little_endian::U32;
 const POSITION_BITS: u32 = MAX_BLOCK_TRANSACTIONS.ilog2();
 const POSITION_MASK: u32 = MAX_BLOCK_TRANSACTIONS - 1;
 
-/// Transactions a bucket in the mean: a bucket is one or two cache lines.
+/// Average number of transactions per bucket: a bucket is one or two cache lines.
 const BUCKET: u32 = 16;
 
-/// The bytes of an entry and of a bucket's start.
+/// Size in bytes of an entry, and of a bucket's start.
 const WORD: u64 = 4;
 
-/// The key of a block's hashes: of the block before, so nobody can choose ids that meet in one bucket.
+/// The key of a block's hashes, from the previous block, so that nobody can choose ids that meet in one bucket.
 pub(crate) type Key = [u8; 16];
 
 fn buckets(transactions: u32) -> u32 {
@@ -35,7 +35,7 @@ pub(crate) fn size(transactions: u32) -> u64 {
     words(transactions) * WORD
 }
 
-/// The bucket and the fingerprint of an id; the fingerprint is in place.
+/// The bucket and the fingerprint of an id; the fingerprint is already shifted to its place in an entry.
 fn slot(key: &Key, transaction: &TransactionId, source: &AccountId, buckets: u32) -> (u32, u32) {
     let mut message = [0; 32];
     message[..16].copy_from_slice(&transaction.0);
@@ -70,7 +70,7 @@ pub(crate) fn build(key: &Key, operations: &[Operation]) -> Vec<U32> {
     table
 }
 
-/// The positions that an id may be at; `read` gives words of the table.
+/// The positions that may have an id; `read` returns words of the table.
 pub(crate) fn candidates<E>(
     key: &Key,
     transactions: u32,

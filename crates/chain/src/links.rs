@@ -3,7 +3,7 @@ use spv::Locator;
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The place of a transaction, or none, as it is stored.
+/// The place of a transaction, or of none, in its stored form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Link {
@@ -33,7 +33,7 @@ impl From<Locator> for Link {
 pub struct Links {
     /// To the transaction that touched the source account before.
     pub source: Link,
-    /// To the one that touched the destination account before; none but for transfers and deposits.
+    /// To the transaction that touched the destination account before; only transfers and deposits have one.
     pub destination: Link,
 }
 

@@ -1,9 +1,9 @@
-//! The transaction tree: building it, taking paths out of it, with and without its stored nodes.
+//! The transaction tree: its construction, and paths with and without its stored nodes.
 //!
-//! Of a block's tree only the levels from [`LOWEST_STORED_LEVEL`] up are stored, the root excepted, which the header has. What
-//! lies below is made again from the eight transactions around the one asked for: a dozen hashes, a microsecond or two,
-//! where storing them would cost 56 of the 64 bytes a transaction that a whole tree takes. What limits a block builder is
-//! how fast the disk takes new data.
+//! Only the levels of a block's tree from [`LOWEST_STORED_LEVEL`] up are stored, except the root, which is in the
+//! header. Lower nodes are recomputed from the eight transactions around the requested one: a dozen hashes, a
+//! microsecond or two. Storing them would cost 56 of the 64 bytes per transaction that a whole tree takes, and the
+//! disk's write speed limits a block builder.
 use spv::hash::{NODE_TAG, TRANSACTION_TAG};
 use spv::{Hash, ZERO_HASH, tree_depth};
 use verify::sha256::Tag;
@@ -17,24 +17,24 @@ static NODE: Tag = Tag::new(NODE_TAG);
 pub const LOWEST_STORED_LEVEL: u8 = 3;
 /// Leaves below one node of the lowest stored level.
 pub const GROUP: u32 = 1 << LOWEST_STORED_LEVEL;
-/// Transactions that are hashed together: they and their nodes stay in the second-level cache.
+/// Transactions hashed together: they and their nodes stay in the second-level cache.
 const PIECE: usize = 2048;
 const _: () = assert!(PIECE.is_multiple_of(GROUP as usize));
 
-/// Bytes of a signed operation behind the operation.
+/// Length of the tail of a signed operation in bytes.
 pub const TAIL_SIZE: usize = SignedOperation::TAIL_LENGTH;
 
-/// What makes a transaction of a block a signed one.
+/// The tail that makes a transaction of a block a signed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignedTail {
     /// Position of the transaction in its block.
     pub position: u32,
-    /// The bytes of the signed operation behind the operation.
+    /// The bytes of the signed operation after the operation.
     pub tail: [u8; TAIL_SIZE],
 }
 
 impl SignedTail {
-    /// The signed operation, of the operations of its block.
+    /// The signed operation, given the operations of its block.
     ///
     /// # Panics
     ///
@@ -44,14 +44,14 @@ impl SignedTail {
     }
 }
 
-/// The leaves of transactions: `operations`, some of which are signed. The tails' positions count from the first operation.
+/// The leaves of `operations`, some of which are signed. Positions of tails count from the first operation.
 pub fn leaves(operations: &[Operation], tails: &[SignedTail]) -> Vec<Hash> {
     let mut leaves = vec![ZERO_HASH; operations.len()];
     fill_leaves(operations, tails, 0, &mut leaves);
     leaves
 }
 
-/// The same, for operations whose first one is at position `first`, into memory that is there.
+/// The same for operations whose first one is at position `first`, into existing memory.
 fn fill_leaves(operations: &[Operation], tails: &[SignedTail], first: u32, leaves: &mut [Hash]) {
     let (messages, _) = operations.as_bytes().as_chunks::<{ Operation::LENGTH }>();
     TRANSACTION.hash_many(messages, leaves);
@@ -72,17 +72,17 @@ fn parents(children: &[Hash]) -> Vec<Hash> {
     parents
 }
 
-/// The root of a tree and those of its nodes that are stored.
+/// The root of a tree and its stored nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// The root; zero where there are no transactions.
+    /// The root; zero if there are no transactions.
     pub root: Hash,
     /// The nodes of the stored levels, the lowest level first.
     pub stored: Vec<Hash>,
 }
 
 impl Tree {
-    /// Builds the tree over `operations`, some of which are signed. The tails are in ascending order of position.
+    /// Builds the tree over `operations`, some of which are signed. Tails must be in ascending order of position.
     pub fn new(operations: &[Operation], tails: &[SignedTail]) -> Self {
         let transactions = operations.len() as u32;
         let depth = tree_depth(transactions);
@@ -105,7 +105,7 @@ impl Tree {
     }
 }
 
-/// Hashes pieces of the block up to the lowest level that is stored, so that what is not stored never leaves the cache.
+/// Hashes the block in pieces up to the lowest stored level, so that nodes that are not stored never leave the cache.
 fn push_lowest_stored_level(operations: &[Operation], tails: &[SignedTail], stored: &mut Vec<Hash>) {
     let (mut level, mut above) = (vec![ZERO_HASH; PIECE], vec![ZERO_HASH; PIECE]);
     let mut tails = tails;
@@ -126,12 +126,12 @@ fn push_lowest_stored_level(operations: &[Operation], tails: &[SignedTail], stor
     }
 }
 
-/// The number of stored nodes of a tree.
+/// Number of stored nodes of a tree.
 pub fn stored_nodes(transactions: u32) -> u32 {
     (LOWEST_STORED_LEVEL..tree_depth(transactions)).map(|level| level_size(transactions, level)).sum()
 }
 
-/// Where a node is among the stored ones.
+/// Index of a node among the stored ones.
 fn stored_place(transactions: u32, level: u8, index: u32) -> u32 {
     (LOWEST_STORED_LEVEL..level).map(|below| level_size(transactions, below)).sum::<u32>() + index
 }
@@ -140,13 +140,13 @@ fn level_size(transactions: u32, level: u8) -> u32 {
     transactions.div_ceil(1 << level)
 }
 
-/// The transactions whose leaves [`path`] needs, for the path of `position`.
+/// The transactions whose leaves [`path`] needs for the path of `position`.
 pub fn group(transactions: u32, position: u32) -> std::ops::Range<u32> {
     let first = position & !(GROUP - 1);
     first..transactions.min(first + GROUP)
 }
 
-/// The path of `position`: from the leaves of its [`group`], and stored nodes that `stored` gives by their place.
+/// The path of `position`, from the leaves of its [`group`], and the stored nodes that `stored` returns by index.
 pub fn path<E>(
     transactions: u32,
     position: u32,
@@ -169,7 +169,8 @@ pub fn path<E>(
     Ok(path)
 }
 
-/// The path of `position` from all leaves of the block, without any stored node: what a node without stored levels does.
+/// The path of `position` from all leaves of the block, without stored nodes: the method of a node without stored
+/// levels.
 pub fn path_from_leaves(leaves: &[Hash], position: u32) -> Vec<Hash> {
     let mut path = Vec::new();
     let (mut level, mut index) = (leaves.to_vec(), position as usize);

@@ -1,4 +1,4 @@
-//! Made-up chains: many branches, blocks in any order, crashes, blocks that are ambiguous or repeated.
+//! Synthetic chains: many branches, blocks in any order, crashes, ambiguous and repeated blocks.
 #![allow(clippy::unwrap_used)]
 
 mod bitcoin_model;
@@ -19,7 +19,7 @@ use zerocopy::IntoBytes;
 const FIRST_HEIGHT: u32 = 1000;
 const OP_RETURN: u8 = 0x6a;
 
-/// A block, and what can be spent in those that follow it.
+/// A block, and the outputs that its successors can spend.
 #[derive(Clone)]
 struct Mined {
     hash: Hash,
@@ -79,7 +79,7 @@ fn mine(previous: Option<&BlockHeader>, transactions: &[Vec<u8>]) -> (BlockHeade
     (header, bytes)
 }
 
-/// A block after `parent` with some transactions that spend what there is to spend, some of it made in the same block.
+/// A block after `parent` with some transactions that spend available outputs, some of them from the same block.
 fn extend(parent: Option<(usize, &Mined)>, salt: u32, spends: &[(u8, u8)]) -> Mined {
     let mut unspent = parent.map(|(_, parent)| parent.unspent.clone()).unwrap_or_default();
     let mut transactions = vec![coinbase(salt, &script(salt as u8))];
@@ -105,7 +105,7 @@ fn extend(parent: Option<(usize, &Mined)>, salt: u32, spends: &[(u8, u8)]) -> Mi
     Mined { hash: header.hash(), header, height, parent: parent.map_or(0, |(index, _)| index), bytes, unspent }
 }
 
-/// One of few scripts, so that their histories grow; some can't be spent.
+/// One of few scripts, so that their histories grow; some cannot be spent.
 fn script(number: u8) -> Vec<u8> {
     if number.is_multiple_of(5) { vec![OP_RETURN, number] } else { vec![0x51, number % 7] }
 }
@@ -113,7 +113,7 @@ fn script(number: u8) -> Vec<u8> {
 fn tree(plan: &[(prop::sample::Index, Vec<(u8, u8)>)]) -> Vec<Mined> {
     let mut blocks = vec![extend(None, 0, &[])];
     for (salt, (parent, spends)) in plan.iter().enumerate() {
-        // Rather high parents, so that branches get long.
+        // Prefer high parents, so that branches get long.
         let span = blocks.len().min(6);
         let parent = blocks.len() - 1 - parent.index(span);
         blocks.push(extend(Some((parent, &blocks[parent])), salt as u32 + 1, spends));
@@ -133,7 +133,7 @@ fn branch(blocks: &[Mined], index: usize) -> Vec<&Mined> {
     branch
 }
 
-/// Follows the active branch by the changes that are announced.
+/// Follows the active branch by the announced changes.
 #[derive(Default)]
 struct Follower(Vec<Hash>);
 
@@ -184,7 +184,7 @@ fn check(chain: &BitcoinChain, blocks: &[Mined]) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 50, ..ProptestConfig::default() })]
 
-    /// Whatever the order, and wherever the machine crashes: the store shows the branch with the most work as a plain model has it.
+    /// In any order, and with a crash at any point, the store has the branch with the most work, like a plain model.
     #[test]
     fn the_branch_with_the_most_work_is_indexed(
         plan in prop::collection::vec((any::<prop::sample::Index>(), prop::collection::vec(any::<(u8, u8)>(), 0..4)), 5..40),
@@ -196,7 +196,7 @@ proptest! {
         let blocks = tree(&plan);
         let mut sequence: Vec<usize> = (0..blocks.len()).collect();
         for (i, other) in order.iter().enumerate().take(blocks.len()) {
-            // Blocks move a little: a block comes before the one that it follows, now and then.
+            // Blocks move a little: sometimes a block comes before its parent.
             let other = (i + other.index(5)).min(blocks.len() - 1);
             sequence.swap(i, other);
         }
@@ -254,12 +254,12 @@ fn a_transaction_of_the_size_of_a_node_makes_a_block_unprovable() {
     assert!(!view.block(FIRST_HEIGHT + 1).unwrap().unwrap().is_provable);
 }
 
-/// A coinbase that is the same as an earlier one overwrites what that one pays, until its block leaves the branch (BIP30).
+/// A coinbase identical to an earlier one replaces its outputs, until its block leaves the branch (BIP30).
 #[test]
 fn a_coinbase_that_is_repeated_overwrites_the_earlier_one() {
     let first = extend(None, 7, &[]);
     let repeated = extend(Some((0, &first)), 7, &[]);
-    // A longer branch, which spends what the first block paid.
+    // A longer branch, which spends the first block's outputs.
     let other = extend(Some((0, &first)), 8, &[]);
     let longer = extend(Some((1, &other)), 9, &[(0, 1)]);
     let folder = tempfile::tempdir().unwrap();
@@ -275,7 +275,7 @@ fn a_coinbase_that_is_repeated_overwrites_the_earlier_one() {
     }
 }
 
-/// A store of the first format tells what to do.
+/// A store of the first format reports what to do.
 #[test]
 fn an_older_store_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -290,7 +290,8 @@ fn an_older_store_is_refused() {
     assert!(error.to_string().contains("import the blocks again"), "{error}");
 }
 
-/// CVE-2012-2459: the last transactions are repeated, and the root stays the same. The block itself must still be taken afterwards.
+/// CVE-2012-2459: repeating the last transactions does not change the root. The correct block must still be accepted
+/// afterwards.
 #[test]
 fn a_block_with_repeated_transactions_is_refused() {
     let first = extend(None, 0, &[]);
@@ -342,7 +343,7 @@ fn a_full_disk_loses_nothing_that_was_committed() {
         assert!(matches!(importer.commit(), Err(Error::Storage(storage::Error::Full { .. }))));
         assert!(matches!(importer.commit(), Err(Error::GivenUp)));
         assert!(matches!(importer.add(&blocks[0].bytes, &origin()), Err(Error::GivenUp)));
-        // Readers go on.
+        // Readers continue.
         check(&chain, &blocks);
         assert_eq!(chain.view().tip().map(|tip| tip.height), Some(FIRST_HEIGHT + 19));
     }

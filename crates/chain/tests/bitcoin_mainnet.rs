@@ -1,6 +1,6 @@
-//! The import of real blocks: mainnet's first 14,132, and btcd's made-up ones with reorganisations.
+//! Import of real blocks: mainnet's first 14,132, and btcd's synthetic ones with reorganisations.
 //!
-//! `scripts/fetch-blocks` gets them; where they are missing these tests say so and check nothing.
+//! `scripts/fetch-blocks` downloads them; without them these tests report that and check nothing.
 #![allow(clippy::unwrap_used)]
 
 mod bitcoin_model;
@@ -86,7 +86,7 @@ fn the_first_blocks_of_mainnet() {
     let blocks = read_all(&path);
     Model::of(0, &blocks).check(&view);
 
-    // A client that knows nothing but genesis takes the headers, and then verifies a proof of every transaction.
+    // A client that knows only genesis takes the headers, and then verifies a proof of every transaction.
     let mut headers = HeaderChain::new(Network::Mainnet);
     while headers.height() + 1 < BLOCKS {
         for header in view.headers(headers.height() + 1, 2000).unwrap() {
@@ -107,7 +107,7 @@ fn the_first_blocks_of_mainnet() {
     }
     assert_eq!(proved, TRANSACTIONS);
 
-    // All of it again by the branch in memory.
+    // The same through the branch in memory.
     let branch = Branch::load(view.clone()).unwrap().unwrap();
     assert_eq!(branch.tip(), view.tip().unwrap());
     for (height, bytes) in (0..).zip(&blocks) {
@@ -137,7 +137,7 @@ fn the_first_blocks_of_mainnet() {
     assert_eq!((again.stored, again.known, again.commits), (0, BLOCKS.into(), 0));
 }
 
-/// Whether a block came from so far on in its file.
+/// Whether a block begins at this offset of its file.
 fn begins_at(origin: &Origin, expected: usize) -> bool {
     matches!(origin, Origin::File { offset, .. } if *offset == expected as u64)
 }
@@ -148,7 +148,7 @@ fn an_import_goes_on_where_it_was_interrupted() {
     let blocks = read_all(&path);
     let folder = tempfile::tempdir().unwrap();
     let origin = Origin::File { path: path.clone(), offset: 0 };
-    // Twice some blocks are committed, and some more are not.
+    // In each round some blocks are committed, and some more are not.
     for round in 0..2 {
         let chain = open_mainnet(folder.path());
         let mut importer = Importer::new(&chain, ()).unwrap();
@@ -177,21 +177,21 @@ fn blocks_in_any_order_and_from_any_start() {
     let folder = tempfile::tempdir().unwrap();
     let chain = open(folder.path(), &options).unwrap();
     let mut importer = Importer::new(&chain, ()).unwrap();
-    // Old blocks don't tell their height, genesis does not have to.
+    // Old blocks do not contain their height; genesis need not.
     assert_eq!(Start::first_of(&BlockFiles::find(&path, Network::Mainnet).unwrap()).unwrap().height, 0);
     let origin = Origin::File { path, offset: 0 };
     let block = folder.path().join("block.bin");
     std::fs::write(&block, &blocks[1000]).unwrap();
     let unknown = Start::first_of(&BlockFiles::find(&block, Network::Mainnet).unwrap());
     assert!(matches!(unknown, Err(Error::HeightUnknown { .. })));
-    // Windows of blocks backwards, as a node writes them down that downloads from several others.
+    // Windows of blocks in reverse, as a node writes them when it downloads from several others.
     for window in blocks[1000..3000].chunks(37) {
         for bytes in window.iter().rev() {
             importer.add(bytes, &origin).unwrap();
         }
     }
     importer.commit().unwrap();
-    // What was paid in the first thousand blocks is not known here.
+    // The outputs of the first thousand blocks are unknown here.
     let unresolved = importer.summary().unresolved_inputs;
     assert!(unresolved > 0);
     drop(importer);
@@ -242,7 +242,7 @@ fn faults_in_block_files() {
         let (error, height) = run(name, &|bytes| bytes[offset + at] ^= 3);
         assert!(matches!(error, Error::Unlinked { .. }), "{name}: {error}");
         assert_eq!(height, 99);
-        // With the right one after it nothing is missing.
+        // With the correct one after it nothing is missing.
         let block = bytes[offset..offset + 8 + length].to_vec();
         let (summary, height) = attempt(&format!("{name}-again"), &|bytes| {
             bytes[offset + at] ^= 3;
@@ -251,7 +251,7 @@ fn faults_in_block_files() {
         let skipped = summary.unwrap().skipped;
         assert!(height > 100 && skipped.places == 2, "{name}: {height}, {skipped:?}");
     }
-    // The 100th block is missing, so that none of those after it links.
+    // The 100th block is missing, so none of the later ones links.
     let (error, height) = run("link", &|bytes| {
         let length = u32::from_le_bytes(bytes[offset + 4..offset + 8].try_into().unwrap()) as usize;
         bytes.drain(offset..offset + 8 + length);
@@ -296,7 +296,7 @@ fn files_of_bitcoin_core_that_are_xored() {
     assert_eq!(import(&chain, folder.path()).unwrap().stored, BLOCKS.into());
 }
 
-/// Genesis to block 4 of a made-up chain, a second block 3 with 4 and 5 after it, which wins.
+/// Genesis to block 4 of a synthetic chain, and a second block 3 with 4 and 5 after it, which wins.
 #[test]
 fn reorganisation_of_btcd() {
     let Some(folder) = skip::blocks("reorganisations") else { return };
@@ -320,7 +320,7 @@ fn reorganisation_of_btcd() {
     assert_eq!(view.tip().unwrap().height, 5);
     Model::of(0, &second).check(&view);
     view.audit(|_| ()).unwrap();
-    // Nothing of the old branch is left, and the earlier view still sees it.
+    // Nothing of the old branch remains, and the earlier view still sees it.
     let old = Model::of(0, &first);
     for hash in old.transactions.keys().filter(|hash| !Model::of(0, &second).transactions.contains_key(*hash)) {
         assert_eq!(view.transaction(hash).unwrap(), None);
@@ -328,7 +328,7 @@ fn reorganisation_of_btcd() {
     old.check(&before);
 }
 
-/// Full blocks of recent years, with witnesses. The crate has one; more may lie beside the repository.
+/// Full blocks of recent years, with witnesses. The crate includes one; more may lie next to the repository.
 #[test]
 fn full_blocks() {
     let block = bitcoin_test_data::blocks::mainnet_702861();

@@ -1,4 +1,5 @@
-//! What an operation costs the client: processor time of its thread against a node that answers everything with OK.
+//! Measures what an operation costs the client: processor time of its thread, against a node that answers everything
+//! with OK.
 //!
 //! `cargo run --release -p turnpike-client --example bench_pipeline [OPERATIONS]`
 #![allow(clippy::unwrap_used)]
@@ -36,7 +37,7 @@ fn main() {
     }
 }
 
-/// Nanoseconds of client time an operation, operations a second, datagrams sent again.
+/// Nanoseconds of client time per operation, operations per second, datagrams sent again.
 fn run(node: SocketAddr, format: Format, batch: u16, window: usize, operations: u64) -> (f64, f64, u64) {
     let mut pipeline = Pipeline::connect(node, &Options { window, ..Options::default() }).unwrap();
     let choice = Choice::new(Distribution::Uniform, 1, 2_000_000, 1);

@@ -1,5 +1,5 @@
-//! What a seal costs: to make one for each block, to check those of headers that come in, one by one and in batches, to read
-//! headers again that were kept.
+//! Cost of a seal: creating one per block, verifying those of arriving headers one by one and in batches, and reading
+//! stored headers again.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::time::Instant;

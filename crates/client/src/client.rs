@@ -1,4 +1,4 @@
-//! One request after the other.
+//! A client with one request at a time.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use zerocopy::IntoBytes;
 use crate::window::{is_recognised_for_ever, refusal};
 use crate::{Draft, Error, Failure, Options, Pipeline, fresh_transaction_id};
 
-/// How long one turn waits at most; the window's own deadlines are earlier.
+/// Maximum wait per turn; the window's own deadlines are earlier.
 const TURN: Duration = Duration::from_secs(1);
 
-/// How often a node is asked how far it is while it is waited for: a few times in the time that a block takes.
+/// Interval at which a node is asked for its progress: a few times per block.
 const POLL: Duration = Duration::from_millis(20);
 
-/// What a node answered to an operation.
+/// A node's reply to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// What the operation does.
+    /// The operation's command.
     pub command: Command,
     /// The operation's transaction id.
     pub transaction: TransactionId,
@@ -31,12 +31,12 @@ pub struct Receipt {
     pub status: Status,
     /// The source's balance after it.
     pub value: u64,
-    /// What the node vouches for.
+    /// The promise that the node gives.
     pub promise: Promise,
 }
 
 impl Receipt {
-    /// The receipt, or an error where the operation was not done.
+    /// The receipt, or an error if the operation was not executed.
     pub fn success(self) -> Result<Self, Error> {
         if self.status.is_ok() {
             return Ok(self);
@@ -46,13 +46,13 @@ impl Receipt {
     }
 }
 
-/// A client that does one thing after the other.
+/// A client with one request at a time.
 #[derive(Debug)]
 pub struct Client {
     pipeline: Pipeline,
     promise: Promise,
     give_up_after: Duration,
-    /// The node was asked for how long it recognises retries.
+    /// The node was asked how long it recognises retries.
     is_limited: bool,
 }
 
@@ -69,17 +69,17 @@ impl Client {
         self.pipeline.node()
     }
 
-    /// How often another node was turned to.
+    /// How often the client switched to another node.
     pub fn turns(&self) -> u64 {
         self.pipeline.turns()
     }
 
-    /// How often requests were sent again.
+    /// Number of repeated requests.
     pub fn retries(&self) -> u64 {
         self.pipeline.window().retries()
     }
 
-    /// What the node is and how far it has come.
+    /// Requests the node's identity and progress.
     pub fn info(&mut self) -> Result<InfoFrame, Error> {
         self.exchange(
             |id, _| Ok(InfoFrame::new(id).as_bytes().to_vec()),
@@ -108,10 +108,10 @@ impl Client {
         self.execute(&Operation::refer(fresh_transaction_id()?, account).timed())?.success()
     }
 
-    /// Waits until the node has executed up to a block of its own chain. Reads after that are not older.
+    /// Waits until the node has executed up to a block of its own chain. Later reads are not older.
     ///
-    /// A replica may lag the one that sent a final reply: take the height of that one's [info](Self::info) after the
-    /// reply, and wait for it at the other before a [`refer`](Self::refer) there. Gives up as a request does.
+    /// A replica may lag behind the one that sent a final reply: take the height of that one's [info](Self::info) after
+    /// the reply, and wait for it at the other before a [`refer`](Self::refer) there. Gives up like a request.
     pub fn wait_for_height(&mut self, height: u64) -> Result<InfoFrame, Error> {
         let since = Instant::now();
         loop {
@@ -126,14 +126,14 @@ impl Client {
         }
     }
 
-    /// Executes one operation, unsigned. Done twice with the same operation, it is executed once: for ever if its id
-    /// carries a time ([`Operation::timed`]), else for as long as the node's info tells.
+    /// Executes one unsigned operation. Repeating the same operation executes it once: forever if its id carries a time
+    /// ([`Operation::timed`]), otherwise for as long as the node's info says.
     pub fn execute(&mut self, operation: &Operation) -> Result<Receipt, Error> {
         self.submit(std::slice::from_ref(operation))?.pop().ok_or(Error::WrongReply)
     }
 
-    /// Executes operations, unsigned, in their order, in as few datagrams as they fit. An error leaves open which of them
-    /// were executed; submitted again, those are not executed again, see [`execute`](Self::execute).
+    /// Executes unsigned operations in order, in as few datagrams as possible. After an error some of them may have
+    /// been executed; submitting them again does not execute those again, see [`execute`](Self::execute).
     pub fn submit(&mut self, operations: &[Operation]) -> Result<Vec<Receipt>, Error> {
         if !operations.iter().all(is_recognised_for_ever) {
             self.limit_retries()?;
@@ -190,7 +190,7 @@ impl Client {
         receipt.map_err(|error| of_operations(error, std::slice::from_ref(&signed.operation)))
     }
 
-    /// Sends one compact transfer frame as it is, and gives its reply.
+    /// Sends one compact transfer frame as it is, and returns its reply.
     pub fn execute_compact(&mut self, frame: CompactFrame) -> Result<CompactFrame, Error> {
         let operation = frame.to_operation();
         if !is_recognised_for_ever(&operation) {
@@ -211,7 +211,7 @@ impl Client {
         reply.map_err(|error| of_operations(error, &[operation]))
     }
 
-    /// Asks the node, once, for how long it recognises retries.
+    /// Asks the node, once, how long it recognises retries.
     fn limit_retries(&mut self) -> Result<(), Error> {
         if !self.is_limited {
             let recognised = Duration::from_millis(self.info()?.retry_milliseconds.get().into());
@@ -221,13 +221,13 @@ impl Client {
         Ok(())
     }
 
-    /// Bytes of the longest datagram.
+    /// Maximum length of a datagram in bytes.
     pub(crate) fn datagram(&self) -> usize {
         self.pipeline.window().datagram()
     }
 
-    /// Sends the frame that `write` makes for an id and the length of the longest datagram, and reads its reply. A refusal
-    /// of the whole is an error.
+    /// Sends the frame that `write` creates for an id and the maximum length of a datagram, and reads its reply. A
+    /// refusal of the whole request is an error.
     pub(crate) fn exchange<T>(
         &mut self,
         write: impl FnOnce(u32, usize) -> Result<Vec<u8>, Error>,
@@ -254,7 +254,7 @@ impl Client {
         )
     }
 
-    /// Asks with room for so long a reply, and again with as much as it takes.
+    /// Requests with this room for the reply, and again with as much as it takes.
     pub(crate) fn with_room<T>(
         &mut self,
         first: usize,
@@ -285,7 +285,7 @@ impl Client {
     ) -> Result<T, Error> {
         let (node, waited) = (self.node(), self.give_up_after);
         let now = self.pipeline.now();
-        // What an error left in flight is of no interest any more, so there is always room.
+        // Requests left in flight by an error no longer matter, so there is always room.
         self.pipeline.abandon();
         let draft = match id {
             Some(id) => self.pipeline.begin_as(id),

@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do about it.
+//! Errors of the client, with what to do about them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,14 +14,14 @@ pub enum Error {
     /// The socket failed.
     #[error("cannot {action} for {node}: {source}; check the address and that this machine may reach it")]
     Socket {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
         /// The node.
         node: SocketAddr,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// No reply came, however often the request was sent.
+    /// There was no reply to any attempt.
     #[error("{node} did not answer within {waited:?}; check that a node runs there{}", may_be_executed(*transaction))]
     NoReply {
         /// The node.
@@ -37,44 +37,44 @@ pub enum Error {
     Unreachable {
         /// The node.
         node: SocketAddr,
-        /// The operation that may have been executed before the node went away, as in [`Self::NoReply`].
+        /// The operation that may have been executed before the node disappeared, as in [`Self::NoReply`].
         transaction: Option<TransactionId>,
     },
     /// The node refused the request.
     #[error("the node refused: {0}")]
     Refused(Status),
-    /// The node did not do the operation.
+    /// The node did not execute the operation.
     #[error("transaction {transaction} of {source_account}: {}", explain(*command, *status, *value))]
     Operation {
-        /// What the operation does.
+        /// Its command.
         command: Command,
-        /// The operation's transaction id.
+        /// Its transaction id.
         transaction: TransactionId,
         /// Its source.
         source_account: AccountId,
-        /// Why it was not done.
+        /// The reason.
         status: Status,
-        /// The source's balance; with `DEPOSIT_REQUIRED` the least deposit that the node takes.
+        /// The source's balance; with `DEPOSIT_REQUIRED` the minimum deposit of the node.
         value: u64,
     },
-    /// A reply that answers another question than was asked.
+    /// A reply does not match its request.
     #[error("the node's reply does not fit the request; it is faulty, ask another node")]
     WrongReply,
-    /// More operations than a datagram takes, or a datagram longer than there can be.
+    /// More operations than fit a datagram, or a datagram that exceeds the maximum length.
     #[error("{0} bytes do not fit a datagram of {1}; send less at once, or raise the datagram size up to 65507")]
     TooLong(usize, usize),
-    /// A proof is longer than the node or this client can carry.
+    /// A proof is longer than the node or this client can transfer.
     #[error("the reply needs {needed} bytes and the longest datagram here has {limit}; raise the datagram size")]
     ReplyTooLarge {
-        /// Bytes of the reply.
+        /// Length of the reply in bytes.
         needed: usize,
-        /// Bytes of the longest datagram.
+        /// Maximum length of a datagram in bytes.
         limit: usize,
     },
-    /// The system gave no random bytes.
+    /// The operating system returned no random bytes.
     #[error("no random bytes from the system: {0}")]
     Random(getrandom::Error),
-    /// The system's clock is before 1970 or after the year 500,000.
+    /// The system clock is before 1970 or after the year 500,000.
     #[error("the system's clock cannot be right; set it")]
     Clock,
     /// A node did not execute up to a block in time.
@@ -86,27 +86,27 @@ pub enum Error {
         node: std::net::SocketAddr,
         /// The block's height.
         height: u64,
-        /// Up to which it has executed.
+        /// The last block that it has executed.
         executed: u64,
     },
-    /// The node is of another network than the one asked for.
+    /// The node belongs to another network than the requested one.
     #[error("the node is of network {found}, not of {expected}; check the address or the network id")]
     WrongNetwork {
-        /// The network id asked for, in hexadecimal.
+        /// The requested network id, in hexadecimal.
         expected: String,
-        /// The node's.
+        /// The node's network id.
         found: String,
     },
-    /// A header of the own chain breaks a rule.
+    /// A header of our own chain breaks a rule.
     #[error("a header of the node: {0}")]
     Header(#[from] spv::HeaderError),
-    /// What replicas vouch for is not of the form that it has to be.
+    /// The finality data has an invalid form.
     #[error("what replicas vouch for: {0}")]
     Vouched(#[from] spv::finality::VouchedError),
-    /// The node has other headers than those here, sealed as well. Nothing was changed.
+    /// The node has other sealed headers than the local ones. Nothing was changed.
     #[error("{0}")]
     Reorganised(Box<crate::Fork>),
-    /// A header of Bitcoin breaks a rule.
+    /// A Bitcoin header breaks a rule.
     #[error("a Bitcoin header of the node: {0}")]
     BitcoinHeader(#[from] spv::bitcoin::HeaderError),
     /// The node's chain has no header in common with the client's.
@@ -123,26 +123,26 @@ pub enum Error {
     /// A Bitcoin proof does not hold.
     #[error("the node's proof does not hold: {0}")]
     BitcoinProof(#[from] spv::bitcoin::ProofError),
-    /// A proof that holds, but of something else than was asked for.
+    /// A proof is valid, but for something else than requested.
     #[error("the node proved another transaction than the one asked for; it is faulty, ask another node")]
     OtherProof,
-    /// A proof is of a block that is not in the headers, not even after they were synchronised.
+    /// A proof is for a block that is missing in the headers, even after synchronising them.
     #[error("the proof is of a block that is not in the node's own chain of headers; it is faulty, ask another node")]
     UnknownBlock,
-    /// An option is out of its range.
+    /// An option is out of range.
     #[error("option {name} is {found}, but must be {expected}")]
     Option {
         /// The option.
         name: &'static str,
-        /// What it is.
+        /// Its value.
         found: usize,
-        /// What it may be.
+        /// Its range.
         expected: &'static str,
     },
 }
 
 impl Error {
-    /// The operation that an error is about, and that may have been executed nevertheless, if any.
+    /// The operation that may have been executed nevertheless, if any.
     pub fn transaction(&self) -> Option<TransactionId> {
         match self {
             Self::NoReply { transaction, .. } | Self::Unreachable { transaction, .. } => *transaction,
@@ -151,7 +151,7 @@ impl Error {
         }
     }
 
-    /// The same error of a request that executes operations, of which `first` is the first.
+    /// The same error for a request whose operations begin with `first`.
     pub(crate) fn of_operation(mut self, first: TransactionId) -> Self {
         if let Self::NoReply { transaction, .. } | Self::Unreachable { transaction, .. } = &mut self {
             *transaction = Some(first);
@@ -159,7 +159,7 @@ impl Error {
         self
     }
 
-    /// The status that a node gave, if that is what the error is.
+    /// The status from the node, if that is the error.
     pub fn status(&self) -> Option<Status> {
         match self {
             Self::Refused(status) | Self::Operation { status, .. } => Some(*status),
@@ -168,7 +168,7 @@ impl Error {
     }
 }
 
-/// A status, and what helps against it where that depends on the command or the value.
+/// A status, and a remedy that depends on the command or the value.
 fn explain(command: Command, status: Status, value: u64) -> String {
     match (status, command) {
         (Status::DepositRequired, _) => {
@@ -183,7 +183,7 @@ fn explain(command: Command, status: Status, value: u64) -> String {
     }
 }
 
-/// What to do about an operation without a reply.
+/// Advice for an operation without a reply.
 fn may_be_executed(transaction: Option<TransactionId>) -> String {
     let advice = |id| {
         format!("; transaction {id} may have been executed: repeat it with the same id, and it is executed only once")

@@ -1,4 +1,4 @@
-//! What replicas vouch for.
+//! Finality: the order of blocks, and what replicas vouch for.
 
 use std::time::{Duration, Instant};
 
@@ -9,57 +9,59 @@ use zerocopy::IntoBytes;
 
 use crate::{Client, Error};
 
-/// Room for replies that is asked for first: that of a dozen replicas fits.
+/// Initial room for replies: that of a dozen replicas fits.
 const FIRST_ROOM: usize = wire::ETHERNET_DATAGRAM;
 
-/// How long a certificate is waited for that covers what is executed already. Where replicas are idle, one of them orders an empty
-/// block for it when its turn comes.
+/// How long to wait for a certificate that covers what is executed already. If replicas are idle, one of them orders an
+/// empty block for it in its turn as leader.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Between two looks at whether it is there.
+/// Pause between checks for it.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What a replica tells of the order.
+/// A replica's report on the order.
 #[derive(Clone, Debug)]
 pub struct Finality {
-    /// Its number in the set that votes; none where it is to join, or has left.
+    /// Its number in the voting set; `None` if it will join, or has left.
     pub replica: Option<u8>,
-    /// How many replicas there are.
+    /// Number of replicas.
     pub replicas: u8,
-    /// The number of the one that leads, as far as it knows.
+    /// Number of the leader, as far as the replica knows.
     pub leader: u8,
-    /// The view that it leads.
+    /// The leader's view.
     pub view: u64,
-    /// Height of the last block that is final and executed by the replica.
+    /// Height of the last final block that the replica has executed.
     pub height: u64,
     /// Hash of its header.
     pub hash: [u8; 32],
-    /// Generation of the set of replicas: how often it was changed.
+    /// Generation of the set of replicas: the number of its changes.
     pub generation: u32,
-    /// The newest certificate, once there is one, and what leads to its replicas, as this one tells.
+    /// The newest certificate, if any, with the changes that lead to its replicas, according to this replica.
     pub vouched: Option<Vouched>,
 }
 
-/// What a replica tells of one generation.
+/// A replica's report on one generation.
 struct Told {
     fixed: FinalityFrame,
     keys: Vec<[u8; FinalityFrame::KEY]>,
     certificate: Vec<u8>,
 }
 
-/// The sets of replicas that are known: the founders, and all changes since.
+/// The known sets of replicas: the founders, and all changes since.
 type Known = (ReplicaSet, Vec<Reconfiguration>);
 
 impl Client {
-    /// What the replica tells of the order: who leads, and what is final. A node that is none refuses with `NOT_FOUND`. Nothing of
-    /// it is checked; [`HeaderChain::certify`] checks what is vouched for. It takes a request for each change of the set of
-    /// replicas, of which [`MAX_RECONFIGURATIONS`] are followed.
+    /// Asks the replica about the order: the leader, and what is final.
+    ///
+    /// A node that is not a replica refuses with `NOT_FOUND`. Nothing is verified here; [`HeaderChain::certify`]
+    /// verifies what is vouched for. It takes one request per change of the set of replicas, and follows at most
+    /// [`MAX_RECONFIGURATIONS`].
     pub fn finality(&mut self) -> Result<Finality, Error> {
         self.finality_after(None)
     }
 
-    /// Hands the replica an approval of a change of the set. An approval counts once, however often it comes; one that comes again
-    /// once the change is decided is refused with `STALE_GENERATION`.
+    /// Sends the replica an approval of a change of the set. Repeating it has no effect; once the change is decided, a
+    /// repetition is refused with `STALE_GENERATION`.
     pub fn approve(&mut self, approval: &Approval) -> Result<(), Error> {
         self.exchange(
             |id, _| Ok(ChangeFrame::new(id, zerocopy::transmute!(*approval)).as_bytes().to_vec()),
@@ -67,7 +69,7 @@ impl Client {
         )
     }
 
-    /// Asks from the last generation that is known on, or from the founders.
+    /// Asks from the last known generation on, or from the founders.
     fn finality_after(&mut self, known: Option<Known>) -> Result<Finality, Error> {
         let (mut founders, mut reconfigurations) = known.unzip();
         let reconfigurations = reconfigurations.get_or_insert_default();
@@ -119,12 +121,12 @@ impl Client {
         )
     }
 
-    /// Takes the headers for which a certificate of the replicas vouches; others are not kept. Returns how many came.
+    /// Fetches the headers that a certificate of the replicas vouches for, and no others. Returns their number.
     pub(crate) fn sync_vouched(&mut self, chain: &mut HeaderChain) -> Result<u64, Error> {
         let first = chain.height();
         let known = chain.vouched().map(|known| (known.founders.clone(), known.reconfigurations.clone()));
         let finality = match self.finality_after(known) {
-            // This replica may be behind the one that told of the last change.
+            // This replica may be behind the one that reported the last change.
             Err(Error::Refused(Status::NotFound)) if chain.vouched().is_some() => self.finality_after(None),
             finality => finality,
         };
@@ -137,7 +139,7 @@ impl Client {
     fn certify(&mut self, chain: &mut HeaderChain, vouched: &Vouched) -> Result<(), Error> {
         loop {
             match chain.certify(vouched) {
-                // It holds, and so bounds how many headers are asked for.
+                // The certificate is valid, and so bounds the number of headers to request.
                 Err(HeaderError::Statement) if chain.height() + 1 < vouched.certificate.header.height.get() => {}
                 result => return Ok(result.map(drop)?),
             }
@@ -147,8 +149,8 @@ impl Client {
         }
     }
 
-    /// Takes headers until `verify` gives no `unknown` any more, which says that the block is not among them. Where replicas order
-    /// the chain, a certificate for the block is waited for.
+    /// Fetches headers until `verify` no longer returns `unknown`, which means that the block is missing. On a chain
+    /// that replicas order, waits for a certificate for the block.
     pub(crate) fn sync_until<T, E: PartialEq>(
         &mut self,
         chain: &mut HeaderChain,
@@ -166,7 +168,7 @@ impl Client {
             if is_synced {
                 std::thread::sleep(PAUSE);
             }
-            // The block is newer than the headers, or of another branch, which is an error that tells so.
+            // The block is newer than the headers, or on another branch, for which this returns an error.
             self.sync_headers(chain)?;
             is_synced = true;
         }

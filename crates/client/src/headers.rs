@@ -11,7 +11,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::seals::{AT_ONCE, SealBatches};
 use crate::{Client, Error};
 
-/// The most headers taken with one call, so that a node cannot fill the memory; who wants more calls again.
+/// Maximum number of headers per call, so that a node cannot fill the memory; call again for more.
 const MAX_HEADERS: u64 = 1 << 20;
 
 /// A reply to a headers frame.
@@ -35,18 +35,18 @@ impl fmt::Display for Tip {
     }
 }
 
-/// Two chains that the same key sealed.
+/// Two chains sealed by the same key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fork {
     /// The key.
     pub key: ChainKey,
-    /// Height of the last header that both have.
+    /// Height of the last common header.
     pub common: u64,
-    /// The tip here.
+    /// The tip of the local chain.
     pub here: Tip,
-    /// The tip that the node says it has.
+    /// The tip according to the node.
     pub there: Tip,
-    /// The first two headers that differ. Anybody can check that the key sealed both.
+    /// The first two headers that differ. Anybody can verify that the key sealed both.
     pub evidence: Equivocation,
 }
 
@@ -67,26 +67,28 @@ impl fmt::Display for Fork {
     }
 }
 
-/// How the node's chain relates to the one here.
+/// Relation of the node's chain to the local one.
 enum Relation {
-    /// It is the same, and goes on with these; with none where the node is behind.
+    /// It is the same, and continues with these headers; with none if the node is behind.
     Follows(Vec<SealedHeader>, Tip),
     /// It is another one, also sealed.
     Forks(Box<Fork>),
 }
 
-/// What was replaced because it was asked for.
+/// A reorganisation that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reorganised {
-    /// The two chains, as they were.
+    /// The two chains before it.
     pub fork: Fork,
-    /// The headers that were here, from the first that differed on.
+    /// The replaced local headers, from the first that differed on.
     pub replaced: Vec<SealedHeader>,
 }
 
 impl Client {
-    /// The chain of the node's genesis. Where the network id is not given, the node's is believed: whoever answers may have made
-    /// any network. The network id covers the chain's key, so with it every header is known to be the right one.
+    /// Opens the chain of the node's genesis.
+    ///
+    /// Without a network id the node's is believed: whoever answers may have invented a network. The id covers the
+    /// chain's key, so with it every header is known to be genuine.
     pub fn open_chain(&mut self, network: Option<[u8; 32]>) -> Result<HeaderChain, Error> {
         let network = self.check_network(network)?;
         let given = self.headers(Chain::Own, 0, 1)?;
@@ -94,7 +96,7 @@ impl Client {
         Ok(HeaderChain::new(&network, genesis)?)
     }
 
-    /// The node's network id, which has to be the one that is given, if one is.
+    /// Returns the node's network id, which must equal `network` if given.
     pub fn check_network(&mut self, network: Option<[u8; 32]>) -> Result<[u8; 32], Error> {
         let found = self.info()?.network;
         match network {
@@ -105,9 +107,10 @@ impl Client {
         }
     }
 
-    /// Takes the headers of the own chain that the node has and `chain` does not, checks their seals, and returns how many came. Of a
-    /// chain that replicas order these are the headers that are final by a certificate.
-    /// Headers that are here are never replaced: where the node has others, that is [`Error::Reorganised`] if they are sealed as well.
+    /// Fetches the headers of our own chain that `chain` lacks, verifies their seals, and returns their number.
+    ///
+    /// On a chain that replicas order these are the headers that a certificate makes final. Local headers are never
+    /// replaced: if the node has others that are sealed as well, the result is [`Error::Reorganised`].
     pub fn sync_headers(&mut self, chain: &mut HeaderChain) -> Result<u64, Error> {
         if chain.key().is_none() {
             return self.sync_vouched(chain);
@@ -118,17 +121,17 @@ impl Client {
         }
     }
 
-    /// Appends what the node has behind the tip that is here, and returns how many headers came.
+    /// Appends the node's headers after the local tip, and returns their number.
     pub(crate) fn append_own_headers(&mut self, chain: &mut HeaderChain) -> Result<u64, Error> {
         let (headers, tip) = self.own_headers(chain.height() + 1)?;
         self.append_headers(chain, headers, tip)
     }
 
-    /// As [`Self::sync_headers`], but where the node has other headers that are sealed and reach at least as high, takes these in
-    /// place of those here, and tells what it replaced.
+    /// As [`Self::sync_headers`], but if the node has other sealed headers that reach at least as high, these replace
+    /// the local ones. Also returns what was replaced.
     pub fn accept_reorganisation(&mut self, chain: &mut HeaderChain) -> Result<(u64, Option<Reorganised>), Error> {
         if chain.key().is_none() {
-            // What is final is never replaced, and nothing else is kept.
+            // Final headers are never replaced, and no others are stored.
             return Ok((self.sync_vouched(chain)?, None));
         }
         let fork = match self.compare(chain)? {
@@ -151,7 +154,7 @@ impl Client {
         Ok((headers.len() as u64, Some(Reorganised { fork, replaced })))
     }
 
-    /// Appends what the node has behind the tip that is here, of which the first headers came already.
+    /// Appends the node's headers after the local tip, given the first of them.
     fn append_headers(
         &mut self,
         chain: &mut HeaderChain,
@@ -178,9 +181,9 @@ impl Client {
         }
     }
 
-    /// Compares the node's chain with the one here.
+    /// Compares the node's chain with the local one.
     fn compare(&mut self, chain: &HeaderChain) -> Result<Relation, Error> {
-        // The tip that is known is asked for as well: it tells whether the node still has it.
+        // Request the known tip as well, to see whether the node still has it.
         let (mut headers, there) = self.own_headers(chain.height())?;
         if headers.first().map(SealedHeader::hash) == Some(*chain.tip_hash()) {
             headers.remove(0);
@@ -197,7 +200,7 @@ impl Client {
         Ok(Relation::Forks(Box::new(Fork { key, common, here, there, evidence })))
     }
 
-    /// The greatest height, of those tried, at which the node has the header that is here.
+    /// The greatest height tried at which the node has the local header.
     fn last_common(&mut self, chain: &HeaderChain) -> Result<u64, Error> {
         let mut step = 1;
         let mut height = chain.height();
@@ -206,7 +209,7 @@ impl Client {
             step *= 2;
             let (headers, _) = self.own_headers(height)?;
             if headers.first().map(SealedHeader::hash).as_ref() == chain.hash(height) {
-                // All that came with it and is known is common too.
+                // All known headers in the same reply are common as well.
                 let known =
                     headers.iter().zip(height..).take_while(|(header, at)| chain.hash(*at) == Some(&header.hash()));
                 return Ok(height + known.count() as u64 - 1);
@@ -224,19 +227,19 @@ impl Client {
         Ok((headers.to_vec(), given.tip))
     }
 
-    /// Takes the headers of Bitcoin that the node has and `chain` does not, and returns how many came. Each is checked as
-    /// Bitcoin Core does; the chain with the most work wins.
+    /// Fetches the Bitcoin headers that `chain` lacks, and returns their number. Verifies each like Bitcoin Core; the
+    /// chain with the most work wins.
     pub fn sync_bitcoin_headers(&mut self, chain: &mut bitcoin::HeaderChain) -> Result<u64, Error> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|_| Error::Clock)?.as_secs();
         let lowest = u64::from(chain.first_height());
         let (mut from, mut step, mut came, mut seen) = (u64::from(chain.height()), 1, 0, 0);
-        // Those seen are counted too: a node could send known ones for ever.
+        // Known headers count, too: a node could send them forever.
         while seen < MAX_HEADERS {
             let given = self.headers(Chain::Bitcoin, from, u16::MAX)?;
             let headers = <[bitcoin::BlockHeader]>::ref_from_bytes(&given.headers).map_err(|_| Error::WrongReply)?;
             let known = headers.first().is_some_and(|first| chain.find(&first.hash()).is_some());
             if !known {
-                // Another branch, or a node that is behind: further back there is a header that both have.
+                // Another branch, or a node that is behind: further back there is a common header.
                 if from == lowest {
                     return Err(Error::NothingInCommon);
                 }

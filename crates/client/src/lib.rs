@@ -1,6 +1,6 @@
 //! The client library: batching, retries, header synchronisation, proof checks.
 //!
-//! [`Client`] does one thing after the other and is all that most programs need:
+//! [`Client`] sends one request at a time and is all that most programs need:
 //!
 //! ```no_run
 //! use turnpike_client::{Client, Options};
@@ -17,8 +17,8 @@
 //! ```
 //!
 //! [`Pipeline`] keeps many datagrams in flight and allocates nothing per operation; [`load`] generates load with it.
-//! Both stand on [`Window`], which knows what is in flight and when to send it again, but neither sockets nor clocks, so
-//! that a simulator can drive it too.
+//! Both are built on [`Window`], which tracks the requests in flight and when to repeat them. It uses neither sockets
+//! nor clocks, so that a simulator can drive it, too.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod client;
@@ -54,14 +54,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use wire::TransactionId;
 
-/// A fresh transaction id: a UUIDv7 of this moment. Tell so with [`wire::Operation::timed`], and a retry of the operation is
-/// never executed, however late it comes.
+/// A new transaction id: a UUIDv7 with the present time. Mark the operation with [`wire::Operation::timed`], and a
+/// retry is never executed, however late it arrives.
 pub fn fresh_transaction_id() -> Result<TransactionId, Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|_| Error::Clock)?;
     Ok(TransactionId::timed(now.as_millis() as u64, random()?))
 }
 
-/// Random bits of the system.
+/// Random bits from the operating system.
 fn random() -> Result<u128, Error> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).map_err(Error::Random)?;

@@ -1,7 +1,7 @@
-//! Load: many requests of one kind, in a closed loop or at a rate, with counts and latencies.
+//! Load generation: many requests of one kind, in a closed loop or at a rate, with counts and latencies.
 //!
-//! [`run`] drives a [`Workload`] over a [`Pipeline`]; [`prepare`] makes the accounts for it and [`check`] compares their
-//! balances with what they have to be.
+//! [`run`] drives a [`Workload`] over a [`Pipeline`]; [`prepare`] creates its accounts and [`check`] compares their
+//! balances with the expected ones.
 
 mod accounts;
 mod choice;
@@ -20,43 +20,44 @@ pub use workload::{Format, Mix, Operations, Proofs, Workload};
 
 use crate::{Error, Pipeline};
 
-/// How often progress is told, and the longest that a loop waits for replies.
+/// Interval of progress reports, and maximum wait for replies.
 const BEAT: Duration = Duration::from_millis(100);
 
 /// When requests are sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// As replies come: the window is kept full.
+    /// As replies arrive: the window is kept full.
     Closed,
-    /// So many operations a second, whether replies come or not, as far as the window allows. Latency counts from the
-    /// moment when a request was due, so a node that falls behind cannot hide it.
+    /// At this rate in operations per second, whether replies arrive or not, as far as the window allows. Latency
+    /// counts from when a request was due, so a node that falls behind cannot hide it.
     Open(f64),
 }
 
 /// When a run ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Until {
-    /// After so many operations.
+    /// Number of operations.
     pub operations: u64,
-    /// Or after so long a time.
+    /// Or this time, whichever ends first.
     pub time: Duration,
 }
 
 impl Until {
-    /// So many operations, however long they take.
+    /// This number of operations, however long they take.
     pub fn operations(operations: u64) -> Self {
         Self { operations, time: Duration::MAX }
     }
 
-    /// As many operations as come.
+    /// As many operations as possible in this time.
     pub fn time(time: Duration) -> Self {
         Self { operations: u64::MAX, time }
     }
 }
 
-/// Runs a workload until it has sent what it should and all of that was answered or given up. `progress` sees the counts
-/// about ten times a second and can end the run early. A node that is gone ends it too: a request was given up, and nothing
-/// was answered in all the time that it was tried.
+/// Runs a workload until it has sent everything, and all of that was answered or given up.
+///
+/// `progress` sees the counts about ten times per second and can end the run early. A node that is gone ends it, too:
+/// when a request was given up, and nothing was answered in all the time of its attempts.
 pub fn run(
     pipeline: &mut Pipeline,
     workload: &mut impl Workload,

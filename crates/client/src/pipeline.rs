@@ -9,27 +9,27 @@ use crate::socket::Socket;
 use crate::stream::Stream;
 use crate::{Completion, Draft, Error, Limits, Options, Outgoing, Window};
 
-/// Datagrams handed to the socket at a time.
+/// Datagrams passed to the socket at a time.
 const SEND_DATAGRAMS: usize = 256;
 
-/// How long nothing may come of a node where the system says that there is none, before the next one is turned to. As long as a
-/// program takes to start again where it was, it is not worth while; and where all are gone, this is the wait between tries.
+/// How long a node may be unreachable, according to the kernel, before the client switches to the next one. Switching
+/// is not worthwhile during the restart of a program; and if all nodes are gone, this is the wait between attempts.
 const GONE: Duration = Duration::from_millis(50);
 
-/// Many requests in flight over one socket, each sent again until it is answered or given up.
+/// Many requests in flight over one socket, each repeated until it is answered or given up.
 ///
-/// A request that is sent again is the same bytes, so its operations have the same transaction ids and are done once.
+/// A repeated request has the same bytes, so its operations have the same transaction ids and are executed once.
 /// Requests in flight at once may be executed in any order; the operations of one batch are executed in theirs.
 #[derive(Debug)]
 pub struct Pipeline {
-    /// The present one, and in the order in which they are turned to where it does not answer the others.
+    /// The present node, then the others in the order in which the client switches to them.
     nodes: VecDeque<SocketAddr>,
     tcp: bool,
     turn_after: Duration,
     fail_if_unreachable: bool,
-    /// How many nodes in a row had nothing that listens.
+    /// Number of consecutive nodes at which nothing listened.
     unreachable: usize,
-    /// When something last came of the present node, or nothing was to come.
+    /// When the present node last sent something, or had nothing to answer.
     heard: Duration,
     turns: u64,
     transport: Transport,
@@ -72,38 +72,39 @@ impl Pipeline {
         self.nodes[0]
     }
 
-    /// How often another node was turned to.
+    /// How often the client switched to another node.
     pub fn turns(&self) -> u64 {
         self.turns
     }
 
-    /// What is in flight.
+    /// The requests in flight.
     pub fn window(&self) -> &Window {
         &self.window
     }
 
-    /// Tells for how long the node recognises retries, as its info does: operations whose ids carry no time are not sent
-    /// again when it is nearly over. 0 is not known.
+    /// Sets how long the node recognises retries, as in its info: operations whose ids carry no time are not repeated
+    /// shortly before the end. 0 means unknown.
     pub fn limit_retries(&mut self, recognised: Duration) {
         self.window.limit_retries(recognised);
     }
 
-    /// The present time, as requests are timed by it.
+    /// The present time on the clock of requests.
     pub fn now(&self) -> Duration {
         self.origin.elapsed()
     }
 
-    /// A request to be filled; `None` where no more may be in flight.
+    /// Returns a request to fill; `None` if no more may be in flight.
     pub fn begin(&mut self) -> Option<Draft<'_>> {
         self.window.begin()
     }
 
-    /// A request with the given id; `None` where no more may be in flight, or the id is too near to one that is.
+    /// Returns a request with the given id; `None` if no more may be in flight, or the id is too close to one in
+    /// flight.
     pub fn begin_as(&mut self, id: u32) -> Option<Draft<'_>> {
         self.window.begin_as(id)
     }
 
-    /// Forgets all that is in flight. It may be executed nevertheless.
+    /// Drops everything in flight. It may be executed nevertheless.
     pub fn abandon(&mut self) {
         self.window.abandon();
     }
@@ -148,11 +149,11 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Turns to the next node, which is sent all that is in flight.
+    /// Switches to the next node, and sends it everything in flight.
     fn turn_to_next(&mut self, now: Duration) {
         self.nodes.rotate_left(1);
         self.heard = now;
-        // What is in flight has its room in the window already.
+        // The requests in flight already have their room in the window.
         let mut limits = *self.window.limits();
         if let Ok(transport) = Transport::open(self.nodes[0], self.tcp, &mut limits) {
             self.transport = transport;
@@ -173,12 +174,13 @@ impl Pipeline {
             while sent < self.outgoing.len() {
                 match self.transport.send(self.window.memory(), &self.outgoing[sent..]) {
                     Ok(count) => (sent, refused) = (sent + count, false),
-                    // The answer to an earlier datagram: there is no node now. Reported once, so the next try is sent.
+                    // An error of an earlier datagram: there is no node now. Reported once, so the next attempt is
+                    // sent.
                     Err(_) if !refused => refused = true,
                     Err(source) if is_lasting(&source) => {
                         return Err(Error::Socket { action: "send", node: self.node(), source });
                     }
-                    // What cannot be sent now is as good as lost, and sent again like that.
+                    // What cannot be sent now counts as lost, and is repeated like that.
                     Err(_) => break,
                 }
             }
@@ -189,7 +191,7 @@ impl Pipeline {
     }
 }
 
-/// What carries frames.
+/// The transport of frames.
 #[derive(Debug)]
 enum Transport {
     Datagrams(Box<Socket>),
@@ -197,22 +199,22 @@ enum Transport {
 }
 
 impl Transport {
-    /// Opens one to a node. A window that is larger than what the kernel has room for is made smaller.
+    /// Opens a transport to a node. Shrinks a window that exceeds the kernel's buffers.
     fn open(node: SocketAddr, tcp: bool, limits: &mut Limits) -> Result<Self, Error> {
         let fail = |action| move |source| Error::Socket { action, node, source };
         if tcp {
             return Ok(Self::Stream(Stream::connect(node).map_err(fail("open a connection"))?));
         }
-        // What the kernel counts for a datagram: its bytes in pages, and the header of its buffer.
+        // The kernel's accounting of a datagram: its bytes in pages, and the header of its buffer.
         let footprint = limits.datagram + limits.datagram / 4 + 1024;
         let socket = Socket::connect(node, footprint * limits.window).map_err(fail("open a socket"))?;
         let capacity = socket.receive_capacity().map_err(fail("ask for the size of the receive buffer"))?;
-        // More replies at once than the kernel has room for would be lost.
+        // Replies beyond the kernel's buffers would be lost.
         limits.window = limits.window.min(capacity / footprint).max(1);
         Ok(Self::Datagrams(Box::new(socket)))
     }
 
-    /// Whether there is nobody at the node's address, as far as is known.
+    /// Whether nothing listens at the node's address, as far as is known.
     fn is_gone(&self) -> bool {
         match self {
             Self::Datagrams(socket) => socket.is_refused(),
@@ -235,7 +237,7 @@ impl Transport {
     }
 }
 
-/// Whether sending again later cannot help.
+/// Whether repeating later cannot help.
 fn is_lasting(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMSGSIZE | libc::EINVAL | libc::EBADF | libc::EACCES | libc::EPERM))
 }

@@ -1,4 +1,4 @@
-//! Asking for proofs and checking them.
+//! Requests proofs and verifies them.
 
 use spv::{HeaderChain, IndexEntry, IndexProof, IndexProofError, ProofError, TransactionProof, bitcoin};
 use wire::{
@@ -8,10 +8,10 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::{Client, Error};
 
-/// Room for replies that is asked for first: all proofs of the own chain fit, and most of Bitcoin.
+/// Initial room for replies: all proofs of our own chain fit, and most of Bitcoin.
 const FIRST_ROOM: usize = wire::ETHERNET_DATAGRAM;
 
-/// A transaction of the own chain that was proved to be in a block.
+/// A transaction of our own chain, proved to be in a block.
 #[derive(Clone, Debug)]
 pub struct ProvedTransaction {
     /// Height of its block.
@@ -20,29 +20,29 @@ pub struct ProvedTransaction {
     pub block: [u8; 32],
     /// Its position in the block.
     pub position: u32,
-    /// What it does.
+    /// The operation.
     pub operation: Operation,
-    /// Height of the tip that the node answered as of.
+    /// Height of the node's tip at the time of the reply.
     pub tip_height: u64,
-    /// The whole reply, to be kept and checked again by anybody.
+    /// The whole reply, which anybody can verify again.
     pub reply: Vec<u8>,
 }
 
-/// What was proved of an account.
+/// A proved index entry of an account.
 #[derive(Clone, Debug)]
 pub struct ProvedEntry {
-    /// Its entry, or `None` where it was proved that there is no such account.
+    /// Its entry, or `None` if the account is proved not to exist.
     pub entry: Option<IndexEntry>,
-    /// Height of the block that it was proved for.
+    /// Height of the block that the proof is for.
     pub height: u64,
-    /// The whole reply, to be kept and checked again by anybody.
+    /// The whole reply, which anybody can verify again.
     pub reply: Vec<u8>,
 }
 
-/// A transaction that was proved to be in a Bitcoin block.
+/// A transaction, proved to be in a Bitcoin block.
 #[derive(Clone, Debug)]
 pub struct ProvedBitcoin {
-    /// Its hash, in the order it is hashed in.
+    /// Its hash, in internal byte order.
     pub transaction: [u8; 32],
     /// Height of its block.
     pub height: u32,
@@ -50,13 +50,13 @@ pub struct ProvedBitcoin {
     pub block: [u8; 32],
     /// Its position in the block.
     pub position: u32,
-    /// Number of transactions in the block, which the coinbase in the reply confirms.
+    /// Number of transactions in the block, confirmed by the coinbase in the reply.
     pub transactions: u32,
-    /// The whole reply, to be kept and checked again by anybody.
+    /// The whole reply, which anybody can verify again.
     pub reply: Vec<u8>,
 }
 
-/// What a reply with a Bitcoin proof has a verifier work on.
+/// Converts a reply with a Bitcoin proof to the form that a verifier takes.
 pub fn bitcoin_proof<'a>(reply: &wire::TransactionProof<'a>) -> bitcoin::TransactionProof<'a> {
     bitcoin::TransactionProof {
         leaf: &reply.fixed.leaf,
@@ -69,13 +69,13 @@ pub fn bitcoin_proof<'a>(reply: &wire::TransactionProof<'a>) -> bitcoin::Transac
 }
 
 impl Client {
-    /// Proof of an account's latest transaction. That it is in a block is proved, and that it is the account's; that there is
-    /// no later one, only [`Self::prove_index`] proves.
+    /// Requests the proof of an account's latest transaction. It proves that the transaction is in a block and is the
+    /// account's; only [`Self::prove_index`] proves that there is no later one.
     pub fn prove_latest(&mut self, chain: &mut HeaderChain, account: AccountId) -> Result<ProvedTransaction, Error> {
         self.prove(chain, Query::Latest, account.into(), |proof| proof.involves(&account.0))
     }
 
-    /// Proof of a transaction that is known by its id and its source.
+    /// Requests the proof of a transaction by its id and its source.
     pub fn prove_transaction(
         &mut self,
         chain: &mut HeaderChain,
@@ -88,7 +88,7 @@ impl Client {
         })
     }
 
-    /// Proof of the transaction at a place in the chain.
+    /// Requests the proof of the transaction at a position in the chain.
     pub fn prove_locator(
         &mut self,
         chain: &mut HeaderChain,
@@ -100,7 +100,8 @@ impl Client {
         })
     }
 
-    /// Proof of an account's balance and of where its latest transaction is, or that there is no such account.
+    /// Requests the proof of an account's balance and of the position of its latest transaction, or that the account
+    /// does not exist.
     pub fn prove_index(&mut self, chain: &mut HeaderChain, account: AccountId) -> Result<ProvedEntry, Error> {
         let reply = self.proof(Chain::Own, Query::Index, account.into())?;
         let proof = IndexProof::parse(&reply)?;
@@ -127,7 +128,7 @@ impl Client {
         Ok(ProvedTransaction { height, block, position, operation, tip_height, reply })
     }
 
-    /// Proof that a transaction is in a Bitcoin block; its hash in the order it is hashed in.
+    /// Requests the proof that a transaction is in a Bitcoin block, by its hash in internal byte order.
     pub fn prove_bitcoin(
         &mut self,
         chain: &mut bitcoin::HeaderChain,
@@ -137,8 +138,8 @@ impl Client {
         if proved.transaction == transaction { Ok(proved) } else { Err(Error::OtherProof) }
     }
 
-    /// Proof of the latest transaction with an output to a script, which is named by its SHA-256. That the transaction has
-    /// such an output is for the caller to see: a proof has the transaction's hash only.
+    /// Requests the proof of the latest transaction with an output to a script, given by its SHA-256. The caller must
+    /// check that the transaction has such an output: a proof has the transaction's hash only.
     pub fn prove_bitcoin_latest(
         &mut self,
         chain: &mut bitcoin::HeaderChain,
@@ -168,7 +169,7 @@ impl Client {
         Ok(ProvedBitcoin { transaction, height, block, position, transactions, reply: bytes })
     }
 
-    /// The bytes of the reply to a proof request: asked again with more room where the first was too little.
+    /// Returns the bytes of the reply to a proof request, which is repeated with more room if the first was too little.
     fn proof(&mut self, chain: Chain, query: Query, key: [u8; 32]) -> Result<Vec<u8>, Error> {
         self.with_room(FIRST_ROOM, |client, room| client.proof_within(chain, query, key, room))
     }

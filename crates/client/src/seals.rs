@@ -1,14 +1,14 @@
-//! Checking the seals of many headers: in batches, which take a tenth of the time of as many signatures one by one where the
-//! processor has wide vectors.
+//! Verifies the seals of many headers in batches. With wide vectors a batch takes a tenth of the time of individual
+//! signatures.
 
 use spv::{ChainKey, CheckSeals, Hash, Seal, hash::seal_message};
 use verify::BatchVerifier;
 use verify::secp256k1::schnorr::{Signed, Verifier};
 
-/// How many headers are gathered before their seals are checked: a signature of a larger batch takes no less time.
+/// Number of headers per batch: a larger batch takes no less time per signature.
 pub const AT_ONCE: usize = 1024;
 
-/// Checks seals in batches.
+/// Verifies seals in batches.
 #[derive(Clone, Copy, Debug)]
 pub struct SealBatches;
 
@@ -17,7 +17,7 @@ impl CheckSeals for SealBatches {
         let key = key.to_bytes();
         let messages: Vec<Hash> = seals.iter().map(|(hash, _)| seal_message(hash)).collect();
         let mut batch = Verifier::default();
-        // Those before the first that is malformed are in the batch then, and come first.
+        // The batch then ends before the first malformed seal, and its errors come first.
         let malformed = seals.iter().zip(&messages).position(|((_, seal), message)| {
             Signed::parse(message, &seal.0, &key).map(|item| batch.push(item)).is_err()
         });
@@ -33,7 +33,7 @@ mod tests {
 
     use super::*;
 
-    /// What a seal is made into.
+    /// A modification of a seal.
     #[derive(Clone, Copy, Debug)]
     enum Change {
         Bit(usize),

@@ -1,7 +1,7 @@
-//! The socket: many datagrams with one system call, several of them as one segmented one where the kernel does that.
+//! The socket: many datagrams per system call, several of them as one segmented message if the kernel supports it.
 //!
-//! The only module with `unsafe`. Message headers hold pointers only while a call is made: each call fills them from
-//! borrowed slices, and nothing reads them afterwards.
+//! The only module with `unsafe`. Message headers hold pointers only during a call: each call fills them from borrowed
+//! slices, and nothing reads them afterwards.
 
 use std::io;
 use std::mem::{self, MaybeUninit};
@@ -15,25 +15,25 @@ use rustix::net::sockopt;
 
 use crate::{Outgoing, connected};
 
-/// Bytes of one receive buffer: the longest that the kernel joins datagrams to.
+/// Size of one receive buffer in bytes: the maximum length of joined datagrams.
 const RECEIVE_BYTES: usize = 1 << 16;
 
-/// Messages received with one call: with 64 KB each they stay within the second-level cache.
+/// Messages received per call: with 64 KB each they stay in the second-level cache.
 const RECEIVE_MESSAGES: usize = 8;
 
-/// Messages sent with one call.
+/// Messages sent per call.
 const SEND_MESSAGES: usize = 64;
 
-/// Datagrams that one message can be segmented to (`UDP_MAX_SEGMENTS` of kernels before 6.9).
+/// Maximum number of datagrams in a segmented message (`UDP_MAX_SEGMENTS` of kernels before 6.9).
 const MAX_SEGMENTS: usize = 64;
 
-/// Bytes that one segmented message can have.
+/// Maximum length of a segmented message in bytes.
 const MAX_SEGMENTED: usize = wire::MAX_DATAGRAM;
 
-/// Waits shorter than this are timed exactly; the longer ones end at the next multiple.
+/// Shorter waits are timed exactly; longer ones end at the next multiple.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Room for one control message with an integer of up to 4 bytes, and what the kernel aligns it to.
+/// Room for one control message with an integer of up to 4 bytes, including the kernel's padding.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);
@@ -44,16 +44,16 @@ const CONTROL_BYTES: usize = 24;
 pub struct Socket {
     socket: UdpSocket,
     segmentation: bool,
-    /// The system has said that nobody listens at the node's address, and nothing has come since.
+    /// The kernel has reported that nobody listens at the node's address, and nothing has arrived since.
     refused: bool,
     memory: Vec<u8>,
-    /// Headers, slices and controls of calls; one set serves both ways.
+    /// Headers, slices and control areas of calls; one set serves both directions.
     headers: Vec<mmsghdr>,
     slices: Vec<iovec>,
     controls: Vec<Control>,
 }
 
-// SAFETY: the pointers in headers and slices are set anew for each call and are not read outside of it.
+// SAFETY: each call sets the pointers in headers and slices anew, and nothing reads them outside of it.
 unsafe impl Send for Socket {}
 
 impl std::fmt::Debug for Socket {
@@ -65,15 +65,17 @@ impl std::fmt::Debug for Socket {
 const EMPTY_IOVEC: iovec = iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
 impl Socket {
-    /// A socket that talks to `node` only, with room for `receive_bytes` of replies in the kernel if it gives that.
+    /// Opens a socket that talks to `node` only, with room for `receive_bytes` of replies in the kernel if it grants
+    /// that.
     pub fn connect(node: SocketAddr, receive_bytes: usize) -> io::Result<Self> {
         let socket = connected(node, None)?;
         socket.set_read_timeout(Some(TICK))?;
-        // The first needs a privilege, the second gives what the system's limit allows; losses are made good anyway.
+        // The first needs a privilege, the second grants what the system's limit allows; the window recovers from
+        // losses anyway.
         if sockopt::set_socket_recv_buffer_size_force(&socket, receive_bytes).is_err() {
             sockopt::set_socket_recv_buffer_size(&socket, receive_bytes)?;
         }
-        // Without it, each datagram is received by itself.
+        // Without it, each datagram is received separately.
         let _ = set_udp_option(&socket, libc::UDP_GRO, 1);
         Ok(Self {
             socket,
@@ -86,7 +88,7 @@ impl Socket {
         })
     }
 
-    /// Bytes that the kernel keeps for this socket before it drops what comes.
+    /// Bytes that the kernel buffers for this socket before it drops datagrams.
     pub fn receive_capacity(&self) -> io::Result<usize> {
         Ok(sockopt::socket_recv_buffer_size(&self.socket)?)
     }
@@ -96,7 +98,7 @@ impl Socket {
         self.refused
     }
 
-    /// Sends datagrams that lie in `memory`, and returns how many of them were taken.
+    /// Sends datagrams in `memory`, and returns how many were accepted.
     pub fn send(&mut self, memory: &[u8], datagrams: &[Outgoing]) -> io::Result<usize> {
         loop {
             let (messages, count) = self.fill(memory, datagrams);
@@ -114,7 +116,7 @@ impl Socket {
             let error = io::Error::last_os_error();
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
-                // The device or the path does not segment, or the datagrams are longer than the path takes undivided.
+                // The device or the path does not support segmentation, or the datagrams exceed the path's MTU.
                 Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE | libc::ENOPROTOOPT) if self.segmentation => {
                     self.segmentation = false;
                 }
@@ -126,7 +128,7 @@ impl Socket {
         }
     }
 
-    /// Fills headers with messages of one or more datagrams each, and returns the numbers of both.
+    /// Fills headers with messages of one or more datagrams each. Returns the numbers of messages and datagrams.
     fn fill(&mut self, memory: &[u8], datagrams: &[Outgoing]) -> (usize, usize) {
         let (mut messages, mut taken) = (0, 0);
         while messages < SEND_MESSAGES && taken < datagrams.len() {
@@ -154,7 +156,7 @@ impl Socket {
         (messages, taken)
     }
 
-    /// Gives each datagram that has come to `take`, after waiting for the first up to `wait`. Returns how many there were.
+    /// Waits up to `wait` for the first datagram, and passes each received one to `take`. Returns their number.
     pub fn receive(&mut self, wait: Duration, mut take: impl FnMut(&[u8])) -> io::Result<usize> {
         let mut flags = libc::MSG_DONTWAIT;
         if wait >= TICK {
@@ -173,8 +175,8 @@ impl Socket {
             header.msg_controllen = CONTROL_BYTES as _;
             header.msg_flags = 0;
         }
-        // SAFETY: the first RECEIVE_MESSAGES headers were just filled with pointers to slices and control areas of self, and
-        // the slices with disjoint parts of its memory, which nothing else refers to until the call is over.
+        // SAFETY: the first RECEIVE_MESSAGES headers were just filled with pointers to slices and control areas of
+        // self, and the slices with disjoint parts of its memory, which nothing else refers to during the call.
         let count = unsafe {
             libc::recvmmsg(
                 self.socket.as_raw_fd(),
@@ -188,7 +190,7 @@ impl Socket {
             let error = io::Error::last_os_error();
             self.refused |= error.raw_os_error() == Some(libc::ECONNREFUSED);
             return match error.raw_os_error() {
-                // Nothing came; or the node is not there, which is known from an earlier datagram: time will tell.
+                // Nothing arrived; or an earlier datagram revealed that the node is gone: the deadlines handle that.
                 Some(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH) => Ok(0),
                 _ => Err(error),
             };
@@ -219,7 +221,7 @@ impl Socket {
     }
 }
 
-/// How many of the datagrams can go as one message: all of one length, but the last may be shorter.
+/// How many of the datagrams can be sent as one message: all of one length, except that the last may be shorter.
 fn segments(datagrams: &[Outgoing]) -> usize {
     let length = datagrams[0].length;
     let most = MAX_SEGMENTS.min(MAX_SEGMENTED / length.max(1)).max(1);
@@ -229,12 +231,12 @@ fn segments(datagrams: &[Outgoing]) -> usize {
 }
 
 fn empty_header() -> mmsghdr {
-    // SAFETY: a message header is integers and pointers; all zero is a valid value, naming nothing.
+    // SAFETY: a message header consists of integers and pointers; all zero is a valid value, which points to nothing.
     unsafe { MaybeUninit::<mmsghdr>::zeroed().assume_init() }
 }
 
 fn set_udp_option(socket: &UdpSocket, name: c_int, value: c_int) -> io::Result<()> {
-    // SAFETY: the option's value is read from a live integer of the length given.
+    // SAFETY: the option's value is read from a live integer of the given length.
     let done = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -247,10 +249,10 @@ fn set_udp_option(socket: &UdpSocket, name: c_int, value: c_int) -> io::Result<(
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Where the data of a control message begins: its header is a length of a machine word and two integers.
+/// Offset of the data in a control message: its header is a length of a machine word and two integers.
 const CONTROL_DATA: usize = mem::size_of::<cmsghdr>();
 
-/// Writes the control message that has the kernel cut a message into datagrams, and returns its length.
+/// Writes the control message that makes the kernel split a message into datagrams, and returns its length.
 fn write_segment_size(control: &mut Control, size: u16) -> usize {
     let length = CONTROL_DATA + mem::size_of::<u16>();
     let word = mem::size_of::<usize>();
@@ -258,11 +260,11 @@ fn write_segment_size(control: &mut Control, size: u16) -> usize {
     control.0[word..word + 4].copy_from_slice(&libc::SOL_UDP.to_ne_bytes());
     control.0[word + 4..word + 8].copy_from_slice(&libc::UDP_SEGMENT.to_ne_bytes());
     control.0[CONTROL_DATA..length].copy_from_slice(&size.to_ne_bytes());
-    // Padded as CMSG_SPACE is.
+    // Padded like CMSG_SPACE.
     length.next_multiple_of(word)
 }
 
-/// The length of the datagrams that the kernel joined to one message.
+/// Length of the datagrams that the kernel joined into one message.
 fn read_segment_size(control: &[u8]) -> Option<usize> {
     let word = mem::size_of::<usize>();
     let integer = |at: usize| Some(c_int::from_ne_bytes(control.get(at..at + 4)?.try_into().ok()?));
@@ -299,7 +301,7 @@ mod tests {
         assert_eq!(count(&[wire::MAX_DATAGRAM, 1]), 1);
     }
 
-    /// Segmented, joined and plain ways give the same datagrams in the same order.
+    /// Segmented, joined and plain transfers deliver the same datagrams in the same order.
     #[test]
     fn datagrams_arrive_as_they_were_sent() {
         for segmentation in [true, false] {

@@ -1,7 +1,7 @@
-//! A stream in place of datagrams: the same frames over TCP, each with its length before it.
+//! A stream in place of datagrams: the same frames over TCP, each preceded by its length.
 //!
-//! It looks like a socket of datagrams that loses what is on its way when the connection ends, and connects again to send what
-//! comes next. So the window makes a lost connection good as it does a lost datagram.
+//! It behaves like a datagram socket that loses data in flight when the connection ends, and reconnects for the next
+//! frame. So the window recovers from a lost connection as from a lost datagram.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,22 +13,22 @@ use wire::MAX_DATAGRAM;
 
 use crate::Outgoing;
 
-/// Bytes of the length before a frame.
+/// Length of the prefix of a frame in bytes.
 const PREFIX: usize = 4;
 
-/// Bytes read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 64 << 10;
 
-/// How long to wait for a connection.
+/// Timeout of a connection attempt.
 const CONNECT: Duration = Duration::from_secs(2);
 
-/// The longest wait for a node that is not there, before the window is asked what is to be sent.
+/// Maximum wait for a node that is gone, before the window is asked what to send.
 const GONE: Duration = Duration::from_millis(50);
 
-/// Bytes that may wait for the connection to take them: the largest windows. What is more is as good as lost.
+/// Maximum bytes waiting for the connection: those of the largest windows. Further ones count as lost.
 const MAX_WAITING: usize = 16 << 20;
 
-/// A connection to a node, made again when it ends.
+/// A connection to a node, re-established when it ends.
 #[derive(Debug)]
 pub struct Stream {
     node: SocketAddr,
@@ -36,7 +36,7 @@ pub struct Stream {
     /// Frames with their lengths, of which `sent` bytes are sent.
     sending: Vec<u8>,
     sent: usize,
-    /// What came of frames that were not given away yet.
+    /// Received bytes of frames that were not returned yet.
     received: Vec<u8>,
 }
 
@@ -61,7 +61,7 @@ impl Stream {
         self.connection.is_some()
     }
 
-    /// Forgets the connection and what was on its way.
+    /// Drops the connection and the data in flight.
     fn disconnect(&mut self) {
         self.connection = None;
         self.sending.clear();
@@ -69,9 +69,9 @@ impl Stream {
         self.received.clear();
     }
 
-    /// Sends frames that lie in `memory`, and returns how many of them were taken.
+    /// Sends frames in `memory`, and returns how many were accepted.
     pub fn send(&mut self, memory: &[u8], frames: &[Outgoing]) -> io::Result<usize> {
-        // A node ends connections on which nothing has moved for long. What is sent on such a one would be lost.
+        // A node closes idle connections. Data sent on a closed one would be lost.
         if self.connection.as_ref().is_none_or(has_ended) {
             self.disconnect();
             self.reconnect()?;
@@ -90,7 +90,7 @@ impl Stream {
         Ok(frames.len())
     }
 
-    /// Has the connection take as much as it takes now.
+    /// Sends as much as the connection accepts now.
     fn push(&mut self) -> io::Result<()> {
         let Some(connection) = &mut self.connection else { return Ok(()) };
         while self.sent < self.sending.len() {
@@ -105,7 +105,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Gives each frame that has come to `take`, after waiting up to `wait` for something to come. Returns how many there were.
+    /// Waits up to `wait` for data, and passes each complete frame to `take`. Returns their number.
     pub fn receive(&mut self, wait: Duration, take: impl FnMut(&[u8])) -> io::Result<usize> {
         match &self.connection {
             None => {
@@ -125,7 +125,7 @@ impl Stream {
             }
         }
         let result = self.push().and_then(|()| self.pull());
-        // What came before a connection ended is as good as any.
+        // Frames received before the end of a connection are valid.
         let count = self.give(take);
         match (result, count) {
             (Ok(()), Some(count)) => Ok(count),
@@ -136,7 +136,7 @@ impl Stream {
         }
     }
 
-    /// Reads what has come.
+    /// Reads available data.
     fn pull(&mut self) -> io::Result<()> {
         let Some(connection) = &mut self.connection else { return Ok(()) };
         let before = self.received.len();
@@ -150,7 +150,7 @@ impl Stream {
         }
     }
 
-    /// Gives away the frames that are whole. None if what came has a length that no frame has.
+    /// Passes on the complete frames. `None` if the data has a length that no frame can have.
     fn give(&mut self, mut take: impl FnMut(&[u8])) -> Option<usize> {
         let (mut count, mut rest) = (0, &self.received[..]);
         let is_sound = loop {
@@ -169,7 +169,7 @@ impl Stream {
     }
 }
 
-/// Whether the other side has ended the connection, and everything before that was read.
+/// Whether the peer has closed the connection, and everything before that was read.
 fn has_ended(connection: &TcpStream) -> bool {
     match connection.peek(&mut [0]) {
         Ok(count) => count == 0,
@@ -202,7 +202,8 @@ mod tests {
         came
     }
 
-    /// More than the connection takes at once comes back whole, from a peer that reads and writes in pieces of any size.
+    /// More than the connection accepts at once returns intact, from a peer that reads and writes in pieces of any
+    /// size.
     #[test]
     fn frames_arrive_as_they_were_sent() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -258,7 +259,7 @@ mod tests {
         let mut all = [0; PREFIX + 9];
         connection.read_exact(&mut all).unwrap();
         assert_eq!(all[PREFIX..], memory);
-        // A frame, and then a length that none has.
+        // A frame, and then a length that no frame has.
         connection.write_all(&all).unwrap();
         connection.write_all(&[0xff; 4]).unwrap();
         assert_eq!(receive(&mut stream, 1), [memory]);

@@ -1,4 +1,4 @@
-//! Having a node verify proofs of work, signatures, Merkle roots, Groth16 proofs, pairings and delays.
+//! Remote verification of proofs of work, signatures, Merkle roots, Groth16 proofs, pairings and delays.
 
 use wire::{
     BlsBody, EcdsaBody, EquihashBody, Groth16Body, MESSAGE_REPLY_BIT, MessageHeader, PairBytes, Reply, SchnorrBody,
@@ -8,25 +8,25 @@ use zerocopy::IntoBytes;
 
 use crate::{Client, Error};
 
-/// Something to be verified.
+/// A check for the node.
 #[derive(Clone, Copy, Debug)]
 pub enum Check<'a> {
-    /// A header with an Equihash solution, as it is in a block.
+    /// A header with an Equihash solution, as in a block.
     Equihash {
         /// n and k: (200,9), (192,7), (144,5), (96,5) or (48,5).
         parameters: (u16, u8),
         /// The chain's personalisation.
         personalisation: [u8; 8],
-        /// The header's hash is not compared with its target.
+        /// Whether to skip the comparison of the header's hash with its target.
         solution_only: bool,
         /// 140 bytes, the solution's length, the solution.
         header: &'a [u8],
     },
     /// An ECDSA signature.
     Ecdsa {
-        /// An s above half the group's order is not valid.
+        /// Whether an s above half the group order is invalid.
         low_s: bool,
-        /// The digest that is signed.
+        /// The signed digest.
         digest: [u8; 32],
         /// r ‖ s.
         signature: [u8; 64],
@@ -35,7 +35,7 @@ pub enum Check<'a> {
     },
     /// A BIP340 signature.
     Schnorr {
-        /// The message that is signed.
+        /// The signed message.
         message: [u8; 32],
         /// The public key.
         key: [u8; 32],
@@ -44,14 +44,14 @@ pub enum Check<'a> {
     },
     /// The root of a Merkle tree of Bitcoin.
     MerkleRoot {
-        /// The root that is claimed.
+        /// The claimed root.
         root: [u8; 32],
         /// All leaves.
         leaves: &'a [[u8; 32]],
     },
     /// A BLS signature on BLS12-381, with the tag of proofs of possession.
     Bls {
-        /// The message that is signed.
+        /// The signed message.
         message: &'a [u8],
         /// The public key: a compressed point of G1.
         key: [u8; 48],
@@ -60,7 +60,7 @@ pub enum Check<'a> {
     },
     /// A Groth16 proof.
     Groth16 {
-        /// Which of the keys that nodes have it is of.
+        /// The verifying key, one of those that nodes have.
         key: VerifyingKeyId,
         /// A, B and C, compressed.
         proof: [u8; 192],
@@ -72,20 +72,20 @@ pub enum Check<'a> {
         /// Pairs of points in the encoding of EIP-2537, from 1 to 16.
         pairs: &'a [PairBytes],
     },
-    /// The proof of a delay function. The node verifies it for the modulus, the input and the number of squarings that it names: these are to
-    /// be compared with what was asked for.
+    /// The proof of a delay function. The node verifies it for the modulus, the input and the number of squarings in
+    /// the proof: compare these with what was requested.
     Delay {
-        /// Its bytes, as docs/delay.md has them: with a modulus of 1,024 to 4,096 bits, and at most 2^48 squarings.
+        /// Its bytes, as in docs/delay.md: with a modulus of 1,024 to 4,096 bits, and at most 2^48 squarings.
         proof: &'a [u8],
     },
 }
 
-/// What a node found.
+/// A node's verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// 0 if all is valid, else the bit of the rule that is broken.
+    /// 0 if everything is valid, otherwise the bit of the broken rule.
     pub result_mask: u64,
-    /// What it cost the node, in cycles of its time-stamp counter.
+    /// The node's cost, in cycles of its time-stamp counter.
     pub cycle_count: u64,
 }
 
@@ -103,7 +103,7 @@ impl Check<'_> {
         }
     }
 
-    /// The message, with an index that is echoed; none if a key has no length that a key may have.
+    /// The message, with an index that the reply repeats; `None` if a key has an impossible length.
     pub(crate) fn message(&self, index: u64) -> Option<Vec<u8>> {
         let body = match *self {
             Self::Equihash { parameters: (n, k), personalisation, solution_only, header } => {
@@ -130,7 +130,7 @@ impl Check<'_> {
 }
 
 impl Client {
-    /// Has the node verify all of them, in as few datagrams as they fit. The verdicts are in their order.
+    /// Has the node verify all checks, in as few datagrams as possible. Returns the verdicts in order.
     pub fn verify(&mut self, checks: &[Check<'_>]) -> Result<Vec<Verdict>, Error> {
         let mut verdicts = Vec::with_capacity(checks.len());
         let room = self.datagram() - VerifyHeader::LENGTH;
@@ -178,7 +178,7 @@ impl Client {
     }
 }
 
-/// The verdict in the reply to a message, if it is one.
+/// The verdict in the reply to a message, if it matches.
 fn read(number: usize, check: &Check<'_>, result: &VerifyResult) -> Option<Verdict> {
     let is_answer = result.message.command.get() == check.command().code() | MESSAGE_REPLY_BIT
         && result.message.index.get() == number as u64;

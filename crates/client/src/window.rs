@@ -1,7 +1,7 @@
-//! What is in flight: matches replies to requests, and tells what to send again and when.
+//! Requests in flight: matches replies to requests, and decides what to send again and when.
 //!
-//! Neither sockets nor clocks: datagrams come and go as bytes, time as the duration since some fixed moment. All memory is
-//! given at start.
+//! It uses neither sockets nor clocks: datagrams are bytes, and time is the duration since a fixed moment. All memory
+//! is allocated at start.
 
 mod draft;
 
@@ -12,53 +12,53 @@ pub(crate) use draft::is_recognised_for_ever;
 pub use draft::{BatchDraft, Draft};
 use wire::{BatchEntries, FrameType, MAGIC, Reply, Status};
 
-/// What a window is limited to.
+/// Limits of a window.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of the longest datagram.
+    /// Maximum length of a datagram in bytes.
     pub datagram: usize,
-    /// The most datagrams in flight.
+    /// Maximum number of datagrams in flight.
     pub window: usize,
     /// The first wait for a reply; each further one is twice as long.
     pub retry_after: Duration,
-    /// The longest wait for a reply.
+    /// Maximum wait for a reply.
     pub retry_at_most: Duration,
-    /// How long a request is tried at all.
+    /// Time after which a request is given up.
     pub give_up_after: Duration,
 }
 
 /// Why a request has no reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// None came, however often it was sent. It may have been executed nevertheless.
+    /// There was no reply to any attempt. The request may have been executed nevertheless.
     NoReply,
-    /// The node had no room for it until the end: what it refused was not done. Of a batch, some may have been.
+    /// The node had no room until the end: what it refused was not executed. Of a batch, some operations may have been.
     Refused(Status),
 }
 
 /// The end of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Completion<'a> {
-    /// What the request was submitted with.
+    /// The tag of the request.
     pub tag: u64,
     /// The datagram that was sent.
     pub request: &'a [u8],
-    /// The reply to it.
+    /// Its reply.
     pub reply: Result<Reply<'a>, Failure>,
-    /// The bytes of the reply; none where there is no reply.
+    /// The bytes of the reply; empty without a reply.
     pub bytes: &'a [u8],
     /// When the request was due.
     pub due: Duration,
     /// Time since then.
     pub latency: Duration,
-    /// How often it was sent again.
+    /// Number of repetitions.
     pub retries: u32,
 }
 
-/// A datagram to be sent, as a place in [`Window::memory`].
+/// A datagram to send, as a range of [`Window::memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Where it begins.
+    /// Its offset.
     pub offset: usize,
     /// Its length.
     pub length: usize,
@@ -74,12 +74,12 @@ struct Slot {
     due: Duration,
     submitted: Duration,
     deadline: Duration,
-    /// How long it is tried.
+    /// Time after which it is given up.
     give_up_after: Duration,
     retries: u32,
-    /// How often it was refused for want of room.
+    /// Number of refusals for lack of room.
     refusals: u32,
-    /// The last refusal, where no try has gone without a reply since.
+    /// The last refusal, unless an attempt has gone without a reply since.
     refused: Option<Status>,
 }
 
@@ -89,19 +89,20 @@ pub struct Window {
     limits: Limits,
     memory: Vec<u8>,
     free: Vec<u32>,
-    /// By the low bits of the id. Twice as many as buffers, so that a request that lags blocks few ids.
+    /// Indexed by the low bits of the id. There are twice as many as buffers, so that a slow request blocks few ids.
     slots: Vec<Option<Slot>>,
     next_id: u32,
     in_flight: usize,
-    /// Ids of requests to be sent.
+    /// Ids of requests to send.
     outgoing: VecDeque<u32>,
     /// No slot's deadline is earlier.
     next_deadline: Duration,
-    /// How many may be in flight, in 1/[`FRACTION`]: halved when replies are missing, regained as they come.
+    /// Number of requests that may be in flight, in units of 1/[`FRACTION`]: halved when replies are missing, and
+    /// raised again with each reply.
     allowed: usize,
-    /// How long operations are tried whose ids carry no time.
+    /// How long operations are retried whose ids carry no time.
     retry_limit: Duration,
-    /// When `allowed` was halved last: losses of one moment count once.
+    /// When `allowed` was last halved: losses of one moment count once.
     halved: Option<Duration>,
     retries: u64,
     strays: u64,
@@ -110,7 +111,7 @@ pub struct Window {
 /// How long the last datagram of a request may be on its way.
 const TRAVEL: Duration = Duration::from_secs(1);
 
-/// The parts that the number of allowed requests is counted in.
+/// Units per allowed request.
 const FRACTION: usize = 256;
 
 impl Window {
@@ -134,32 +135,32 @@ impl Window {
         }
     }
 
-    /// Number of requests without a reply yet.
+    /// Number of requests without a reply.
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// How often requests were sent again.
+    /// Number of repeated requests.
     pub fn retries(&self) -> u64 {
         self.retries
     }
 
-    /// Datagrams that came and were no reply to a request in flight: late ones, or ones of a faulty node.
+    /// Datagrams received that were not a reply to a request in flight: late ones, or from a faulty node.
     pub fn strays(&self) -> u64 {
         self.strays
     }
 
-    /// Bytes of the longest datagram.
+    /// Maximum length of a datagram in bytes.
     pub fn datagram(&self) -> usize {
         self.limits.datagram
     }
 
-    /// What it is limited to.
+    /// The limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Sends all that is in flight again, as to another node; none of it was refused there.
+    /// Sends everything in flight again, for example to another node, which has refused none of it.
     pub fn send_again(&mut self, now: Duration) {
         self.outgoing.clear();
         self.next_deadline = Duration::MAX;
@@ -173,19 +174,19 @@ impl Window {
         }
     }
 
-    /// Tells for how long the node recognises retries: operations whose ids carry no time are given up a little earlier,
-    /// as a datagram takes its time. 0 is not known.
+    /// Sets how long the node recognises retries: operations whose ids carry no time are given up a little earlier,
+    /// because a datagram takes time. 0 means unknown.
     pub fn limit_retries(&mut self, recognised: Duration) {
         let travel = (recognised / 4).min(TRAVEL);
         self.retry_limit = if recognised.is_zero() { Duration::MAX } else { recognised - travel };
     }
 
-    /// When [`Self::expire`] has to be called next; `Duration::MAX` where nothing is in flight.
+    /// When to call [`Self::expire`] next; `Duration::MAX` if nothing is in flight.
     pub fn next_deadline(&self) -> Duration {
         self.next_deadline
     }
 
-    /// An id and a buffer for a request; `None` where no more may be in flight.
+    /// Reserves an id and a buffer for a request; `None` if no more may be in flight.
     #[inline]
     fn reserve(&mut self) -> Option<(u32, u32)> {
         if self.in_flight >= (self.allowed / FRACTION).max(1) {
@@ -193,22 +194,22 @@ impl Window {
         }
         let buffer = self.free.pop()?;
         let mask = self.slots.len() as u32 - 1;
-        // Ends, because there are more slots than buffers.
+        // Terminates, because there are more slots than buffers.
         while self.slots[(self.next_id & mask) as usize].is_some() {
             self.next_id = self.next_id.wrapping_add(1);
         }
         Some((self.next_id, buffer))
     }
 
-    /// The memory that datagrams to be sent lie in.
+    /// The memory of datagrams to send.
     pub fn memory(&self) -> &[u8] {
         &self.memory
     }
 
-    /// Takes a datagram to be sent.
+    /// Takes a datagram to send.
     pub fn next_outgoing(&mut self) -> Option<Outgoing> {
         while let Some(id) = self.outgoing.pop_front() {
-            // A request may have been answered while it waited to be sent again.
+            // The request may have been answered while it waited to be sent again.
             if let Some(slot) = self.slots[self.index_of(id)].filter(|slot| slot.id == id) {
                 return Some(place(&self.limits, &slot));
             }
@@ -216,7 +217,7 @@ impl Window {
         None
     }
 
-    /// Forgets all that is in flight: nothing of it is sent again, and replies to it are strays.
+    /// Drops everything in flight: nothing of it is sent again, and replies to it are strays.
     pub fn abandon(&mut self) {
         self.outgoing.clear();
         for index in 0..self.slots.len() {
@@ -224,7 +225,7 @@ impl Window {
         }
     }
 
-    /// Takes a datagram that came, and reports the request that it ends.
+    /// Processes a received datagram, and reports the request that it completes.
     pub fn receive(&mut self, bytes: &[u8], now: Duration, mut report: impl FnMut(Completion<'_>)) {
         let Ok(reply) = Reply::parse(bytes) else {
             self.strays += 1;
@@ -255,7 +256,7 @@ impl Window {
         }
     }
 
-    /// Sends again what has waited long enough, and reports what was given up.
+    /// Sends overdue requests again, and reports those that are given up.
     pub fn expire(&mut self, now: Duration, mut report: impl FnMut(Completion<'_>)) {
         if now < self.next_deadline {
             return;
@@ -282,7 +283,7 @@ impl Window {
             let missing = slot.refused.is_none();
             slot.retries += 1;
             slot.deadline = now + backoff(&self.limits, self.limits.retry_after, slot.retries);
-            // What may still be done stays so, whatever becomes of this try.
+            // An operation that may still be executed keeps that status, whatever happens to this attempt.
             slot.refused = slot.refused.filter(|status| *status == Status::NotFinal);
             self.next_deadline = self.next_deadline.min(slot.deadline);
             self.outgoing.push_back(slot.id);
@@ -293,9 +294,9 @@ impl Window {
         }
     }
 
-    /// Waits before a request is sent again that the node had no room for.
+    /// Waits before repeating a request for which the node had no room.
     fn postpone(&mut self, index: usize, status: Status, now: Duration) {
-        // A node that has no room now has some soon, sooner than a datagram that was lost is missed.
+        // A node without room soon has some, sooner than a lost datagram is noticed.
         let first = self.limits.retry_after / 64;
         if let Some(slot) = &mut self.slots[index] {
             slot.refused = Some(status);
@@ -306,7 +307,7 @@ impl Window {
         self.halve(now, first);
     }
 
-    /// Lets half as many be in flight, but only once in a while.
+    /// Halves the number allowed in flight, at most once per `once_in`.
     fn halve(&mut self, now: Duration, once_in: Duration) {
         if self.halved.is_none_or(|halved| now.saturating_sub(halved) >= once_in) {
             self.halved = Some(now);
@@ -338,13 +339,13 @@ fn buffer<'a>(memory: &'a [u8], limits: &Limits, slot: &Slot) -> &'a [u8] {
     &memory[offset..offset + length]
 }
 
-/// The wait after so many retries, from the first on.
+/// The wait after `retries` repetitions, starting with `first`.
 fn backoff(limits: &Limits, first: Duration, retries: u32) -> Duration {
-    // 2^16 times the first wait is beyond every limit already.
+    // 2^16 times the first wait exceeds every limit.
     first.saturating_mul(1 << retries.min(16)).min(limits.retry_at_most)
 }
 
-/// Whether a reply is one to the request, so far as its id leaves that open.
+/// Whether a reply matches the request, beyond its id.
 fn answers(request: &[u8], bytes: &[u8], reply: &Reply<'_>) -> bool {
     const PROOF_KEY: std::ops::Range<usize> = 16..48;
     let same = |range: std::ops::Range<usize>| request.get(range.clone()) == bytes.get(range);
@@ -370,8 +371,8 @@ fn answers(request: &[u8], bytes: &[u8], reply: &Reply<'_>) -> bool {
     }
 }
 
-/// The status of what may be tried again soon, be it of the whole or of an entry: the others of the batch were done or refused,
-/// and get the same result again.
+/// The status of a request, or of an entry, that may succeed soon: the other entries of the batch were executed or
+/// refused, and get the same result again.
 fn want_of_room(reply: &Reply<'_>) -> Option<Status> {
     let transient = |status: Status| status.is_transient().then_some(status);
     let of_entry = |code: u16| Status::try_from(code).ok().and_then(transient);

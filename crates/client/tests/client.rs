@@ -1,4 +1,4 @@
-//! The client against a node behind a network with faults.
+//! The client against a node on a faulty network.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -17,7 +17,7 @@ use wire::{AccountId, BatchFormat, Chain, Command, CompactFrame, Operation, Prom
 
 const FAULTS: Faults = Faults { loss: 40, doubling: 40, reordering: 40, busy: 20 };
 
-/// Impatient enough for a test, patient enough for a busy machine.
+/// Short enough for a test, long enough for a busy machine.
 fn options() -> Options {
     Options {
         retry_after: Duration::from_millis(15),
@@ -51,7 +51,7 @@ fn operations_one_by_one() {
     assert_eq!(client.refer(bob).unwrap().value, 50);
     let refused = client.transfer(alice, bob, 951).unwrap_err();
     assert!(matches!(refused, Error::Operation { status: Status::InsufficientBalance, value: 950, .. }), "{refused}");
-    // However often requests and replies came, each of create, create, issue, transfer, transfer was executed once.
+    // However often requests and replies arrived, each of create, create, issue, transfer, transfer was executed once.
     assert_eq!(node.state.lock().unwrap().ledger.last_sequence(), 5);
 
     let same = Operation::transfer(id(9), alice, bob, 1);
@@ -60,7 +60,7 @@ fn operations_one_by_one() {
     assert_eq!(other.status, Status::TransactionIdReused);
 }
 
-/// Of three replicas' addresses nobody is at the first, and who is at the second is silent.
+/// Of three replicas, the first address has no listener, and the second is silent.
 #[test]
 fn a_client_turns_to_a_node_that_answers() {
     let node = TestNode::start(FAULTS);
@@ -188,7 +188,7 @@ fn open_loops_keep_their_rate() {
     let choice = Choice::new(Distribution::Uniform, 1, 10, 1);
     let mut refers =
         Operations::new(Mix::Refer, Format::Batch(BatchFormat::Operation), 2, Promise::Default, choice).unwrap();
-    // Time is not asserted but for what the pace guarantees: nothing is sent before it is due.
+    // The only timing asserted is what the pace guarantees: nothing is sent before it is due.
     let mut beats = 0;
     let report = load::run(&mut pipeline, &mut refers, Pace::Open(1000.0), Until::operations(300), |report| {
         beats += 1;
@@ -240,7 +240,7 @@ fn headers_follow_the_node() {
     assert_eq!(client.sync_headers(&mut chain).unwrap(), 0);
     node.state.lock().unwrap().blocks.extend(behind);
 
-    // Another branch, sealed as well, replaces nothing unless it is asked to.
+    // Another sealed branch replaces nothing unless requested.
     {
         let mut state = node.state.lock().unwrap();
         state.blocks.truncate(6);
@@ -282,7 +282,7 @@ fn proofs_are_checked_against_headers() {
             Operation::transfer(id(base + 2), account(base), account(0), 30),
         ]);
     }
-    // The headers come with the first proof that needs them.
+    // The first proof that needs the headers fetches them.
     let latest = client.prove_latest(&mut chain, account(20)).unwrap();
     assert_eq!((latest.height, latest.position, latest.operation.amount()), (3, 2, 30));
     assert_eq!(chain.height(), 5);
@@ -296,13 +296,13 @@ fn proofs_are_checked_against_headers() {
     let missing = client.prove_latest(&mut chain, account(99)).unwrap_err();
     assert_eq!(missing.status(), Some(Status::NotFound));
 
-    // A proof that was kept can be checked without the node.
+    // A stored proof can be verified without the node.
     let kept = spv::TransactionProof::parse(&latest.reply).unwrap();
     kept.verify(&chain).unwrap();
     let root = &chain.header(3).unwrap().transaction_root;
     assert!(verify_path(root, kept.transactions, kept.position, &kept.leaf, kept.path).is_ok());
 
-    // What a node forges is found out.
+    // Forgeries by a node are detected.
     let forgeries: [fn(&mut Vec<u8>); 4] = [
         |reply| reply[180] ^= 1,
         |reply| reply[135] ^= 1,
@@ -359,7 +359,7 @@ fn bitcoin_headers_and_proofs() {
     assert_eq!(chain.height(), 20);
     assert_eq!(client.sync_bitcoin_headers(&mut chain).unwrap(), 0);
 
-    // A longer branch wins, and proofs of what it left out are refused.
+    // A longer branch wins, and proofs of disconnected blocks are refused.
     let mut branch = blocks[..=10].to_vec();
     mine(&mut branch, 15, 2);
     node.state.lock().unwrap().bitcoin = branch.clone();

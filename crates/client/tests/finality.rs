@@ -1,4 +1,4 @@
-//! The client follows the sets of replicas, and hands them approvals of changes.
+//! The client follows changes of the set of replicas, and passes approvals of changes to them.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -41,7 +41,7 @@ fn addition(number: u8, generation: u32) -> MemberChange {
     }
 }
 
-/// The sets from one replica on, each of one more, and the last with a certificate that nobody signed.
+/// The sets from one replica up, each with one more, and a certificate of the last that nobody signed.
 fn generations(count: u8) -> (Vec<ReplicaSet>, Vec<Generation>) {
     let mut sets = vec![ReplicaSet::new(vec![key(1).public()]).unwrap()];
     let mut told = Vec::new();
@@ -61,7 +61,7 @@ fn generations(count: u8) -> (Vec<ReplicaSet>, Vec<Generation>) {
 
 #[test]
 fn the_generations_are_followed_to_the_newest() {
-    // The last ones take more room than is asked for first.
+    // The last ones need more room than the first request has.
     for count in [1, 2, 20] {
         let node = TestNode::start(FAULTS);
         let (sets, told) = generations(count);

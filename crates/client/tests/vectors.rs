@@ -1,4 +1,4 @@
-//! The golden vectors of `vectors/chain`: what the client signs, and which proofs it takes.
+//! The golden vectors of `vectors/chain`: what the client signs, and which proofs it accepts.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use turnpike_client::Signer;
 use wire::{AccountId, Promise, SignedOperation};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// The records of a file, their fields from bytes on decoded.
+/// The records of a file. Fields from `texts` on are decoded to bytes.
 fn records(name: &str, texts: usize) -> Vec<(Vec<String>, Vec<Vec<u8>>)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/chain").join(name);
     let text = std::fs::read_to_string(path).unwrap();

@@ -1,5 +1,5 @@
-//! The window in a simulated network and in simulated time: every request ends exactly once, and an operation is executed
-//! once however often it arrives.
+//! The window on a simulated network in simulated time: every request ends exactly once, and an operation is executed
+//! once, however often it arrives.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, HashMap};
@@ -25,7 +25,7 @@ fn limits(window: usize) -> Limits {
     }
 }
 
-/// A network that loses, doubles and delays, by a list of numbers.
+/// A network that loses, duplicates and delays, controlled by a list of numbers.
 struct Network {
     /// By time of arrival, then by order of sending.
     under_way: BTreeMap<(Duration, u64), Vec<u8>>,
@@ -138,7 +138,7 @@ proptest! {
     }
 }
 
-/// Runs until nothing is in flight, without any node; returns the failures and the times of sending.
+/// Runs until nothing is in flight, without a node; returns the failures and the times of sending.
 fn alone(client: &mut Window) -> (Vec<Failure>, Vec<u128>) {
     let (mut failures, mut sent, mut now) = (Vec::new(), Vec::new(), Duration::ZERO);
     while client.in_flight() > 0 {
@@ -163,7 +163,7 @@ fn waits_double_up_to_a_limit_and_end() {
     assert!(client.begin().is_some());
 }
 
-/// What the node forgets is not sent again when it may have been forgotten: ids with a time never are.
+/// A request is not repeated when the node may have forgotten it; ids with a time are never affected.
 #[test]
 fn ids_without_a_time_are_given_up_before_the_node_forgets_them() {
     let timed = TransactionId::timed(1_645_557_742_000, 7);

@@ -1,14 +1,14 @@
-//! Points and the Miller loop, by the formulas of `docs/coprocessor.md`: what the hardware computes, to the last coordinate. Fields are
-//! those of the library.
+//! Points and the Miller loop, by the formulas of `docs/coprocessor.md`: what the hardware computes, coordinate for
+//! coordinate. The fields are those of `crates/verify`.
 
 use std::ops::{Add, Mul, Sub};
 
 use verify::bls12_381::{Fp, Fp2, Fp12, Scalar};
 
-/// What coordinates are elements of.
+/// The field that coordinates are elements of.
 pub trait Field: Copy + Default + Eq + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
     fn one() -> Self;
-    /// Of zero, zero.
+    /// Zero for zero.
     fn inverse(&self) -> Self;
 
     fn is_zero(&self) -> bool {
@@ -53,7 +53,7 @@ pub struct Affine<F> {
     pub y: F,
 }
 
-/// The point X / Z², Y / Z³; at infinity where Z is zero, and (1, 1, 0) where that is a result.
+/// The point (X / Z², Y / Z³). At infinity Z is zero; every result at infinity is (1, 1, 0).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Jacobian<F> {
     /// X.
@@ -87,7 +87,7 @@ impl<F: Field> Jacobian<F> {
         Self { y: F::default() - self.y, ..*self }
     }
 
-    /// Zeros at infinity.
+    /// The affine point; zeros at infinity.
     pub(crate) fn affine(&self) -> Affine<F> {
         let inverse = self.z.inverse();
         let square = inverse.square();
@@ -128,7 +128,7 @@ impl<F: Field> Jacobian<F> {
         Self { x: x3, y: y3, z: (self.z * other.z * h).double() }
     }
 
-    /// Doubles and adds from the highest bit of the scalar that is set.
+    /// Doubles and adds, from the highest set bit of the scalar.
     pub(crate) fn multiply(&self, scalar: &Scalar) -> Self {
         let bytes = scalar.little_endian();
         let bits = bytes.iter().rev().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1 == 1));
@@ -146,7 +146,7 @@ impl<F: Field> Jacobian<F> {
 /// The absolute value of the curve's parameter, which is negative.
 const PARAMETER: u64 = 0xd201_0000_0001_0000;
 
-/// The Miller loop of the optimal ate pairing; one if one of the points is at infinity.
+/// The Miller loop of the optimal ate pairing; one if either point is at infinity.
 pub(crate) fn miller_loop(p: &Affine<Fp>, q: &Affine<Fp2>) -> Fp12 {
     let mut f = Fp12::one();
     if p.is_infinity() || q.is_infinity() {
@@ -154,7 +154,7 @@ pub(crate) fn miller_loop(p: &Affine<Fp>, q: &Affine<Fp2>) -> Fp12 {
     }
     let at = Affine { x: Fp::default() - p.x.double(), y: p.y.double() };
     let mut t = q.jacobian();
-    // The highest bit is what t begins with.
+    // The highest bit is the t that the loop starts with.
     for bit in (0..63).rev() {
         f = f * f * line_of_double(&mut t, &at);
         if PARAMETER >> bit & 1 == 1 {
@@ -164,7 +164,7 @@ pub(crate) fn miller_loop(p: &Affine<Fp>, q: &Affine<Fp2>) -> Fp12 {
     conjugate(&f)
 }
 
-/// Doubles t, and the line through it at P, given as (-2 x, 2 y).
+/// Doubles t, and returns the line through it at P, given as (-2 x, 2 y).
 fn line_of_double(t: &mut Jacobian<Fp2>, at: &Affine<Fp>) -> Fp12 {
     let Jacobian { x, y, z } = *t;
     let e = x.square().double() + x.square();
@@ -174,7 +174,7 @@ fn line_of_double(t: &mut Jacobian<Fp2>, at: &Affine<Fp>) -> Fp12 {
     line(constant, e * zz, t.z * zz, at)
 }
 
-/// Adds q to t, and the line through both at P, given as (-2 x, 2 y).
+/// Adds q to t, and returns the line through both at P, given as (-2 x, 2 y).
 fn line_of_add(t: &mut Jacobian<Fp2>, q: &Affine<Fp2>, at: &Affine<Fp>) -> Fp12 {
     let r = (q.y * t.z * t.z.square() - t.y).double();
     *t = t.add(&q.jacobian());
@@ -247,7 +247,7 @@ mod tests {
             check_points::<G2>(&left, &right);
         }
 
-        /// Coefficient by coefficient: the formulas of lines are blst's.
+        /// Compared coefficient by coefficient: the formulas of the lines are blst's.
         #[test]
         fn miller_loops_are_those_of_blst(left in scalar(), right in scalar()) {
             let (p, q) = (Point::<G1>::generator().multiply(&left), Point::<G2>::generator().multiply(&right));
@@ -255,10 +255,10 @@ mod tests {
         }
     }
 
-    /// The exponent is 3 (p^12 - 1) / r: any element to this power, by squaring and multiplying, is what blst says.
+    /// The machine computes with any point of the curve, also one outside the subgroup.
     #[test]
     fn points_outside_the_subgroup_are_computed_with_as_well() {
-        // (0, 2) is of order 3.
+        // (0, 2) has order 3.
         let third = Affine { x: Fp::default(), y: Fp::from(2) };
         assert!(CurvePoint::<G1>::new(third.x, third.y).is_ok());
         assert_eq!(third.jacobian().multiply(&Scalar::from(3_u64)), Jacobian::infinity());

@@ -8,61 +8,61 @@ use crate::{INSTRUCTIONS, Instruction, Kind, Opcode, Program, SLOTS, Slot, Value
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {problem}")]
 pub struct AssemblyError {
-    /// The line, from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// What is wrong with the line.
     pub problem: Problem,
 }
 
-/// What is wrong with a line.
+/// How a line is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Problem {
-    /// A section is `.data` or `.text`.
+    /// This section is neither `.data` nor `.text`.
     #[error("{0:?} is not a section: use .data or .text")]
     Section(String),
-    /// A line is in a section.
+    /// The line is in no section.
     #[error("this is in no section: put .data or .text before it")]
     NoSection,
-    /// A label is of letters, digits and _, and does not begin with a digit.
+    /// This label is not made of letters, digits and _, or begins with a digit.
     #[error("{0:?} is not a label: use letters, digits and _, with no digit first")]
     Label(String),
-    /// A label is defined once.
+    /// This label is defined twice.
     #[error("the label {0:?} is there already")]
     Twice(String),
-    /// A label that is used is defined.
+    /// This label is used and never defined.
     #[error("there is no label {0:?}")]
     Unknown(String),
-    /// A type is one of those that slots have, or `space`.
+    /// This type is neither one that slots have nor `space`.
     #[error("{0:?} is not a type: use scalar, fp, fp2, fp12, g1_affine, g1_jacobian, g2_affine, g2_jacobian or space")]
     Type(String),
-    /// A value has as many numbers as its type has slots.
+    /// A value has too few or too many numbers: its type needs one for each of its slots.
     #[error("{found} numbers, where a {kind} has {needed}", kind = kind.name())]
     Count {
-        /// Of what type.
+        /// The type.
         kind: Kind,
-        /// How many there are.
+        /// How many numbers there are.
         found: usize,
         /// How many there must be.
         needed: usize,
     },
-    /// A number is decimal, or hexadecimal after 0x, and below the modulus of its type.
+    /// This number is not decimal, nor hexadecimal after 0x, or not below the modulus of its type.
     #[error("{0:?} is not a number below the modulus of its type")]
     Number(String),
-    /// An opcode is one that there is.
+    /// There is no such opcode.
     #[error("{0:?} is not an instruction")]
     Opcode(String),
-    /// An instruction has all its operands, and no others.
+    /// An instruction has too few or too many operands.
     #[error("{} takes {} operands, not {found}", opcode.name(), opcode.operands())]
     Operands {
-        /// Which.
+        /// The opcode.
         opcode: Opcode,
-        /// How many there are.
+        /// How many operands there are.
         found: usize,
     },
-    /// An operand is a label, a label and a number added to it, or a number below 65,536.
+    /// This operand is not a label, a label plus a number, or a number below 65,536.
     #[error("{0:?} is not an operand: use a label, a label + a number, or a number below 65536")]
     Operand(String),
-    /// Memory has room.
+    /// Memory has no room for the line.
     #[error("there is room for {INSTRUCTIONS} instructions and {SLOTS} slots")]
     Room,
 }
@@ -73,7 +73,7 @@ enum Section {
     Text,
 }
 
-/// A program from text, as `docs/coprocessor.md` defines it.
+/// Assembles the text of a program, as `docs/coprocessor.md` defines it.
 pub fn assemble(text: &str) -> Result<Program, AssemblyError> {
     let mut assembly = Assembly::default();
     let mut section = None;
@@ -90,7 +90,7 @@ pub fn assemble(text: &str) -> Result<Program, AssemblyError> {
 struct Assembly {
     labels: HashMap<String, usize>,
     slots: Vec<Slot>,
-    /// Instructions whose operands are not known before all labels are, and their lines.
+    /// Instructions, with their lines, whose operands wait until all labels are known.
     pending: Vec<(usize, (Opcode, Vec<String>))>,
 }
 
@@ -210,7 +210,7 @@ fn value(word: &str, fields: &[&str]) -> Result<Vec<Slot>, Problem> {
     let mut slots = Vec::with_capacity(fields.len());
     for field in fields {
         let wrong = || Problem::Number((*field).to_string());
-        // Each number alone is below the modulus if it is an element of its type's field alone.
+        // A number of a larger type must only be below the modulus of the base field.
         let single = if kind == Kind::Scalar { Kind::Scalar } else { Kind::Fp };
         let mut slot = number(field).filter(|number| Kind::of(number) == Kind::Scalar).ok_or_else(wrong)?;
         slot[0] |= (single as u8) << 5;

@@ -1,7 +1,8 @@
 use crate::{Kind, Program, Slot, Value};
 
-/// A text that is assembled to the same program, if its slots hold what can be written: values, and zero scalars. A slot that holds
-/// anything else is written as a comment, and as a zero scalar.
+/// A text that assembles to the same program, if its slots hold only what a text can express: values, and zero scalars.
+///
+/// Any other slot becomes a comment and a zero scalar.
 pub fn disassemble(program: &Program) -> String {
     let mut text = String::from(".data\n");
     let mut rest = &program.slots[..];

@@ -1,20 +1,22 @@
-//! The precompiled contracts of EIP-2537 as programs of the machine: sums of points, sums of multiples, checks of pairings.
+//! The precompiled contracts of EIP-2537 as programs for the machine: sums of points, sums of multiples, and pairing
+//! checks.
 //!
-//! A program refuses what the contract refuses, by the same rule and in the same order: it computes whether a point is on its curve
-//! and in its subgroup before it computes with it. The machine itself refuses numbers that are not below the prime. What no slot
-//! could hold, the bytes before a number and numbers of more than 381 bits, is refused by the program as it is written, where its
-//! turn comes. Only the length of the whole input is refused without a program.
+//! A program refuses what the contract refuses, by the same rules and in the same order: before using a point, it
+//! checks that the point is on its curve and, where the contract requires it, in its subgroup. The machine itself
+//! refuses numbers that are not below the prime. Some faults do not fit a slot: bytes before a number that are not
+//! zero, and numbers of more than 381 bits. For those, the program is written to refuse at that point. Only an input of
+//! the wrong length is refused without a program.
 
 use verify::bls12_381::{ORDER, Rule};
 
 use crate::{Fault, INSTRUCTIONS, Instruction, Interrupt, Kind, Opcode, Program, RunState, SLOTS, Slot, Value};
 
-/// What is computed of an input.
+/// A precompiled contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Contract {
     /// `BLS12_G1ADD`, `BLS12_G2ADD`: the sum of two points.
     Add(Curve),
-    /// `BLS12_G1MSM`, `BLS12_G2MSM`: the sum of points, each multiplied by the scalar behind it.
+    /// `BLS12_G1MSM`, `BLS12_G2MSM`: the sum of points, each multiplied by the scalar after it.
     Sum(Curve),
     /// `BLS12_PAIRING_CHECK`: whether the product of the pairings is one.
     PairingCheck,
@@ -31,15 +33,15 @@ pub enum Curve {
 /// Why there is no program for an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The contract refuses it by its length.
+    /// The contract refuses an input of this length.
     #[error("the input has not the length that the contract takes")]
     Length,
-    /// Memory has no room for a program of so many points: give it a part of them.
+    /// A program for this many points does not fit into memory. A part of them may.
     #[error("the program would have more than {INSTRUCTIONS} instructions or {SLOTS} slots: give it fewer points")]
     Room,
 }
 
-/// Bytes of a field element: 16 of zero, then the number.
+/// Bytes of a field element: 16 zeros, then the number.
 const ELEMENT: usize = 64;
 const SCALAR: usize = 32;
 
@@ -72,7 +74,7 @@ impl Curve {
 }
 
 impl Contract {
-    /// The program for an input. [`outcome`] tells what comes of it.
+    /// The program for an input. [`outcome`] turns its result into the contract's.
     pub fn program(self, input: &[u8]) -> Result<Program, Refusal> {
         let item = match self {
             Self::Add(curve) => curve.length(),
@@ -87,12 +89,12 @@ impl Contract {
         if !has_length || !items.remainder().is_empty() {
             return Err(Refusal::Length);
         }
-        // Every item takes more slots than one.
+        // Every item takes more than one slot.
         if items.len() > SLOTS {
             return Err(Refusal::Room);
         }
         let mut writer = Writer::default();
-        // One that is refused as it is written ends with that.
+        // A refusal while writing just ends the program there.
         let _ended: Result<(), Ended> = match self {
             Self::Add(curve) => writer.add(curve, items),
             Self::Sum(curve) => writer.sum(curve, items),
@@ -104,8 +106,9 @@ impl Contract {
     }
 }
 
-/// What the contract gives, once the program has ended in this state and has sent these interrupts. None where the machine did what no
-/// program of this module makes it do.
+/// The contract's result, from the state in which the program stopped and the interrupts that it sent.
+///
+/// `None` if no program of this module makes the machine do that.
 pub fn outcome(state: RunState, interrupts: &[Interrupt]) -> Option<Result<Vec<u8>, Rule>> {
     match (state, interrupts) {
         (RunState::Faulted(Fault::Range), []) => Some(Err(Rule::Range)),
@@ -122,7 +125,7 @@ fn code(rule: Rule) -> u16 {
     rule.code() as u16
 }
 
-/// A point as its coordinates; whether the product is one, as a number of 32 bytes.
+/// A point as its coordinates; the result of a pairing check as a number of 32 bytes.
 fn output(value: &Value) -> Vec<u8> {
     let slots = value.slots();
     if value.kind() == Kind::Scalar {
@@ -137,28 +140,28 @@ fn output(value: &Value) -> Vec<u8> {
     slots.iter().flat_map(coordinate).collect()
 }
 
-/// The number of a field element.
+/// The number in a field element.
 fn number(bytes: &[u8]) -> Result<[u8; 48], Rule> {
     let (padding, number) = bytes.split_first_chunk::<{ ELEMENT - 48 }>().ok_or(Rule::Length)?;
     let number: [u8; 48] = number.try_into().map_err(|_| Rule::Length)?;
     if *padding != [0; ELEMENT - 48] {
         return Err(Rule::Padding);
     }
-    // A slot has 381 bits for it.
+    // A slot has room for 381 bits.
     if number[0] >> 5 != 0 { Err(Rule::Range) } else { Ok(number) }
 }
 
-/// The program is whole: it ends with a refusal.
+/// The program is complete: it ends with a refusal.
 struct Ended;
 
-/// A point in its program.
+/// A point in the program.
 struct Point {
     curve: Curve,
     at: u16,
     is_infinity: bool,
 }
 
-/// A program that is being written. Nothing is written twice, so that instructions wait for nothing but what they need.
+/// A program being written. Every value gets slots of its own, so that no instruction waits for an unrelated one.
 #[derive(Default)]
 struct Writer {
     instructions: Vec<Instruction>,
@@ -170,7 +173,7 @@ impl Writer {
         self.instructions.push(Instruction { opcode, operands });
     }
 
-    /// Where a value lies, given as its numbers.
+    /// Stores a value, given as its numbers, and returns its address.
     fn value(&mut self, kind: Kind, numbers: &[[u8; 48]]) -> u16 {
         let at = self.slots.len() as u16;
         self.slots.extend(numbers.iter().map(|number| {
@@ -181,14 +184,14 @@ impl Writer {
         at
     }
 
-    /// A value of small numbers, the others zero.
+    /// Stores a value whose first numbers are these and whose others are zero.
     fn constant(&mut self, kind: Kind, numbers: &[u8]) -> u16 {
         let mut slots = vec![[0; 48]; kind.slots()];
         slots.iter_mut().zip(numbers).for_each(|(slot, number)| slot[47] = *number);
         self.value(kind, &slots)
     }
 
-    /// Room for a result.
+    /// Reserves slots for a result.
     fn room(&mut self, kind: Kind) -> u16 {
         self.constant(kind, &[])
     }
@@ -215,7 +218,7 @@ impl Writer {
         self.refuse(rule);
     }
 
-    /// A coordinate, and its square: the machine looks at numbers where it reads them.
+    /// Stores a coordinate and computes its square, as the machine checks the range of numbers only when it reads them.
     fn coordinate(&mut self, kind: Kind, bytes: &[u8]) -> Result<(u16, u16), Ended> {
         let mut numbers = vec![[0; 48]; kind.slots()];
         let read = numbers.iter_mut().zip(bytes.chunks(ELEMENT)).try_for_each(|(slot, bytes)| {
@@ -231,26 +234,27 @@ impl Writer {
         Ok((at, square))
     }
 
-    /// A point of the curve.
+    /// Stores a point and checks that it is on the curve.
     fn point(&mut self, curve: Curve, bytes: &[u8]) -> Result<Point, Ended> {
         if bytes.iter().all(|byte| *byte == 0) {
             return Ok(Point { curve, at: self.room(curve.affine()), is_infinity: true });
         }
         let (x, y) = bytes.split_at(curve.length() / 2);
         let ((x, x2), (_, y2)) = (self.coordinate(curve.element(), x)?, self.coordinate(curve.element(), y)?);
-        // y² = x³ + 4, over Fp2 x³ + 4 + 4 u.
+        // y² = x³ + 4, and over Fp2, y² = x³ + 4 + 4 u.
         let (cube, four) = (self.room(curve.element()), self.constant(curve.element(), &[4, 4]));
         self.put(Opcode::MulElement, [x2, x, cube]);
         self.put(Opcode::AddElement, [cube, four, cube]);
         self.refuse_unless_equal(cube, y2, Rule::NotOnCurve);
-        // All of them are numbers, as neither coordinate was refused.
+        // All of them parse: neither coordinate was refused.
         let numbers: Vec<[u8; 48]> = bytes.chunks(ELEMENT).filter_map(|bytes| number(bytes).ok()).collect();
         let at = self.value(curve.affine(), &numbers);
         Ok(Point { curve, at, is_infinity: false })
     }
 
-    /// Begins what tells whether a point is in its subgroup: its multiple by the order less one, which is its opposite then. What
-    /// else is to be done with it begins before that is waited for.
+    /// Starts the subgroup check of a point: computes its multiple by the order less one, which must be its opposite.
+    ///
+    /// The check ends in `refuse_unless_in_subgroup`; other work on the point is started in between.
     fn opposite(&mut self, point: &Point) -> u16 {
         let mut less_one = ORDER;
         less_one[SCALAR - 1] -= 1;
@@ -271,7 +275,7 @@ impl Writer {
         self.refuse_unless_equal(sum, infinity, Rule::NotInSubgroup);
     }
 
-    /// Sends a point that is in Jacobian coordinates.
+    /// Sends a point given in Jacobian coordinates.
     fn send_point(&mut self, curve: Curve, at: u16) {
         let affine = self.room(curve.affine());
         self.put(Opcode::InvElement, [at, affine, 0]);
@@ -303,7 +307,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A scalar may be any number of 32 bytes.
+    /// Stores a scalar modulo the group's order: the contract allows any number of 32 bytes.
     fn reduced(&mut self, bytes: &[u8]) -> u16 {
         let scalar = bytes.try_into().map(verify::bls12_381::Scalar::reduce).unwrap_or_default();
         let mut bytes = scalar.little_endian();
@@ -333,7 +337,7 @@ impl Writer {
     }
 }
 
-/// Infinity in Jacobian coordinates, of Fp or Fp2: (1, 1, 0).
+/// Infinity in Jacobian coordinates over Fp or Fp2: (1, 1, 0).
 const fn infinity(curve: Curve) -> [u8; 3] {
     match curve {
         Curve::G1 => [1, 1, 0],

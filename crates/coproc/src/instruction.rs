@@ -2,17 +2,19 @@ use std::fmt;
 
 use crate::{Fault, Opcode};
 
-/// An instruction: 8 bytes, opcode (1), zero (1), a, b and c (2 each, big-endian). Operands that it does not have are zero.
+/// An instruction of 8 bytes: opcode (1), zero (1), operands a, b and c (2 each, big-endian).
+///
+/// Operands that the opcode does not use are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Instruction {
-    /// What it does.
+    /// What the instruction does.
     pub opcode: Opcode,
     /// a, b and c.
     pub operands: [u16; 3],
 }
 
 impl Instruction {
-    /// From its encoding.
+    /// Decodes an instruction.
     pub fn decode(bytes: [u8; 8]) -> Result<Self, Fault> {
         let [code, reserved, a0, a1, b0, b1, c0, c1] = bytes;
         let opcode = Opcode::ALL.iter().copied().find(|opcode| *opcode as u8 == code).ok_or(Fault::Opcode)?;
@@ -21,7 +23,7 @@ impl Instruction {
         if is_plain { Ok(Self { opcode, operands }) } else { Err(Fault::Opcode) }
     }
 
-    /// Its encoding.
+    /// Encodes the instruction.
     pub fn encode(&self) -> [u8; 8] {
         let [a, b, c] = self.operands.map(u16::to_be_bytes);
         [self.opcode as u8, 0, a[0], a[1], b[0], b[1], c[0], c[1]]

@@ -1,10 +1,11 @@
-//! The pairing coprocessor: a machine with instructions on field elements and points of BLS12-381. `docs/coprocessor.md` defines it;
-//! this crate is its model, and has the tools for its programs.
+//! The pairing coprocessor: a machine with instructions on field elements and points of BLS12-381.
+//!
+//! `docs/coprocessor.md` defines the machine. This crate is its model, with the tools for its programs:
 //!
 //! - [`Instruction`], [`Value`]: what instruction memory and data memory hold, and their encodings.
-//! - [`Program`]: what both memories begin with; an image of it in bytes.
-//! - [`assemble`] and [`disassemble`]: a program from text, and back.
-//! - [`Machine`]: runs a program, an instruction at a time.
+//! - [`Program`]: the initial content of both memories, and its image in bytes.
+//! - [`assemble`] and [`disassemble`]: from text to program, and back.
+//! - [`Machine`]: executes a program, one instruction at a time.
 //! - [`eip2537`]: Ethereum's contracts as programs.
 //!
 //! ```
@@ -39,7 +40,7 @@ pub use machine::{Interrupt, Machine, RunState};
 pub use program::{ImageError, Program};
 pub use value::Value;
 
-/// Instructions that instruction memory has room for.
+/// Instructions that fit into instruction memory.
 pub const INSTRUCTIONS: usize = 1024;
 
 /// Slots of data memory.

@@ -3,14 +3,14 @@ use verify::bls12_381::{Fp, Fp2, Fp12, Scalar};
 use crate::arithmetic::{Field, Jacobian, miller_loop};
 use crate::{Fault, INSTRUCTIONS, Instruction, Opcode, Program, SLOTS, Slot, Value};
 
-/// What the machine is doing.
+/// The state of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RunState {
-    /// It is about to execute the instruction at the program counter.
+    /// About to execute the instruction at the program counter.
     Running,
-    /// It has executed NOOP_WAIT, and stands there until the host starts it.
+    /// Stopped after NOOP_WAIT, until the host starts it.
     Waiting,
-    /// It stands at an instruction that it cannot execute.
+    /// Stopped at an instruction that it cannot execute.
     Faulted(Fault),
 }
 
@@ -45,7 +45,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine that holds a program and is about to run it from its first instruction.
+    /// A machine that holds a program and is about to execute its first instruction.
     pub fn new(program: &Program) -> Self {
         let mut instructions: Vec<[u8; 8]> = program.instructions.iter().map(Instruction::encode).collect();
         instructions.resize(INSTRUCTIONS, [0; 8]);
@@ -54,12 +54,12 @@ impl Machine {
         Self { instructions, slots, counter: 0, state: RunState::Running }
     }
 
-    /// What it is doing.
+    /// Whether the machine runs, waits or has faulted.
     pub fn state(&self) -> RunState {
         self.state
     }
 
-    /// The address of the next instruction, or of the one where it stopped.
+    /// The address of the next instruction, or of the one where the machine stopped.
     pub fn counter(&self) -> u16 {
         self.counter
     }
@@ -69,23 +69,23 @@ impl Machine {
         Value::read(self.slots.get(usize::from(address)..).ok_or(Fault::Address)?)
     }
 
-    /// Instruction memory, as the host writes it: what it holds is looked at when it is executed.
+    /// Instruction memory, for the host to write. Its content is checked when it is executed.
     pub fn instruction_memory(&mut self) -> &mut [[u8; 8]] {
         &mut self.instructions
     }
 
-    /// Data memory, as the host reads and writes it: what it holds is looked at when it is read by an instruction.
+    /// Data memory, for the host to read and write. Its content is checked when an instruction reads it.
     pub fn data_memory(&mut self) -> &mut [Slot] {
         &mut self.slots
     }
 
-    /// Starts it at an instruction, whatever it was doing.
+    /// Starts the machine at an instruction, whatever its state.
     pub fn start(&mut self, counter: u16) {
         self.counter = counter;
         self.state = RunState::Running;
     }
 
-    /// Runs until it waits, faults, or has executed so many instructions. Returns the interrupts.
+    /// Runs until the machine waits, faults, or has executed this many instructions. Returns the interrupts.
     pub fn run(&mut self, instructions: u64) -> Vec<Interrupt> {
         let mut interrupts = Vec::new();
         for _ in 0..instructions {
@@ -97,7 +97,7 @@ impl Machine {
         interrupts
     }
 
-    /// Executes an instruction, if it is running.
+    /// Executes one instruction, if the machine is running.
     pub fn step(&mut self) -> Option<Interrupt> {
         if self.state != RunState::Running {
             return None;
@@ -168,7 +168,7 @@ fn scalar(value: Value) -> Result<Scalar, Fault> {
     if let Value::Scalar(scalar) = value { Ok(scalar) } else { Err(Fault::Type) }
 }
 
-/// A point, in Jacobian coordinates.
+/// A point in Jacobian coordinates.
 enum Point {
     G1(Jacobian<Fp>),
     G2(Jacobian<Fp2>),

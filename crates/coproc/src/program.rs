@@ -2,26 +2,26 @@ use thiserror::Error;
 
 use crate::{INSTRUCTIONS, Instruction, SLOTS, Slot};
 
-/// What both memories begin with. Slots behind are zero scalars; instructions behind wait.
+/// The initial content of both memories. The remaining slots are zero scalars; the remaining instructions wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     pub(crate) instructions: Vec<Instruction>,
     pub(crate) slots: Vec<Slot>,
 }
 
-/// Why bytes are not an image of a program.
+/// Why bytes are not the image of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ImageError {
-    /// It begins as all images do.
+    /// The image does not begin with `TPCP`.
     #[error("the file does not begin with TPCP: it is not an image of a program")]
     Magic,
-    /// It has as many instructions and slots as it says.
+    /// The image is not as long as its counts of instructions and slots require.
     #[error("the image is not as long as it says")]
     Length,
-    /// Memory has room for all.
+    /// Memory has no room for all of it.
     #[error("the image has more than {INSTRUCTIONS} instructions or {SLOTS} slots")]
     Room,
-    /// All instructions are some.
+    /// The instruction at this address cannot be decoded.
     #[error("instruction {0} of the image is none")]
     Instruction(usize),
 }
@@ -39,7 +39,8 @@ impl Program {
         &self.slots
     }
 
-    /// The image: `TPCP`, number of instructions (2 bytes, big-endian), number of slots (2), instructions (8 each), slots (48 each).
+    /// The program's image: `TPCP`, number of instructions (2 bytes, big-endian), number of slots (2), instructions (8
+    /// each), slots (48 each).
     pub fn image(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend((self.instructions.len() as u16).to_be_bytes());
@@ -49,7 +50,7 @@ impl Program {
         bytes
     }
 
-    /// From its image. Slots may hold anything: what they hold is looked at when they are read.
+    /// Parses an image. Slots may hold anything: their content is checked when it is read.
     pub fn from_image(bytes: &[u8]) -> Result<Self, ImageError> {
         let rest = bytes.strip_prefix(MAGIC).ok_or(ImageError::Magic)?;
         let ([instructions, slots], rest) =

@@ -6,7 +6,7 @@ use crate::arithmetic::{Affine, Jacobian};
 use crate::{Fault, Kind, Slot};
 
 impl Kind {
-    /// The type that a slot is marked with.
+    /// The type in a slot's mark.
     pub fn of(slot: &Slot) -> Self {
         Self::ALL[usize::from(slot[0] >> 5)]
     }
@@ -19,7 +19,7 @@ fn number(slot: &Slot) -> [u8; 48] {
     number
 }
 
-/// What one slot or more hold.
+/// The content of one or more slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the types are documented in Kind")]
 #[expect(
@@ -108,7 +108,7 @@ impl Value {
 }
 
 impl fmt::Display for Value {
-    /// As it is in assembly.
+    /// The value in assembly.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind().name())?;
         for (at, slot) in self.slots().iter().enumerate() {

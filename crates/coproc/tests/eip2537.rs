@@ -1,5 +1,5 @@
-//! Programs for inputs of EIP-2537's contracts, on the model: the published vectors, and inputs that are wrong in several places, which
-//! are refused by the rule that `crates/verify` gives.
+//! Programs for inputs of EIP-2537's contracts, run on the model: the published vectors, and inputs with several
+//! faults, which are refused by the rule that `crates/verify` reports.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -31,7 +31,7 @@ fn bytes(text: &Value) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
 }
 
-/// By a program on the model.
+/// The result of a program on the model.
 fn computed(contract: Contract, input: &[u8]) -> Result<Vec<u8>, Rule> {
     match contract.program(input) {
         Ok(program) => {
@@ -46,7 +46,7 @@ fn computed(contract: Contract, input: &[u8]) -> Result<Vec<u8>, Rule> {
     }
 }
 
-/// By `crates/verify`.
+/// The result of `crates/verify`.
 fn expected(contract: Contract, input: &[u8]) -> Result<Vec<u8>, Rule> {
     match contract {
         Contract::Add(Curve::G1) => add::<G1>(input),
@@ -71,7 +71,7 @@ fn programs_give_what_the_vectors_say() {
     }
 }
 
-/// What is written over a field element of an input.
+/// A faulty field element to overwrite one of the input's.
 fn fault() -> impl Strategy<Value = [u8; 64]> {
     let mut prime = [0; 64];
     prime[16..].copy_from_slice(&PRIME);
@@ -80,14 +80,15 @@ fn fault() -> impl Strategy<Value = [u8; 64]> {
         element[at] = byte;
         element
     };
-    // The prime; more than 381 bits; the bytes before, first and last; two elements that are on no curve, mostly.
+    // The prime; more than 381 bits; a first and a last byte before the number; two elements that are mostly on no
+    // curve.
     prop::sample::select(vec![prime, with(16, 0x20), with(0, 1), with(15, 0x80), with(63, 0), with(63, 1)])
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Inputs of two items or more with up to three faults: the first one counts, in the order that `crates/verify` has.
+    /// Inputs of two items or more with up to three faults: the first one decides, in the order of `crates/verify`.
     #[test]
     fn the_first_fault_counts(
         name in 0..VECTORS.len(),
@@ -98,7 +99,7 @@ proptest! {
         let (name, contract) = VECTORS[name];
         let (cases, refused) = (vectors(name), vectors(&format!("fail-{name}")));
         let mut input = bytes(&case.get(&cases)["Input"]);
-        // One after the other, and now and then a point that is not in its subgroup is among them.
+        // Items one after the other, and sometimes a point outside its subgroup among them.
         if !matches!(contract, Contract::Add(_)) {
             let all = Vec::from_iter(cases.iter().chain(&refused));
             input.extend(bytes(&other.get(&all)["Input"]));

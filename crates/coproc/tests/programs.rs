@@ -1,4 +1,5 @@
-//! The programs that come with the machine, run to their end; and what assembler and disassembler take and refuse.
+//! The programs that come with the machine, run to their end, and what the assembler and disassembler accept and
+//! refuse.
 #![allow(clippy::unwrap_used)]
 
 use turnpike_coproc::{
@@ -16,7 +17,7 @@ fn element(digits: &str) -> Fp {
     Fp::parse(&std::array::from_fn(byte)).unwrap()
 }
 
-/// Index and value of each interrupt, once the program waits.
+/// Index and value of each interrupt that a program sends until it waits.
 fn run(text: &str) -> Vec<(u16, Value)> {
     let mut machine = Machine::new(&assemble(text).unwrap());
     let interrupts = machine.run(1000);
@@ -41,7 +42,7 @@ fn the_pairing_is_that_of_blst() {
 #[test]
 fn the_proof_holds_and_others_do_not() {
     assert_eq!(run(GROTH16), [(1, Value::Fp12(Fp12::one()))]);
-    // Another input, another point of the key.
+    // With another input or another point of the key.
     let other = GROTH16.replace("POINT_MULT input_3", "POINT_MULT input_2");
     assert_eq!(run(&other)[0].0, 0);
     let swapped = GROTH16.replace("MILLER_LOOP c, minus_delta", "MILLER_LOOP c, minus_gamma");
@@ -106,14 +107,14 @@ fn faults_name_their_reason() {
         let at = u16::from(code.starts_with("JUMP ")) * code[4..].trim().parse().unwrap_or(0);
         assert_eq!(fault(&format!("{data}{code}\n")), (RunState::Faulted(expected), at), "{code}");
     }
-    // The type of a scalar with a number that only an element may be, in an image.
+    // In an image: the type of a scalar, with a number that only an element may be.
     let mut program = assemble(&format!("{data}COPY_REG s, e\n")).unwrap().image();
     let slot = program.len() - 48 * (4 + 2 + 3 + 12);
     program[slot + 1] = 1;
     let mut machine = Machine::new(&Program::from_image(&program).unwrap());
     machine.run(1);
     assert_eq!(machine.state(), RunState::Faulted(Fault::Range));
-    // It is started again, behind the instruction that it cannot execute.
+    // The machine is started again after the instruction that it cannot execute.
     machine.start(1);
     machine.run(1);
     assert_eq!((machine.state(), machine.counter()), (RunState::Waiting, 1));
@@ -125,7 +126,7 @@ fn loops_run_as_long_as_they_should() {
         ".data\nn: scalar 9\ni: scalar 0\none: scalar 1\n.text\nagain: ADD_ELEMENT i, one, i\njump_nonzero_sub again, n\nSEND_INTERRUPT i, 3\nNOOP_WAIT\n",
     );
     assert_eq!(found, [(3, Value::Scalar(Scalar::from(10_u64)))]);
-    // Without an end, as far as it is let.
+    // A program without an end runs for as long as it may.
     let mut machine = Machine::new(&assemble(".text\nJUMP 0\n").unwrap());
     machine.run(100);
     assert_eq!(machine.state(), RunState::Running);
@@ -169,7 +170,7 @@ fn lines_are_refused_with_their_number() {
         assert!(error.to_string().contains(problem), "{line:?}: {error}");
         assert_eq!(error.line, line.lines().count(), "{line:?}");
     }
-    // The largest numbers that there are.
+    // The largest numbers possible.
     let text = format!(".data\nx: fp {}\ny: scalar {}\n", prime.replace("aaab", "aaaa"), order.replace("0001", "0000"));
     assert!(assemble(&text).is_ok());
 }

@@ -1,4 +1,4 @@
-//! Parameters of a request as a method takes them: by place or by name, converted as ElectrumX does.
+//! Arguments of a method, by position or by name, converted as in ElectrumX.
 use std::borrow::Cow;
 
 use spv::Hash;
@@ -8,20 +8,20 @@ use crate::{
     rpc::{Parameter, Parameters, RpcError, shortened},
 };
 
-/// Names of a method's parameters, and how many of them there have to be.
+/// Names of a method's parameters, and how many are required.
 #[derive(Clone, Copy, Debug)]
 pub struct Signature {
     pub names: &'static [&'static str],
     pub required: usize,
-    /// Whether more are let pass, as some clients send.
+    /// Whether additional arguments are accepted, which some clients send.
     pub is_lenient: bool,
 }
 
-/// Parameters in the order of a signature.
+/// Arguments in the order of a signature.
 pub struct Arguments<'a>(Vec<Option<Parameter<'a>>>);
 
 impl<'a> Arguments<'a> {
-    /// Brings parameters into the order of a signature. Texts of errors are aiorpcX's.
+    /// Brings arguments into the order of a signature. Error texts are aiorpcX's.
     pub fn new(method: &str, signature: Signature, parameters: Parameters<'a>) -> Result<Self, RpcError> {
         let Signature { names, required, is_lenient } = signature;
         match parameters {
@@ -63,23 +63,23 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The parameter, if there is one.
+    /// The argument, if present.
     pub fn get(&self, place: usize) -> Option<&Parameter<'a>> {
         self.0.get(place)?.as_ref()
     }
 
-    /// The parameter, or null.
+    /// The argument, or null.
     pub fn value(&self, place: usize) -> &Parameter<'a> {
         self.get(place).unwrap_or(&Parameter::Null)
     }
 
-    /// A number that is not negative; where there is none, `default`.
+    /// A non-negative number; `default` if it is missing.
     pub fn number(&self, place: usize, default: u64) -> Result<u64, RpcError> {
         let Some(value) = self.get(place) else { return Ok(default) };
         let number = match value {
             Parameter::Integer(number) => Some(*number),
             Parameter::Boolean(value) => Some(i128::from(*value)),
-            // As Python's int: towards zero.
+            // Like Python's int: rounded towards zero.
             Parameter::Float(number) => Some(*number as i128),
             Parameter::Text(text) => text.trim().parse().ok(),
             Parameter::Null | Parameter::List(_) | Parameter::Object => None,
@@ -90,7 +90,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A truth; where there is none, false.
+    /// A boolean; false if it is missing.
     pub fn boolean(&self, place: usize, name: &str) -> Result<bool, RpcError> {
         match self.get(place) {
             None | Some(Parameter::Boolean(false) | Parameter::Integer(0)) => Ok(false),
@@ -99,13 +99,13 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A hash of a transaction, in its own order.
+    /// A transaction hash, in internal byte order.
     pub fn transaction(&self, place: usize) -> Result<Hash, RpcError> {
         self.hash(place)
             .ok_or_else(|| RpcError::bad_request(format!("{} should be a transaction hash", shown(self.value(place)))))
     }
 
-    /// A hash of a script, in its own order.
+    /// A script hash, in internal byte order.
     pub fn script_hash(&self, place: usize) -> Result<Hash, RpcError> {
         self.hash(place)
             .ok_or_else(|| RpcError::bad_request(format!("{} is not a valid script hash", shown(self.value(place)))))
@@ -118,7 +118,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Bytes in hexadecimal digits.
+    /// Bytes from hexadecimal digits.
     pub fn bytes(&self, place: usize) -> Result<Vec<u8>, RpcError> {
         let bytes = match self.value(place) {
             Parameter::Text(text) => hex::parse(text),
@@ -127,7 +127,7 @@ impl<'a> Arguments<'a> {
         bytes.ok_or_else(|| RpcError::bad_request(format!("{} should be a hex string", shown(self.value(place)))))
     }
 
-    /// A list of texts, each of which is bytes in hexadecimal digits.
+    /// A list of texts of hexadecimal digits.
     pub fn byte_texts(&self, place: usize) -> Result<&[Cow<'a, str>], RpcError> {
         let Parameter::List(texts) = self.value(place) else {
             return Err(RpcError::bad_request(format!("{} should be a list", shown(self.value(place)))));
@@ -139,7 +139,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// A parameter as Python shows it.
+/// An argument as Python prints it.
 pub fn shown<'a>(parameter: &'a Parameter<'_>) -> Cow<'a, str> {
     match parameter {
         Parameter::Null => "None".into(),
@@ -153,7 +153,7 @@ pub fn shown<'a>(parameter: &'a Parameter<'_>) -> Cow<'a, str> {
     }
 }
 
-/// A number with commas between thousands, as ElectrumX shows heights.
+/// A number with commas between thousands, as ElectrumX prints heights.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);

@@ -1,8 +1,8 @@
-//! Bytes that are buffered for clients: unfinished requests, and replies that were not taken yet.
+//! Bytes buffered for clients: unfinished requests, and replies not yet taken.
 //!
-//! They are bounded over all connections and by network prefix. Over a bound the connection that holds the most is
-//! evicted: of the prefix, or of the prefix that holds the most of all. A client that reads its replies holds nothing
-//! between its turns, so it is never the one.
+//! They are bounded over all connections and per network prefix. If a bound is exceeded, the connection that holds the
+//! most is evicted: of the prefix, or of the prefix that holds the most of all. A client that reads its replies holds
+//! nothing between its turns, so it is never evicted.
 use std::{
     collections::HashMap,
     fmt,
@@ -19,9 +19,9 @@ pub type Evict = Box<dyn Fn() + Send>;
 
 /// The bytes of all connections.
 pub struct Buffers {
-    /// Most bytes of all connections.
+    /// The most bytes of all connections.
     most: AtomicUsize,
-    /// Most bytes of a prefix that is not trusted.
+    /// The most bytes of a prefix that is not trusted.
     prefix_most: AtomicUsize,
     next: AtomicU64,
     state: Mutex<State>,
@@ -30,9 +30,9 @@ pub struct Buffers {
 #[derive(Default)]
 struct State {
     total: usize,
-    /// Of the prefixes that hold some.
+    /// Bytes of the prefixes that hold some.
     prefixes: HashMap<Sharer, usize>,
-    /// By number the connections that hold some.
+    /// The connections that hold some, by number.
     holders: HashMap<u64, Holder>,
 }
 
@@ -47,19 +47,19 @@ pub struct Buffered {
     buffers: Arc<Buffers>,
     number: u64,
     sharer: Sharer,
-    /// Bytes that it reported last.
+    /// Bytes reported last.
     bytes: usize,
     evict: Arc<Mutex<Evict>>,
 }
 
 impl Buffers {
-    /// Nothing is buffered yet, and at most `most` bytes ever are, or `prefix_most` for one prefix.
+    /// Empty buffers of at most `most` bytes in total and `prefix_most` per prefix.
     pub fn new(most: usize, prefix_most: usize) -> Self {
         let (most, prefix_most) = (AtomicUsize::new(most), AtomicUsize::new(prefix_most));
         Self { most, prefix_most, next: AtomicU64::new(0), state: Mutex::default() }
     }
 
-    /// Changes the bounds. Connections that are over them are evicted once one grows.
+    /// Changes the bounds. Connections that exceed them are evicted once one grows.
     pub fn set_bounds(&self, most: usize, prefix_most: usize) {
         self.most.store(most, Relaxed);
         self.prefix_most.store(prefix_most, Relaxed);
@@ -74,7 +74,7 @@ impl Buffers {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Evicts connections until all bounds hold again for what `sharer` holds. Returns how many.
+    /// Evicts connections until the bounds that concern `sharer` hold again. Returns how many.
     fn enforce(&self, sharer: Sharer) -> u64 {
         let mut evicted = 0;
         loop {
@@ -122,7 +122,7 @@ impl State {
 }
 
 impl Buffered {
-    /// A connection that holds nothing yet, and how it is closed where it holds the most.
+    /// A connection that holds nothing yet. `evict` closes it if it holds the most.
     pub fn new(buffers: &Arc<Buffers>, sharer: Sharer, evict: Evict) -> Self {
         let number = buffers.next.fetch_add(1, Relaxed);
         Self { buffers: Arc::clone(buffers), number, sharer, bytes: 0, evict: Arc::new(Mutex::new(evict)) }

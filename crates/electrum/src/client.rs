@@ -1,5 +1,4 @@
-//! What is known of a client: the version it speaks, what it is subscribed to, and its share of the limits. Methods
-//! read and change it.
+//! State of a client: its version, its subscriptions, and its share of the limits. Methods read and change it.
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
@@ -19,24 +18,24 @@ use crate::{
 /// Bytes of requests and replies that cost as much as a microsecond of work.
 const COST_BYTES: u64 = 200;
 
-/// A client, as its methods see it.
+/// A client, as methods see it.
 pub struct Client {
     pub service: Arc<Service>,
     pub share: Share,
-    /// The version that is spoken, once it is agreed on.
+    /// The negotiated version, if any.
     pub version: Option<Version>,
     /// Whether `server.version` was called.
     pub has_version: bool,
-    /// Whether headers are subscribed to.
+    /// Whether it is subscribed to headers.
     pub headers: bool,
     pub scripts: HashSet<Hash>,
-    /// With their scripts, once somebody pays them.
+    /// With their scripts, once they are paid.
     pub outpoints: HashMap<Outpoint, Option<Hash>>,
     pub closing: bool,
 }
 
 impl Client {
-    /// A client who has said nothing yet.
+    /// A client that has sent nothing yet.
     pub fn new(service: &Arc<Service>, share: Share) -> Self {
         Self {
             service: Arc::clone(service),
@@ -50,18 +49,18 @@ impl Client {
         }
     }
 
-    /// The version that is spoken: the oldest until one is agreed on.
+    /// The negotiated version; the oldest before that.
     pub fn version(&self) -> Version {
         self.version.unwrap_or(Version::OLDEST)
     }
 
-    /// Bytes of the longest reply.
+    /// Maximum length of a reply in bytes.
     pub fn reply_limit(&self) -> usize {
-        // Memory is everybody's: nobody gets a reply that there is no room for.
+        // All share the memory: nobody gets a reply that does not fit.
         if self.share.is_trusted() { self.share.limits().buffers } else { self.share.limits().reply }
     }
 
-    /// Takes one more subscription.
+    /// Adds a subscription.
     pub fn subscribe(&mut self) -> Result<(), RpcError> {
         if self.share.subscribe() {
             return Ok(());
@@ -70,7 +69,7 @@ impl Client {
         Err(RpcError::excessive("excessive resource usage: too many subscriptions of your network prefix, or of all"))
     }
 
-    /// Charges for bytes that are read or written.
+    /// Charges for bytes read or written.
     pub fn charge_bytes(&self, bytes: usize, now: Instant) {
         self.share.charge(bytes as u64 / COST_BYTES, now);
     }

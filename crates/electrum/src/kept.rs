@@ -1,4 +1,4 @@
-//! What is known of scripts, kept for who asks again.
+//! A cache of data about scripts.
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -6,15 +6,15 @@ use std::{
 
 use spv::Hash;
 
-/// What is known of scripts that were asked for, as of an edition of the branch. There are two generations: what the younger one has no
-/// room for makes it the older one, and what nobody asks for in the time of a generation is forgotten.
+/// A cache of data about scripts, as of an edition of the branch. It has two generations: when the younger one is full
+/// it becomes the older one, and entries that are not used during a generation are dropped.
 pub struct Kept<T>(Mutex<Generations<T>>);
 
 struct Generations<T> {
     room: usize,
     young: HashMap<Hash, Entry<T>>,
     old: HashMap<Hash, Entry<T>>,
-    /// Number of the branch that is known last.
+    /// The newest edition.
     edition: u64,
 }
 
@@ -24,7 +24,7 @@ struct Entry<T> {
 }
 
 impl<T: Clone + Default> Kept<T> {
-    /// Keeps what is known of `room` scripts at least, of twice as many at most.
+    /// A cache of at least `room` scripts, and at most twice as many.
     pub fn new(room: usize) -> Self {
         Self(Mutex::new(Generations { room, young: HashMap::new(), old: HashMap::new(), edition: 0 }))
     }
@@ -33,7 +33,7 @@ impl<T: Clone + Default> Kept<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The branch has another edition. Where it has only grown, what is known is the beginning of what there is.
+    /// Starts a new edition of the branch. If it has only grown, cached data is a prefix of the present data.
     pub(crate) fn begin(&self, edition: u64, has_only_grown: bool) {
         let mut generations = self.lock();
         generations.edition = edition;
@@ -43,7 +43,7 @@ impl<T: Clone + Default> Kept<T> {
         }
     }
 
-    /// What is known of a script, and whether that is all as of an edition.
+    /// Returns the cached data of a script, and whether it is complete as of an edition.
     pub fn get(&self, script: &Hash, edition: u64) -> (T, bool) {
         let generations = self.lock();
         match generations.young.get(script).or_else(|| generations.old.get(script)) {
@@ -52,10 +52,10 @@ impl<T: Clone + Default> Kept<T> {
         }
     }
 
-    /// Keeps what is known of a script as of an edition.
+    /// Stores data of a script as of an edition.
     pub fn put(&self, script: &Hash, known: T, edition: u64) {
         let mut generations = self.lock();
-        // What was computed before a reorganisation must not come behind it.
+        // Data computed before a reorganisation must not be stored after it.
         if edition != generations.edition {
             return;
         }

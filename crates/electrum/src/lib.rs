@@ -1,10 +1,12 @@
-//! The Electrum protocol, versions 1.4 to 1.8, over imported Bitcoin blocks, and what waits at the node that they come
+//! The Electrum protocol, versions 1.4 to 1.8, over imported Bitcoin blocks and the mempool of the node that they come
 //! from.
 //!
-//! A [`Session`] is one client: bytes in, bytes out, without a socket. [`Service`] is what all of them share: the active branch in
-//! memory, statuses of scripts, the cache of proofs, what a network prefix may use. [`server`] has the sockets and the threads.
+//! A [`Session`] is one client: bytes in, bytes out, without a socket. [`Service`] is the state that all sessions
+//! share: the active branch in memory, statuses of scripts, the cache of proofs, the usage of network prefixes.
+//! [`server`] has the sockets and the threads.
 //!
-//! The protocol is that of `electrum-protocol` (spesmilo); where it leaves errors open, codes and texts are ElectrumX's.
+//! The protocol is that of `electrum-protocol` (spesmilo); where it leaves errors open, codes and texts are
+//! ElectrumX's.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod arguments;

@@ -1,4 +1,4 @@
-//! What a network prefix may use: connections, subscriptions, and the cost of requests over time.
+//! Resources of a network prefix: connections, subscriptions, and the cost of requests over time.
 use std::{
     collections::HashMap,
     net::IpAddr,
@@ -16,37 +16,38 @@ use nic::{Prefix, Sharer};
 
 use crate::buffers::{Buffered, Buffers, Evict};
 
-/// Prefixes that are remembered before those that use nothing are forgotten.
+/// Number of prefixes remembered before those that use nothing are dropped.
 const REMEMBERED: usize = 4096;
 
-/// What all clients, and what those of one prefix may use.
+/// Limits of all clients together, and of each prefix.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections at once.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// Connections at once of one prefix.
+    /// Maximum number of connections per prefix.
     pub prefix_connections: usize,
-    /// Subscriptions at once.
+    /// Maximum number of subscriptions.
     pub subscriptions: usize,
-    /// Subscriptions at once of one prefix.
+    /// Maximum number of subscriptions per prefix.
     pub prefix_subscriptions: usize,
-    /// What the requests of one prefix may cost a second: about a microsecond of work each.
+    /// Budget of a prefix per second; the unit is about a microsecond of work.
     pub prefix_cost: u64,
-    /// Bytes of the longest reply.
+    /// Maximum length of a reply in bytes.
     pub reply: usize,
-    /// Bytes of the longest request, or batch of requests.
+    /// Maximum length of a request, or of a batch, in bytes.
     pub request: usize,
-    /// Bytes of unfinished requests and of replies that were not taken yet, of all connections.
+    /// Maximum bytes of incomplete requests and unaccepted replies, of all connections.
     pub buffers: usize,
-    /// The same of one prefix.
+    /// The same per prefix.
     pub prefix_buffers: usize,
-    /// Prefixes without limits of their own.
+    /// Prefixes without their own limits.
     pub trusted: Vec<Prefix>,
 }
 
 impl Default for Limits {
-    /// As many subscriptions for a prefix as Fulcrum gives an address. A transaction may have 4,000,000 bytes, 8,000,000 digits.
-    /// A prefix may have the longest request and the longest reply in hand three times, and eight such prefixes all.
+    /// A prefix has as many subscriptions as Fulcrum gives an address. A transaction may have 4,000,000 bytes,
+    /// 8,000,000 digits. A prefix may hold the longest request and the longest reply three times, and eight such
+    /// prefixes everything.
     fn default() -> Self {
         Self {
             connections: 4096,
@@ -73,16 +74,16 @@ pub struct Shares {
     buffers: Arc<Buffers>,
 }
 
-/// What a prefix uses.
+/// The usage of a prefix.
 #[derive(Debug)]
 struct Used {
     connections: AtomicUsize,
     subscriptions: AtomicUsize,
-    /// What may be spent, in millionths of the unit of cost, and as of when.
+    /// Remaining budget in millionths of the cost unit, and its time.
     credit: Mutex<(i64, Instant)>,
 }
 
-/// The part of a connection in what its prefix uses. Dropping it gives all of it back.
+/// A connection's part in its prefix's usage. Dropping it releases everything.
 #[derive(Debug)]
 pub struct Share {
     shares: Arc<Shares>,
@@ -109,28 +110,28 @@ impl Shares {
         Arc::clone(&self.limits.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Replaces the limits. Connections that are open stay open.
+    /// Replaces the limits. Open connections stay open.
     pub fn set_limits(&self, limits: Limits) {
         self.buffers.set_bounds(limits.buffers, limits.prefix_buffers);
         *self.limits.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(limits);
     }
 
-    /// Connections now.
+    /// Present number of connections.
     pub fn connections(&self) -> usize {
         self.connections.load(Relaxed)
     }
 
-    /// Subscriptions now.
+    /// Present number of subscriptions.
     pub fn subscriptions(&self) -> usize {
         self.subscriptions.load(Relaxed)
     }
 
-    /// Bytes of unfinished requests and of replies that were not taken yet, now.
+    /// Present bytes of incomplete requests and unaccepted replies.
     pub fn buffered(&self) -> usize {
         self.buffers.total()
     }
 
-    /// A share for a connection, where there is one.
+    /// Returns a share for a connection, unless a limit is reached.
     pub fn connect(self: &Arc<Self>, address: IpAddr, now: Instant) -> Option<Share> {
         let limits = self.limits();
         let is_trusted = limits.trusted.iter().any(|prefix| prefix.contains(address));
@@ -162,7 +163,7 @@ impl Share {
         self.sharer == Sharer::Trusted
     }
 
-    /// The account of a connection's buffers, and how it is closed where it holds the most.
+    /// The account of a connection's buffers; `evict` closes the connection if it holds the most.
     pub(crate) fn buffered(&self, evict: Evict) -> Buffered {
         Buffered::new(&self.shares.buffers, self.sharer, evict)
     }
@@ -172,13 +173,13 @@ impl Share {
         self.shares.limits()
     }
 
-    /// Bytes of the longest request, or batch of requests.
+    /// Maximum length of a request, or of a batch, in bytes.
     pub fn longest_request(&self) -> usize {
-        // Memory is everybody's, so who is trusted has a limit, too.
+        // All share the memory, so trusted clients have a limit, too.
         if self.is_trusted() { self.limits().request.saturating_mul(8) } else { self.limits().request }
     }
 
-    /// Takes one more subscription. Gives false where there are too many.
+    /// Adds a subscription. Returns false if there are too many.
     pub fn subscribe(&mut self) -> bool {
         let limits = self.limits();
         let own = if self.is_trusted() { usize::MAX } else { limits.prefix_subscriptions };
@@ -192,14 +193,14 @@ impl Share {
         false
     }
 
-    /// Gives subscriptions back.
+    /// Releases subscriptions.
     pub fn unsubscribe(&mut self, count: usize) {
         self.subscriptions -= count;
         self.used.subscriptions.fetch_sub(count, SeqCst);
         self.shares.subscriptions.fetch_sub(count, SeqCst);
     }
 
-    /// Charges for a request that was answered.
+    /// Charges for an answered request.
     pub fn charge(&self, cost: u64, now: Instant) {
         if !self.is_trusted() {
             let mut credit = self.used.credit(&self.limits(), now);
@@ -207,7 +208,7 @@ impl Share {
         }
     }
 
-    /// How long the next request has to wait.
+    /// How long the next request must wait.
     pub fn debt(&self, now: Instant) -> Option<Duration> {
         if self.is_trusted() {
             return None;
@@ -219,13 +220,13 @@ impl Share {
     }
 }
 
-/// What may be spent at once: what comes in a second.
+/// Maximum budget at once: that of a second.
 fn most_credit(limits: &Limits) -> i64 {
     i64::try_from(limits.prefix_cost).unwrap_or(i64::MAX).saturating_mul(1_000_000)
 }
 
 impl Used {
-    /// The credit, with what came since it was last looked at.
+    /// The budget, including what was earned since the last look.
     fn credit(&self, limits: &Limits, now: Instant) -> MutexGuard<'_, (i64, Instant)> {
         let mut credit = lock(&self.credit);
         let passed = now.saturating_duration_since(credit.1).as_micros();

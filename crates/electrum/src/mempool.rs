@@ -1,4 +1,4 @@
-//! Transactions that wait to be in a block.
+//! The mempool: unconfirmed transactions, indexed for clients.
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
@@ -11,51 +11,51 @@ use spv::{Hash, bitcoin::Encoding};
 /// An output by the hash of its transaction and its number.
 pub type Outpoint = (Hash, u32);
 
-/// Transactions that are told as those that came last.
+/// Number of transactions reported as the most recent ones.
 const RECENT: usize = 10;
-/// A step of the histogram: tenths of a satoshi for a virtual byte, and virtual bytes.
+/// A step of the histogram: fee rate in tenths of a satoshi per virtual byte, and virtual bytes.
 type Step = (u64, u64);
 
-/// Virtual bytes of the histogram's first step, at least; each further one is a tenth longer. As with ElectrumX.
+/// Minimum number of virtual bytes of the histogram's first step; each further one is a tenth longer. As in ElectrumX.
 const HISTOGRAM_STEP: f64 = 30_000.0;
 
-/// A script and an amount: an output without its place.
+/// A script and an amount: an output without its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coin {
-    /// What it is indexed by.
+    /// The script's hash, by which it is indexed.
     pub script: Hash,
     /// Satoshis.
     pub value: u64,
 }
 
-/// A transaction that waits.
+/// An unconfirmed transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unconfirmed {
     /// Its hash.
     pub hash: Hash,
-    /// As it is encoded.
+    /// Its encoding.
     pub bytes: Vec<u8>,
     /// Satoshis.
     pub fee: u64,
     /// Virtual bytes: a quarter of its weight.
     pub size: u64,
-    /// What its inputs spend.
+    /// The outputs that its inputs spend.
     pub spent: Vec<(Outpoint, Coin)>,
-    /// What its outputs pay.
+    /// Its outputs.
     pub paid: Vec<Coin>,
 }
 
-/// What came of reading a transaction.
+/// Result of reading a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// All that it spends is known.
+    /// All spent outputs are known.
     Whole(Unconfirmed),
-    /// This is not known, which it spends.
+    /// This spent output is unknown.
     Misses(Outpoint),
 }
 
 impl Unconfirmed {
-    /// Reads a transaction. `find` gives the outputs that it spends.
+    /// Reads a transaction. `find` returns the outputs that it spends.
     pub fn read<E: From<TransactionError>>(
         bytes: &[u8],
         mut find: impl FnMut(&Outpoint) -> Result<Option<Coin>, E>,
@@ -71,7 +71,7 @@ impl Unconfirmed {
             }
         }
         let paid: Vec<Coin> = outputs(&transaction).collect();
-        // Values of what was not checked may be anything.
+        // Unchecked amounts may have any value.
         let sum = |coins: &mut dyn Iterator<Item = u64>| coins.fold(0_u64, u64::saturating_add);
         let fee = sum(&mut spent.iter().map(|(_, coin)| coin.value))
             .saturating_sub(sum(&mut paid.iter().map(|coin| coin.value)));
@@ -84,61 +84,61 @@ impl Unconfirmed {
         self.spent.iter().map(|(_, coin)| coin.script).chain(self.paid.iter().map(|coin| coin.script))
     }
 
-    /// Tenths of a satoshi for a virtual byte, rounded down.
+    /// Fee rate in tenths of a satoshi per virtual byte, rounded down.
     fn rate(&self) -> u64 {
         10 * self.fee / self.size.max(1)
     }
 }
 
-/// What a transaction's outputs pay.
+/// The outputs of a transaction.
 pub(crate) fn outputs(transaction: &Transaction<'_>) -> impl Iterator<Item = Coin> {
     transaction.outputs().map(|output| Coin { script: script_hash(output.script), value: output.amount })
 }
 
-/// What changes.
+/// A change of the mempool.
 #[derive(Debug, Default)]
 pub struct Update {
-    /// Transactions that wait no longer.
+    /// Transactions that left it.
     pub gone: Vec<Hash>,
-    /// Transactions that wait from now on.
+    /// Transactions that entered it.
     pub come: Vec<Unconfirmed>,
-    /// What transactions have to pay, if it was asked for.
+    /// Minimum fees, if they were requested.
     pub fees: Option<Fees>,
 }
 
-/// Transactions that wait to be in a block, by what they are asked for.
+/// Unconfirmed transactions, with indexes for queries.
 #[derive(Debug, Default)]
 pub struct Mempool {
     transactions: HashMap<Hash, Unconfirmed>,
-    /// By each script the transactions that pay to it or spend from it.
+    /// For each script, the transactions that pay to it or spend from it.
     scripts: HashMap<Hash, BTreeSet<Hash>>,
-    /// Who spends an output.
+    /// The transaction that spends an output.
     spenders: HashMap<Outpoint, Hash>,
-    /// Virtual bytes by tenths of a satoshi for each.
+    /// Virtual bytes by fee rate in tenths of a satoshi.
     rates: BTreeMap<Reverse<u64>, u64>,
     recent: VecDeque<Hash>,
-    /// Virtual bytes of all, and the fees of all.
+    /// Total virtual bytes and total fees.
     sums: (u64, u64),
     fees: Option<Fees>,
 }
 
 impl Mempool {
-    /// How many wait.
+    /// Number of transactions.
     pub fn len(&self) -> usize {
         self.transactions.len()
     }
 
-    /// Whether none waits.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.transactions.is_empty()
     }
 
-    /// Virtual bytes of all, and the fees of all.
+    /// Total virtual bytes and total fees.
     pub fn size_and_fees(&self) -> (u64, u64) {
         self.sums
     }
 
-    /// The hashes of all.
+    /// The hashes of all transactions.
     pub fn hashes(&self) -> impl Iterator<Item = &Hash> {
         self.transactions.keys()
     }
@@ -148,24 +148,24 @@ impl Mempool {
         self.transactions.get(hash)
     }
 
-    /// An output of one.
+    /// An output of one of its transactions.
     pub fn output(&self, (hash, number): &Outpoint) -> Option<Coin> {
         self.get(hash)?.paid.get(*number as usize).copied()
     }
 
-    /// Who spends an output.
+    /// The transaction that spends an output.
     pub fn spender(&self, outpoint: &Outpoint) -> Option<&Unconfirmed> {
         self.get(self.spenders.get(outpoint)?)
     }
 
-    /// What the protocol tells as the height of one: -1 if it spends what waits itself, else 0.
+    /// The height of a transaction in the protocol: -1 if it spends unconfirmed outputs, otherwise 0.
     pub fn height(&self, waiting: &Unconfirmed) -> i32 {
         let spends_waiting = waiting.spent.iter().any(|((hash, _), _)| self.transactions.contains_key(hash));
         -i32::from(spends_waiting)
     }
 
-    /// The transactions of a script with their heights, in the order of the protocol: 0 before -1, then by the hash as Bitcoin
-    /// shows it.
+    /// The transactions of a script with their heights, in the order of the protocol: 0 before -1, then by hash as
+    /// Bitcoin displays it.
     pub fn of_script(&self, script: &Hash) -> Vec<(&Unconfirmed, i32)> {
         let hashes = self.scripts.get(script).into_iter().flatten();
         let mut found: Vec<_> =
@@ -176,35 +176,35 @@ impl Mempool {
         found
     }
 
-    /// The transactions that came last, the last one first.
+    /// The most recent transactions, newest first.
     pub fn recent(&self) -> impl Iterator<Item = &Unconfirmed> {
         self.recent.iter().rev().filter_map(|hash| self.get(hash))
     }
 
-    /// What transactions have to pay, if it is known.
+    /// Minimum fees, if known.
     pub fn fees(&self) -> Option<Fees> {
         self.fees
     }
 
-    /// Tenths of a satoshi for a virtual byte, from above, each with the virtual bytes that pay so much and less than the one
-    /// before. What pays least is left out where it is less than a step.
+    /// Fee rates in tenths of a satoshi per virtual byte, descending, each with the virtual bytes that pay at least
+    /// that rate and less than the previous one. The lowest rates are left out if they do not fill a step.
     pub fn histogram(&self) -> Vec<Step> {
         self.steps().0
     }
 
-    /// The same, with what pays least, however little there is of it: as Esplora has it.
+    /// The same including the lowest rates, as Esplora has it.
     pub fn whole_histogram(&self) -> Vec<Step> {
         let (mut histogram, rest) = self.steps();
         histogram.extend(rest);
         histogram
     }
 
-    /// The steps of the histogram that are full, and the one that is not.
+    /// The complete steps of the histogram, and the incomplete one.
     fn steps(&self) -> (Vec<Step>, Option<Step>) {
         let mut histogram = Vec::new();
         let (mut step, mut sum, mut before) = (HISTOGRAM_STEP, 0, None);
         for (Reverse(rate), size) in &self.rates {
-            // What comes before a lump is told apart from it.
+            // Separate a lump from the bytes before it.
             if *size as f64 > 2.0 * step
                 && sum > 0
                 && let Some(before) = before
@@ -224,7 +224,7 @@ impl Mempool {
         (histogram, before.map(|rate| (rate, sum)).filter(|(_, sum)| *sum > 0))
     }
 
-    /// Changes it. Returns the scripts whose statuses change, in order, each once.
+    /// Applies a change. Returns the scripts whose statuses change, in order, each once.
     pub fn apply(&mut self, update: Update) -> Vec<Hash> {
         let mut touched = Vec::new();
         for hash in &update.gone {
@@ -244,21 +244,21 @@ impl Mempool {
         touched
     }
 
-    /// What spends outputs of a transaction has another height when that comes or goes.
+    /// Transactions that spend outputs of one that enters or leaves change their height.
     fn touch_spenders(&self, waiting: &Unconfirmed, touched: &mut Vec<Hash>) {
         let outpoints = (0..waiting.paid.len() as u32).map(|number| (waiting.hash, number));
         touched.extend(outpoints.filter_map(|outpoint| self.spender(&outpoint)).flat_map(Unconfirmed::scripts));
     }
 
     fn insert(&mut self, come: Unconfirmed) {
-        // A transaction that is here already would be counted twice.
+        // A transaction that is already there would be counted twice.
         self.remove(&come.hash);
         for script in come.scripts() {
             self.scripts.entry(script).or_default().insert(come.hash);
         }
         self.spenders.extend(come.spent.iter().map(|(outpoint, _)| (*outpoint, come.hash)));
         *self.rates.entry(Reverse(come.rate())).or_default() += come.size;
-        // Fees of made-up values may be anything; what comes and goes leaves nothing.
+        // Unchecked fees may have any value; adding and removing one leaves the sum unchanged.
         self.sums = (self.sums.0 + come.size, self.sums.1.wrapping_add(come.fee));
         self.recent.push_back(come.hash);
         if self.recent.len() > RECENT {
@@ -328,10 +328,10 @@ mod tests {
     fn chains_have_heights_that_follow_their_parents() {
         let mut mempool = Mempool::default();
         let (parent, child) = (transaction(1, &[(100, 0)], &[50, 51], 1000), transaction(2, &[(1, 0)], &[52], 1000));
-        // The child may come first.
+        // The child may arrive first.
         assert_eq!(mempool.apply(come(&[&child])), [hash(52), hash(200)]);
         assert_eq!(mempool.of_script(&hash(52)), [(&child, 0)]);
-        // Then the child's scripts are touched, though it was here before.
+        // Then the child's scripts are touched, although it was there before.
         assert_eq!(mempool.apply(come(&[&parent])), [hash(50), hash(51), hash(52), hash(200)]);
         assert_eq!(mempool.of_script(&hash(52)), [(&child, -1)]);
         assert_eq!(mempool.of_script(&hash(200)), [(&parent, 0), (&child, -1)]);
@@ -377,10 +377,10 @@ mod tests {
             let transaction = Unconfirmed { size, ..transaction(number, &[(100, number.into())], &[50], fee) };
             mempool.apply(come(&[&transaction]));
         };
-        // Below a step nothing is told.
+        // Less than a step is not reported.
         add(1, 50 * 10_000, 10_000);
         add(2, 40 * 25_000, 25_000);
-        // A lump pushes what is before it out.
+        // A lump closes the step before it.
         add(3, 30 * 10_000, 10_000);
         add(4, 20 * 100_000, 100_000);
         add(5, 10_000, 10_000);

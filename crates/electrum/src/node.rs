@@ -1,4 +1,4 @@
-//! The node behind this server, for what only a node can do.
+//! The node that feeds this server, for queries that only a node can answer.
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError, mpsc::SyncSender},
@@ -10,43 +10,43 @@ use spv::Hash;
 
 use crate::rpc::RpcError;
 
-/// Estimates that are kept: of all numbers of blocks that are asked for, in all modes.
+/// Maximum number of cached fee estimates, of all numbers of blocks in all modes.
 const ESTIMATES: usize = 4096;
-/// How long the node is not asked for estimates after it failed to give one. Wallets ask for several at once.
+/// How long no estimate is requested after the node failed to give one. Wallets request several at once.
 const ESTIMATE_PAUSE: Duration = Duration::from_secs(10);
 
-/// A node that is asked, on the thread of who asks.
+/// A node; calls run on the caller's thread.
 #[derive(Debug)]
 pub struct Node {
     client: Client,
-    /// Has whoever follows the node look at it at once.
+    /// Makes the follower of the node look at it at once.
     follower: SyncSender<()>,
     estimates: Mutex<Estimates>,
 }
 
-/// Fees that the node told, as of an edition of the branch.
+/// Fee estimates of the node, as of an edition of the branch.
 #[derive(Debug, Default)]
 struct Estimates {
     edition: u64,
     fees: HashMap<(u64, Option<String>), Option<f64>>,
-    /// When the node last failed to give one, if it has given none since.
+    /// When the node last failed to give one, unless it has given one since.
     failed: Option<Instant>,
 }
 
 impl Node {
-    /// A node, and how whoever follows it is told to look at it.
+    /// Creates a node, with a channel that wakes its follower.
     pub fn new(client: Client, follower: SyncSender<()>) -> Self {
         Self { client, follower, estimates: Mutex::default() }
     }
 
-    /// Sends a transaction to the network. Returns its hash as Bitcoin shows it.
+    /// Broadcasts a transaction. Returns its hash as Bitcoin displays it.
     pub fn broadcast(&self, transaction: &[u8]) -> Result<String, Error> {
         let sent = self.client.send(transaction)?;
         self.nudge();
         Ok(sent)
     }
 
-    /// Sends transactions that only together pay enough.
+    /// Broadcasts transactions that pay enough only together.
     pub fn broadcast_package<'a>(
         &self,
         transactions: impl IntoIterator<Item = &'a str>,
@@ -56,7 +56,7 @@ impl Node {
         Ok(sent)
     }
 
-    /// Whether transactions would be taken.
+    /// Whether transactions would be accepted.
     pub(crate) fn test<'a>(
         &self,
         transactions: impl IntoIterator<Item = &'a str>,
@@ -64,14 +64,14 @@ impl Node {
         self.client.test(transactions).map_err(daemon_error)
     }
 
-    /// What the node tells of a transaction, as JSON.
+    /// The node's description of a transaction, as JSON.
     pub(crate) fn verbose_transaction(&self, hash: &Hash) -> Result<String, RpcError> {
         self.client.verbose_transaction(hash).map_err(daemon_error)
     }
 
-    /// The fee with which a transaction is in one of the next `blocks` blocks, in bitcoins for 1,000 virtual bytes, as
-    /// of an edition of the branch. `None` where the node has no estimate, estimates no fees (`-blocksonly`), or does
-    /// not answer: a wallet treats an error as a broken server, and leaves.
+    /// Fee to be in one of the next `blocks` blocks, in bitcoins per 1,000 virtual bytes, as of an edition of the
+    /// branch. `None` if the node has no estimate, estimates no fees (`-blocksonly`), or does not answer: a wallet
+    /// takes an error for a broken server, and leaves.
     pub fn estimate_fee(&self, edition: u64, blocks: u64, mode: Option<String>) -> Option<f64> {
         let key = (distinct(blocks), mode);
         let known = self.estimates();
@@ -84,7 +84,7 @@ impl Node {
             return None;
         }
         drop(known);
-        // While it is asked, others are not held back.
+        // Other requests are not blocked during the call.
         let estimate = self.client.estimate_fee(key.0, key.1.as_deref());
         let mut known = self.estimates();
         match estimate {
@@ -110,12 +110,12 @@ impl Node {
     }
 
     fn nudge(&self) {
-        // If there is no room, it is about to look.
+        // If the channel is full, the follower is about to look anyway.
         let _ = self.follower.try_send(());
     }
 }
 
-/// Numbers of blocks that Bitcoin Core tells apart: of more, the estimates are for days, not for blocks.
+/// Numbers of blocks that Bitcoin Core distinguishes: beyond, estimates are for days.
 fn distinct(blocks: u64) -> u64 {
     match blocks {
         0..=1 => 1,
@@ -124,7 +124,7 @@ fn distinct(blocks: u64) -> u64 {
     }
 }
 
-/// What a client is told, as ElectrumX does; the operator is told where the node is not there.
+/// The error for a client, as ElectrumX has it; logs for the operator if the node is unreachable.
 pub(crate) fn daemon_error(error: Error) -> RpcError {
     match error {
         Error::Refused(failure) => RpcError::daemon(format!(

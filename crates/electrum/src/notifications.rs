@@ -1,4 +1,4 @@
-//! Notifications: what a client is told, without a request, of what it is subscribed to.
+//! Notifications of changes that a client has subscribed to.
 use std::time::Instant;
 
 use spv::Hash;
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Session {
-    /// Tells the client of a change, to the end of `output`. After an error it was not told of all.
+    /// Appends the notifications of a change to `output`. After an error they are incomplete.
     pub fn notify(&mut self, announcement: &Announcement, output: &mut Vec<u8>, now: Instant) -> Result<(), RpcError> {
         let snapshot = self.client.service.snapshot();
         let begin = output.len();
@@ -23,7 +23,7 @@ impl Session {
             methods::push_tip(&snapshot, output)?;
             end_notification(output);
         }
-        // Whichever are fewer are looked up in the others.
+        // Look up the elements of the smaller set in the larger one.
         let scripts = &self.client.scripts;
         let touched: Vec<Hash> = if scripts.len() < announcement.scripts.len() {
             scripts.iter().filter(|script| announcement.scripts.binary_search(script).is_ok()).copied().collect()
@@ -56,7 +56,7 @@ impl Session {
         Ok(())
     }
 
-    /// The outpoints that a change of scripts may be about.
+    /// The outpoints that a change of scripts may affect.
     fn touched_outpoints(&mut self, snapshot: &Snapshot, scripts: &[Hash]) -> Result<Vec<Outpoint>, RpcError> {
         let mempool = self.client.service.mempool();
         let mut touched = Vec::new();

@@ -1,4 +1,4 @@
-//! Merkle paths of transactions: out of the cache of proofs, or proved and then kept there.
+//! Merkle paths of transactions: from the cache of proofs, or proved and then cached.
 use std::sync::Arc;
 
 use chain::bitcoin::BitcoinChain;
@@ -7,13 +7,13 @@ use spv::{Hash, Locator};
 use wire::{Chain, ProofReply, ProofRequest, Query};
 use zerocopy::FromBytes;
 
-/// The longest reply that the cache holds is what fits a datagram.
+/// Maximum length of a cached reply: what fits a datagram.
 const ROOM: usize = wire::ETHERNET_DATAGRAM;
 
 /// The path of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// Where the transaction is.
+    /// Location of the transaction.
     pub locator: Locator,
     /// Its hash.
     pub hash: Hash,
@@ -21,7 +21,7 @@ pub struct Path {
     pub nodes: Vec<Hash>,
 }
 
-/// Where paths come from.
+/// Source of paths.
 pub struct Paths {
     source: BitcoinSource,
     cache: Option<Arc<Cache>>,
@@ -37,7 +37,7 @@ impl Paths {
         self.get(Query::Transaction, hash)
     }
 
-    /// The path of a transaction by its place.
+    /// The path of a transaction by its location.
     pub fn of_locator(&self, locator: Locator) -> Result<Path, Refusal> {
         self.get(Query::Locator, &wire::key_of_locator(locator.height.into(), locator.position))
     }
@@ -58,7 +58,7 @@ impl Paths {
     }
 }
 
-/// Reads the body of a proof's reply, all that is behind the request.
+/// Reads the body of a proof's reply, which follows the request.
 fn read(body: &[u8]) -> Result<Path, Refusal> {
     const FIXED: usize = ProofReply::LENGTH - ProofRequest::LENGTH;
     let (fixed, rest) = body.split_at_checked(FIXED).ok_or(Refusal::Malformed)?;

@@ -1,4 +1,4 @@
-//! JSON-RPC: requests parsed without a tree of values, and replies written.
+//! JSON-RPC: parses requests without a tree of values, and writes replies.
 use std::{
     borrow::Cow,
     fmt::{self, Write as _},
@@ -10,29 +10,29 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// Parameters of a request that are kept; no method has as many.
+/// Maximum number of stored parameters of a request; no method has as many.
 const PARAMETERS: usize = 8;
-/// Texts of a list that are kept.
+/// Maximum number of stored texts of a list.
 const TEXTS: usize = 32;
-/// Requests of a batch.
+/// Maximum number of requests in a batch.
 pub const BATCH: usize = 1000;
 
-/// What a client is told in place of a result.
+/// An error reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RpcError {
-    /// ElectrumX's, and JSON-RPC's.
+    /// A code of ElectrumX or of JSON-RPC.
     pub code: i32,
-    /// For people; some clients look at it too.
+    /// For people; some clients parse it, too.
     pub message: Cow<'static, str>,
 }
 
 impl RpcError {
-    /// What is asked for makes no sense, or is not there.
+    /// The request makes no sense, or its object does not exist.
     pub fn bad_request(message: impl Into<Cow<'static, str>>) -> Self {
         Self { code: 1, message: message.into() }
     }
 
-    /// What a full node would have to do.
+    /// The request takes a full node.
     pub fn daemon(message: impl Into<Cow<'static, str>>) -> Self {
         Self { code: 2, message: message.into() }
     }
@@ -42,22 +42,22 @@ impl RpcError {
         Self { code: -32700, message: message.into() }
     }
 
-    /// JSON, but no request.
+    /// JSON, but not a request.
     pub fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
         Self { code: -32600, message: message.into() }
     }
 
-    /// No such method in the version that is spoken.
+    /// The negotiated version has no such method.
     pub fn unknown(method: &str) -> Self {
         Self { code: -32601, message: format!("unknown method \"{}\"", shortened(method)).into() }
     }
 
-    /// Parameters that do not fit the method.
+    /// The parameters do not fit the method.
     pub fn arguments(message: impl Into<Cow<'static, str>>) -> Self {
         Self { code: -32602, message: message.into() }
     }
 
-    /// Too much is asked for.
+    /// The request exceeds a limit.
     pub fn excessive(message: impl Into<Cow<'static, str>>) -> Self {
         Self { code: -101, message: message.into() }
     }
@@ -67,13 +67,13 @@ impl RpcError {
         Self { code: -32603, message: "internal server error: see the server's log".into() }
     }
 
-    /// More transactions than a reply holds.
+    /// The history exceeds the limit of a reply.
     pub fn history_too_large() -> Self {
         Self { code: 10_001, message: "history too large".into() }
     }
 }
 
-/// The start of a text that a client sent, so that an error is never long.
+/// The start of a client's text, so that error messages stay short.
 pub fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(128) {
         Some((end, _)) => format!("{}...", &text[..end]).into(),
@@ -81,15 +81,15 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What a reply has to carry, so that it finds its request.
+/// The id that a reply shares with its request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Id<'a> {
     Null,
-    /// A number or a text, as the client wrote it: the reply has the same, however many digits a number has.
+    /// A number or a text as the client wrote it: the reply repeats it exactly, however many digits a number has.
     Written(Cow<'a, str>),
 }
 
-/// A parameter. What no method takes is not kept.
+/// A parameter. Values that no method takes are not stored.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parameter<'a> {
     Null,
@@ -103,15 +103,15 @@ pub enum Parameter<'a> {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parameters<'a> {
-    /// In their order: the first ones, and how many there are in all.
+    /// By position: the first ones, and their total number.
     Listed(Vec<Parameter<'a>>, usize),
     Named(Vec<(Cow<'a, str>, Parameter<'a>)>),
 }
 
-/// A request, or what stands where one should.
+/// A request, or what was found in place of one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request<'a> {
-    /// Without an id it is a notification, which nobody answers.
+    /// Without an id it is a notification, which gets no reply.
     Call {
         id: Option<Id<'a>>,
         method: Cow<'a, str>,
@@ -174,7 +174,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Batch<'a> {
     }
 }
 
-/// A visitor's methods for the values that are not what is looked for.
+/// A visitor's methods for values of unexpected types.
 macro_rules! others {
     ($value:expr; $($method:ident: $type:ty),*) => {
         $(fn $method<E: de::Error>(self, _: $type) -> Result<Self::Value, E> {
@@ -183,7 +183,7 @@ macro_rules! others {
     };
 }
 
-/// A text, borrowed where it has no escapes.
+/// A text, borrowed if it has no escapes.
 struct Text<'a>(Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
@@ -252,7 +252,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Request<'a> {
 }
 
 impl<'a> Id<'a> {
-    /// Takes a JSON value that stands as an id.
+    /// Parses the JSON value of an id.
     fn parse(value: &'a str) -> Result<Self, ()> {
         match value.as_bytes().first() {
             Some(b'n') => Ok(Self::Null),
@@ -298,7 +298,7 @@ impl Parameters<'_> {
 }
 
 impl Request<'_> {
-    /// The same, apart from the line that it stood in.
+    /// Converts it to an owned value, independent of its line.
     pub fn into_owned(self) -> Request<'static> {
         match self {
             Self::Call { id, method, parameters } => Request::Call {
@@ -361,7 +361,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Parameter<'a> {
     }
 }
 
-/// An item of a list: a text, or nothing that is kept.
+/// An item of a list: a text, or a value that is not stored.
 struct Item<'a>(Option<Cow<'a, str>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Item<'a> {
@@ -395,7 +395,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Item<'a> {
     }
 }
 
-/// What stands as `params`.
+/// The value of `params`.
 enum GivenParameters<'a> {
     These(Parameters<'a>),
     Invalid,
@@ -448,7 +448,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for GivenParameters<'a> {
     }
 }
 
-/// Reads what is not kept of a dictionary whose next value is due.
+/// Skips the rest of a dictionary whose next value is due.
 fn drain<'de, A: MapAccess<'de>, T>(mut fields: A, kept: T) -> Result<T, A::Error> {
     fields.next_value::<IgnoredAny>()?;
     while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
@@ -457,31 +457,31 @@ fn drain<'de, A: MapAccess<'de>, T>(mut fields: A, kept: T) -> Result<T, A::Erro
 
 /// Appends a text as JSON.
 pub fn push_text(out: &mut Vec<u8>, text: &str) {
-    // A text always serialises, and memory takes all that is written.
+    // A text always serialises, and writing to memory succeeds.
     let _ = serde_json::to_writer(out, text);
 }
 
-/// Appends what is formatted, which must be JSON.
+/// Appends formatted text, which must be JSON.
 pub fn push_format(out: &mut Vec<u8>, arguments: fmt::Arguments<'_>) {
     let mut text = String::new();
-    // A String takes all that is written.
+    // Writing to a String succeeds.
     let _ = text.write_fmt(arguments);
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Appends the beginning of a reply, up to its result.
+/// Appends the start of a reply, up to its result.
 pub fn begin_result(out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"result\":");
 }
 
-/// Appends the end of a reply, behind its result.
+/// Appends the end of a reply, after its result.
 pub fn end_result(out: &mut Vec<u8>, id: &Id<'_>) {
     out.extend_from_slice(b",\"id\":");
     push_id(out, id);
     out.push(b'}');
 }
 
-/// Appends a reply that is an error.
+/// Appends an error reply.
 pub fn push_error(out: &mut Vec<u8>, error: &RpcError, id: &Id<'_>) {
     push_format(out, format_args!("{{\"jsonrpc\":\"2.0\",\"error\":{{\"code\":{},\"message\":", error.code));
     push_text(out, &error.message);

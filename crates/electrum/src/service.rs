@@ -1,4 +1,4 @@
-//! What all sessions share.
+//! State that all sessions share.
 use std::{
     sync::{
         Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard,
@@ -21,14 +21,15 @@ use crate::{
     sums::Sums,
 };
 
-/// Scripts whose statuses are kept at least: 16 MB of them.
+/// Minimum number of scripts whose statuses are cached: 16 MB.
 const STATUSES: usize = 1 << 16;
-/// Scripts whose sums are kept at least: 8 MB of them.
+/// Minimum number of scripts whose sums are cached: 8 MB.
 const SUMS: usize = 1 << 16;
-/// Blocks whose trees of witnesses are kept at least: a tree has up to a megabyte, and who asks asks for what is new.
+/// Minimum number of blocks whose witness trees are cached: a tree has up to a megabyte, and clients ask for recent
+/// blocks.
 const WITNESS_TREES: usize = 16;
 
-/// Why Electrum is not served.
+/// Why Electrum cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store begins above genesis.
@@ -45,18 +46,18 @@ pub enum Error {
     Store(#[from] chain::bitcoin::Error),
 }
 
-/// What clients are told, and for how long they may be silent.
+/// Texts for clients, and timeouts.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What all, and what prefixes may use.
+    /// Limits of all clients together, and of each prefix.
     pub limits: Limits,
     /// The text of `server.banner`.
     pub banner: String,
     /// The address of `server.donation_address`.
     pub donation_address: String,
-    /// How long a request may take to arrive, and a reply to be taken.
+    /// How long a request may take to arrive, and a reply to be accepted.
     pub patience: Duration,
-    /// After how long without requests a connection is closed.
+    /// How long a connection may have no requests before it is closed.
     pub idle: Duration,
 }
 
@@ -75,7 +76,7 @@ impl Default for Settings {
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What happened.
+        /// Counters.
         #[derive(Debug, Default)]
         pub struct Counts {
             $($(#[$doc])* pub $name: AtomicU64,)*
@@ -84,27 +85,27 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Requests that were answered, errors included.
+    /// Requests answered, including by errors.
     requests,
-    /// Requests that were answered by an error.
+    /// Requests answered by an error.
     errors,
     /// Notifications sent.
     notifications,
     /// Connections accepted.
     connections,
-    /// Connections refused, as their prefix or all have too many.
+    /// Connections refused because their prefix, or all together, had too many.
     refused_connections,
-    /// Subscriptions refused, as their prefix or all have too many.
+    /// Subscriptions refused because their prefix, or all together, had too many.
     refused_subscriptions,
-    /// Replies refused, as they are too long.
+    /// Replies refused because they are too long.
     refused_replies,
-    /// Requests refused, as they are too long.
+    /// Requests refused because they are too long.
     refused_requests,
-    /// Times that a connection had to wait, as its prefix had spent what there is.
+    /// Times that a connection had to wait because its prefix had used up its budget.
     waits,
-    /// Connections closed, as the client was silent or did not take replies.
+    /// Connections closed because the client was silent or did not accept replies.
     timeouts,
-    /// Connections closed, as they held the most bytes where there was no room for more.
+    /// Connections closed because they held the most bytes when there was no room for more.
     evictions,
     /// Bytes read.
     bytes_read,
@@ -122,28 +123,28 @@ impl Counts {
 pub struct Snapshot {
     /// The blocks.
     pub branch: Branch,
-    /// Numbers the states, from 0.
+    /// Number of this state, counted from 0.
     pub edition: u64,
 }
 
-/// What all sessions share.
+/// State that all sessions share.
 pub struct Service {
     pub(crate) settings: Settings,
     pub(crate) paths: Paths,
-    /// What happened.
+    /// Counters.
     pub counts: Counts,
     shares: Arc<Shares>,
     snapshot: RwLock<Arc<Snapshot>>,
     mempool: RwLock<Mempool>,
     node: OnceLock<Node>,
     statuses: Kept<Status>,
-    /// Sums of scripts, by who reads them.
+    /// Sums of scripts, as far as their histories were read.
     pub sums: Kept<Sums>,
-    /// By the hashes of their blocks.
+    /// By block hash.
     witness_trees: Kept<Option<Arc<WitnessTree>>>,
 }
 
-/// A change, for sessions to tell their clients of.
+/// A change that sessions report to their clients.
 #[derive(Debug)]
 pub struct Announcement {
     /// Whether the branch has another tip.
@@ -162,7 +163,7 @@ impl std::fmt::Debug for Service {
 }
 
 impl Service {
-    /// Serves what is in a store, which has to begin with genesis.
+    /// Serves the contents of a store, which must begin with genesis.
     pub fn new(chain: BitcoinChain, cache: Option<Arc<Cache>>, settings: Settings) -> Result<Self, Error> {
         let start = chain.start().height;
         if start > 0 {
@@ -183,50 +184,50 @@ impl Service {
         })
     }
 
-    /// What clients use.
+    /// The resources that clients use.
     pub fn shares(&self) -> &Arc<Shares> {
         &self.shares
     }
 
-    /// What clients are told, and how long they may be silent.
+    /// Texts for clients, and timeouts.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The Merkle path of a transaction: out of the cache, or proved and then kept there.
+    /// The Merkle path of a transaction: from the cache, or proved and then cached.
     pub fn path(&self, transaction: &Hash) -> Result<Path, Refusal> {
         self.paths.of_transaction(transaction)
     }
 
-    /// The branch as it is now.
+    /// The present branch.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What waits to be in a block. Nobody keeps it for longer than a request takes, and nobody asks for it twice at once.
+    /// The mempool. A holder keeps the lock for at most one request, and never takes it twice.
     pub fn mempool(&self) -> RwLockReadGuard<'_, Mempool> {
         self.mempool.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The node behind this server, if there is one.
+    /// The node that feeds this server, if any.
     pub fn node(&self) -> Option<&Node> {
         self.node.get()
     }
 
-    /// From now on a node is behind this server.
+    /// Sets the node that feeds this server.
     pub fn set_node(&self, node: Node) {
-        // A server has one.
+        // A server has one; a second one is ignored.
         let _ = self.node.set(node);
     }
 
-    /// Follows changes of what waits to be in a block. Sessions are to be given what is returned, if anybody has to be told.
+    /// Applies an update of the mempool. Pass the returned announcement, if any, to the sessions.
     pub fn follow_mempool(&self, update: Update) -> Option<Arc<Announcement>> {
         let scripts = self.mempool.write().unwrap_or_else(PoisonError::into_inner).apply(update);
         (!scripts.is_empty()).then(|| Arc::new(Announcement { is_of_branch: false, scripts }))
     }
 
-    /// Follows changes that were committed: sessions see `branch` from now on, and what waits beside it changes at once, so that
-    /// nothing is in both or in neither. Sessions are to be given what is returned.
+    /// Applies committed changes: sessions see `branch` from now on. The mempool changes at the same moment, so that no
+    /// transaction is in both or in neither. Pass the returned announcement to the sessions.
     pub fn follow(&self, branch: Branch, changes: &[Change], update: Update) -> Arc<Announcement> {
         let mut mempool = self.mempool.write().unwrap_or_else(PoisonError::into_inner);
         let mut scripts = mempool.apply(update);
@@ -236,7 +237,7 @@ impl Service {
         let has_only_grown = changes.iter().all(|change| change.kind == ChangeKind::Connected);
         let mut snapshot = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
         let edition = snapshot.edition + 1;
-        // Before the new snapshot is seen: nobody goes on with what is known of blocks that have left.
+        // Before the new snapshot is visible: nobody must continue from data of disconnected blocks.
         self.statuses.begin(edition, has_only_grown);
         self.sums.begin(edition, has_only_grown);
         self.witness_trees.begin(edition, has_only_grown);
@@ -244,8 +245,8 @@ impl Service {
         Arc::new(Announcement { is_of_branch: true, scripts })
     }
 
-    /// The tree over the transactions of the block at a height of an edition's branch with their witnesses, and how many bytes were
-    /// read for it.
+    /// The tree over the transactions with their witnesses of the block at a height of an edition's branch, and the
+    /// number of bytes read for it.
     pub fn witness_tree(
         &self,
         (branch, edition): (&Branch, u64),
@@ -261,7 +262,7 @@ impl Service {
         Ok(Some((tree, read)))
     }
 
-    /// The status of a script, and how many transactions were read for it.
+    /// The status of a script, and the number of transactions read for it.
     pub(crate) fn status(
         &self,
         snapshot: &Snapshot,

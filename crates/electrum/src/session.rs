@@ -1,4 +1,4 @@
-//! One client: bytes in, bytes out.
+//! The session of a client: bytes in, bytes out.
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -13,44 +13,44 @@ use crate::{
     service::{Counts, Service},
 };
 
-/// What a request costs before it does anything: to be parsed, found and answered.
+/// Base cost of a request: parsing it, finding its method and replying.
 const REQUEST_COST: u64 = 5;
-/// What a message costs that is no request: to be looked at, and refused.
+/// Cost of a message that is not a request: parsing and refusing it.
 const REFUSAL_COST: u64 = 5;
-/// Replies that are gathered before they are sent.
+/// Bytes of replies gathered before they are sent.
 const GATHERED: usize = 256 << 10;
 
-/// What a session did with bytes.
+/// Result of feeding bytes to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fed {
-    /// Bytes that were used up.
+    /// Number of bytes consumed.
     pub consumed: usize,
-    /// What comes next.
+    /// The next step.
     pub next: Next,
 }
 
-/// What a session needs to go on.
+/// What a session needs in order to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// More bytes than it was given.
+    /// More bytes.
     More,
-    /// That replies are sent; there may be whole requests left.
+    /// Its replies must be sent; complete requests may remain.
     Send,
-    /// Time: the prefix has spent what it had.
+    /// Time: its prefix has used up its budget.
     Wait(Duration),
-    /// That so many bytes are given to [`Session::message`] where it may take its time: the node behind this server has to be
-    /// asked. The line's end behind them comes next.
+    /// Pass this number of bytes to [`Session::message`] on a thread that may block: the node must be asked. The end of
+    /// the line follows them.
     Ask(usize),
-    /// The client is told what is written, and the connection is closed.
+    /// Send the output, then close the connection.
     Close,
 }
 
 /// A client's session.
 pub struct Session {
     pub(crate) client: Client,
-    /// Bytes that were looked through for the end of a request before.
+    /// Bytes already searched for the end of a request.
     scanned: usize,
-    /// When others have their turn; never, where this is the only client.
+    /// End of the turn; `None` if this is the only client.
     turn_end: Option<Instant>,
     batch: Option<Batch>,
 }
@@ -58,31 +58,31 @@ pub struct Session {
 /// A batch whose requests are answered over several turns.
 struct Batch {
     requests: std::vec::IntoIter<Request<'static>>,
-    /// Bytes of the message.
+    /// Length of the message in bytes.
     length: usize,
     /// The replies so far.
     replies: Vec<u8>,
 }
 
 impl Session {
-    /// A session of a client who has said nothing yet.
+    /// A session of a client that has sent nothing yet.
     pub fn new(service: &Arc<Service>, share: Share) -> Self {
         Self { client: Client::new(service, share), scanned: 0, turn_end: None, batch: None }
     }
 
-    /// From then on others have their turn: unanswered requests are left for the next call of [`Session::feed`].
+    /// Sets the end of the turn: unanswered requests then wait for the next call of [`Session::feed`].
     pub fn set_turn_end(&mut self, end: Instant) {
         self.turn_end = Some(end);
     }
 
-    /// How long the prefix must wait until it may spend again. Counts the wait.
+    /// How long the prefix must wait until it has budget again. Counts the wait.
     pub(crate) fn debt(&self, now: Instant) -> Option<Duration> {
         let debt = self.client.share.debt(now)?;
         Counts::add(&self.client.service.counts.waits, 1);
         Some(debt)
     }
 
-    /// Bytes of a batch under way.
+    /// Bytes held for a batch in progress.
     pub(crate) fn buffered(&self) -> usize {
         self.batch.as_ref().map_or(0, |batch| batch.length + batch.replies.len())
     }
@@ -91,8 +91,8 @@ impl Session {
         self.turn_end.is_some_and(|end| Instant::now() >= end)
     }
 
-    /// Answers the requests in `input`, a line each, to the end of `output`. What is not consumed is to be given again, with what
-    /// comes behind it.
+    /// Answers the requests in `input`, one per line, and appends the replies to `output`. Pass unconsumed bytes again,
+    /// with those that follow.
     pub fn feed(&mut self, input: &[u8], output: &mut Vec<u8>, now: Instant) -> Fed {
         let mut consumed = 0;
         let mut is_first = true;
@@ -108,7 +108,7 @@ impl Session {
             if let Some(debt) = self.debt(now) {
                 return Fed { consumed, next: Next::Wait(debt) };
             }
-            // Something is answered in every turn, however short it is.
+            // At least one request is answered per turn, however short it is.
             if output.len() >= GATHERED || !is_first && self.is_turn_over() {
                 return Fed { consumed, next: Next::Send };
             }
@@ -145,7 +145,7 @@ impl Session {
         }
     }
 
-    /// Tells the client that a request is longer than it may be. Nothing behind it is answered.
+    /// Replies that a request is too long. Nothing after it is answered.
     pub fn refuse_long(&mut self, output: &mut Vec<u8>) {
         Counts::add(&self.client.service.counts.refused_requests, 1);
         let text = format!("request too large: at most {} bytes", self.client.share.longest_request());
@@ -153,12 +153,12 @@ impl Session {
         output.push(b'\n');
     }
 
-    /// Answers one message, a request or a batch, without the line's end.
+    /// Answers one message, a request or a batch, without the end of the line.
     pub fn message(&mut self, message: &[u8], output: &mut Vec<u8>, now: Instant) {
         self.answer(Message::parse(message), message.len(), output, now);
     }
 
-    /// Whether the node behind this server, if there is one, has to be asked for an answer.
+    /// Whether answering the message takes a call to the node, if there is one.
     fn asks_node(&self, message: &Result<Message<'_>, RpcError>) -> bool {
         let asks = |request: &Request<'_>| match request {
             Request::Call { method, parameters, .. } => {
@@ -174,7 +174,7 @@ impl Session {
             }
     }
 
-    /// Answers a message of so many bytes.
+    /// Answers a message of `length` bytes.
     fn answer(&mut self, message: Result<Message<'_>, RpcError>, length: usize, output: &mut Vec<u8>, now: Instant) {
         let begin = output.len();
         match message {
@@ -196,7 +196,7 @@ impl Session {
         self.client.charge_bytes(length + output.len() - begin, now);
     }
 
-    /// Answers requests of a batch until the turn is over, and the batch where that was the last.
+    /// Answers requests of a batch until the turn is over, and finishes the batch after its last request.
     fn answer_batch(&mut self, mut batch: Batch, output: &mut Vec<u8>, now: Instant) {
         let mut is_whole = true;
         while is_whole && let Some(request) = batch.requests.next() {
@@ -215,7 +215,8 @@ impl Session {
         self.client.charge_bytes(batch.length + output.len() - begin, now);
     }
 
-    /// Answers a request of a batch, after the replies to those before. Returns false if they exceed the reply limit.
+    /// Answers a request of a batch, after the replies to the earlier ones. Returns false if they exceed the reply
+    /// limit.
     fn batched(&mut self, request: Request<'_>, replies: &mut Vec<u8>, now: Instant) -> bool {
         let before = replies.len();
         self.request(request, replies, now);
@@ -232,14 +233,14 @@ impl Session {
             let text = format!("the replies of the batch have more than {limit} bytes: ask for less at once");
             return rpc::push_error(output, &RpcError::excessive(text), &Id::Null);
         }
-        // Notifications alone are not answered.
+        // A batch of notifications gets no reply.
         if let Some(comma) = replies.last_mut().filter(|last| **last == b',') {
             *comma = b']';
             output.append(&mut replies);
         }
     }
 
-    /// Answers a request; a notification is not answered.
+    /// Answers a request; a notification gets no reply.
     fn request(&mut self, request: Request<'_>, output: &mut Vec<u8>, now: Instant) {
         let begin = output.len();
         Counts::add(&self.client.service.counts.requests, 1);
@@ -281,7 +282,7 @@ impl Session {
         }
     }
 
-    /// The method of a name, in the version that is spoken.
+    /// Finds a method by name, in the negotiated version.
     fn find(&mut self, name: &str) -> Result<&'static methods::Method, RpcError> {
         if !self.client.has_version && name != methods::VERSION {
             self.client.closing = true;

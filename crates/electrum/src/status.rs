@@ -1,18 +1,18 @@
 //! Statuses of scripts: the SHA-256 of a text that grows with the history.
 //!
-//! The text has `txid:height:` for each transaction, those that wait to be in a block at the end, so a new one only adds to it. Of
-//! each script that was asked for the state of the hash is kept, without what waits: what was there before is not hashed again,
-//! and neither is it read.
+//! The text has `txid:height:` for each transaction, unconfirmed ones last, so a new transaction is only appended. The
+//! state of the hash without unconfirmed transactions is cached per script: earlier transactions are neither read nor
+//! hashed again.
 use chain::bitcoin::{Branch, Error};
 use sha2::{Digest, Sha256};
 use spv::{Hash, Locator};
 
 use crate::{hex, kept::Kept};
 
-/// Transactions that are read at a time.
+/// Transactions read at a time.
 const PIECE: usize = 1024;
 
-/// How far the status of a script is known.
+/// The known part of a script's status.
 #[derive(Clone, Default)]
 pub struct Status {
     hash: Sha256,
@@ -22,7 +22,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Goes on with what is behind the last transaction known.
+    /// Adds the transactions after the last known one.
     fn follow(&mut self, branch: &Branch, script: &Hash) -> Result<(), Error> {
         loop {
             let new = branch.view().history_after(script, self.last, PIECE)?;
@@ -40,7 +40,7 @@ impl Status {
         }
     }
 
-    /// Adds a transaction that waits to be in a block, behind all that are in one.
+    /// Adds an unconfirmed transaction, after all confirmed ones.
     pub fn append(&mut self, hash: &Hash, height: i64) {
         let mut text = Vec::with_capacity(80);
         push_line(&mut text, hash, height);
@@ -48,7 +48,7 @@ impl Status {
         self.has_waiting = true;
     }
 
-    /// The status; nothing for a script without a history.
+    /// The status; `None` for a script without history.
     pub fn digest(self) -> Option<Hash> {
         (self.last.is_some() || self.has_waiting).then(|| self.hash.finalize().into())
     }
@@ -59,7 +59,7 @@ fn push_line(text: &mut Vec<u8>, hash: &Hash, height: i64) {
     text.extend_from_slice(format!(":{height}:").as_bytes());
 }
 
-/// The status of a script as of a branch, without what waits, and how many transactions were read for it.
+/// The status of a script as of a branch, without unconfirmed transactions, and the number of transactions read for it.
 pub fn of(statuses: &Kept<Status>, (branch, edition): (&Branch, u64), script: &Hash) -> Result<(Status, u64), Error> {
     let (mut status, is_whole) = statuses.get(script, edition);
     if is_whole {

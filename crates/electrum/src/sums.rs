@@ -1,10 +1,10 @@
-//! What was paid to a script.
+//! Totals of a script.
 use spv::Locator;
 
-/// A number of outputs, and what is in them.
+/// A number of outputs, and their total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// How many.
+    /// Number of outputs.
     pub count: u64,
     /// Satoshis.
     pub value: u64,
@@ -18,14 +18,14 @@ impl Sum {
     }
 }
 
-/// The sums of a script, as far as its history was read. Whoever reads more of it adds that.
+/// The totals of a script, as far as its history was read. A reader of more adds to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     /// Transactions that pay to it or spend from it.
     pub transactions: u64,
     /// Outputs that pay to it.
     pub funded: Sum,
-    /// Those of them that are spent.
+    /// Those that are spent.
     pub spent: Sum,
     /// Whether its outputs can never be spent.
     pub is_unspendable: bool,

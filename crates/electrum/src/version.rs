@@ -1,14 +1,14 @@
 //! Versions of the protocol.
 use std::fmt;
 
-/// A version; what is not said is zero.
+/// A version; missing numbers are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub [u32; 3]);
 
 impl Version {
-    /// The oldest that is spoken.
+    /// The oldest supported version.
     pub const OLDEST: Self = V1_4;
-    /// The newest that is spoken.
+    /// The newest supported version.
     pub const NEWEST: Self = V1_8;
 
     /// Reads a version such as `1.4.2`.
@@ -21,14 +21,14 @@ impl Version {
         parts.next().is_none().then_some(Self(numbers))
     }
 
-    /// The newest that both speak, where the client speaks those from `oldest` to `newest`.
+    /// The newest common version, for a client that supports those from `oldest` to `newest`.
     pub fn negotiate(oldest: Self, newest: Self) -> Option<Self> {
         let common = newest.min(Self::NEWEST);
         (common >= oldest.max(Self::OLDEST)).then_some(common)
     }
 }
 
-/// The first one here.
+/// The first supported version.
 pub const V1_4: Version = Version([1, 4, 0]);
 /// With `scripthash.unsubscribe`.
 pub const V1_4_2: Version = Version([1, 4, 2]);

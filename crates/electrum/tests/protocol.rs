@@ -1,4 +1,5 @@
-//! The protocol over mainnet's first 14,132 blocks: every method in every version, checked against the blocks themselves.
+//! The protocol over mainnet's first 14,132 blocks: every method in every version, checked against the blocks
+//! themselves.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -14,7 +15,7 @@ use spv::bitcoin::{BlockHeader, root_of_path, sha256d};
 use turnpike_electrum::{Error, Limits, Next, Service, Settings, Update};
 use wire::Query;
 
-/// The public key hash of the address that is paid most in these blocks, `12higDjoCCNXSA95xZMWUdPvXNmkAduhWv`.
+/// The public key hash of the address with most payments in these blocks, `12higDjoCCNXSA95xZMWUdPvXNmkAduhWv`.
 const BUSIEST: &str = "76a91412ab8dc588ca9d5787dde7eb29569da63c3a238c88ac";
 const TIP: u32 = 14_131;
 
@@ -80,7 +81,7 @@ fn busiest_address(service: &Arc<Service>) {
     let sum: u64 = unspent.as_array().unwrap().iter().map(|output| output["value"].as_u64().unwrap()).sum();
     assert_eq!(sum, 2_317_533_000_000);
     assert_eq!(client.ask("blockchain.scripthash.get_mempool", asked.clone()), json!([]));
-    // Once cold, and once from what is kept.
+    // Once cold, and once from the cache.
     for _ in 0..2 {
         assert_eq!(client.ask("blockchain.scripthash.subscribe", asked.clone()), status_of(&history));
     }
@@ -100,24 +101,24 @@ fn busiest_address(service: &Arc<Service>) {
     assert_eq!(client.ask("blockchain.scriptpubkey.get_balance", asked.clone()), balance);
     assert_eq!(client.ask("blockchain.scriptpubkey.subscribe", asked.clone()), status_of(&history));
     assert_eq!(client.ask("blockchain.scriptpubkey.unsubscribe", asked), true);
-    // Genesis pays nobody.
+    // Genesis has no spendable output.
     let genesis = fixture_script(service);
     assert_eq!(client.ask("blockchain.scriptpubkey.get_history", json!([genesis])), json!({"history": []}));
 }
 
-/// The script of genesis's output, by the raw transaction.
+/// The script of genesis's output, from the raw transaction.
 fn fixture_script(service: &Arc<Service>) -> String {
     let mut client = Client::speaking(service, "1.4");
     let id = client.ask("blockchain.transaction.id_from_pos", json!([0, 0]));
     let raw = client.ask("blockchain.transaction.get", json!([id]));
     let raw = raw.as_str().unwrap().to_owned();
-    // Behind the script are four bytes of lock time; before it is its length, 67.
+    // After the script are four bytes of lock time; before it is its length, 67.
     raw[raw.len() - 8 - 134..raw.len() - 8].to_owned()
 }
 
 fn transactions(fixture: &Fixture, service: &Arc<Service>) {
     let [mut client, mut newest] = ["1.4", "1.8"].map(|version| Client::speaking(service, version));
-    // Twice: proved, and out of the cache.
+    // Twice: proved, and from the cache.
     for height in [0, 170, 728, 2812, 9535, 13_443].repeat(2) {
         let block = Block::parse(&fixture.blocks[height]).unwrap();
         let count = block.transactions().len() as u32;
@@ -132,7 +133,7 @@ fn transactions(fixture: &Fixture, service: &Arc<Service>) {
             assert_eq!((&proved["pos"], &proved["block_height"]), (&json!(position), &json!(height)));
             let path: Vec<_> = proved["merkle"].as_array().unwrap().iter().map(hash).collect();
             assert_eq!(root_of_path(&leaf, position, count, &path), Ok(block.header().merkle_root));
-            // These blocks are of before witnesses, so there is the same path, with the coinbase's beside it.
+            // These blocks predate witnesses, so the path is the same, with the coinbase's in addition.
             let witness = newest.ask("blockchain.transaction.get_merkle_witness", json!([id]));
             assert_eq!(witness, newest.ask("blockchain.transaction.get_merkle_witness", json!([id, height])));
             let Value::Object(mut witness) = witness else { panic!("{witness}") };
@@ -164,7 +165,7 @@ fn outpoints(fixture: &Fixture, service: &Arc<Service>) {
     assert_eq!(client.ask("blockchain.outpoint.get_status", json!(["11".repeat(32), 0, ""])), json!({}));
     assert_eq!(client.ask("blockchain.outpoint.unsubscribe", json!([funder, 0])), true);
     assert_eq!(client.ask("blockchain.outpoint.unsubscribe", json!([funder, 0])), false);
-    // What it paid to itself is spent again in block 181.
+    // Its change is spent in block 181.
     let status = client.ask("blockchain.outpoint.get_status", json!([spender, 1, ""]));
     assert_eq!((&status["funder_height"], &status["spender_height"]), (&json!(170), &json!(181)));
 }
@@ -238,7 +239,7 @@ fn errors(service: &Arc<Service>) {
         let (found, message) = client.fail(method, parameters.clone());
         assert!(found == code && message.contains(text), "{method} {parameters}: {found} {message}");
     }
-    // Nothing comes before the version, and one that is not known ends it.
+    // The version must come first, and an unsupported one ends the session.
     let mut client = Client::new(service, STRANGER);
     let (replies, next) = client.send("{\"id\":1,\"method\":\"server.ping\"}\n{\"id\":2,\"method\":\"server.ping\"}\n");
     assert_eq!((replies.len(), next), (1, Next::Close));
@@ -257,7 +258,7 @@ fn batches_pieces_and_limits() {
     let limits = Limits { prefix_subscriptions: 3, request: 10_000, reply: 400_000, ..Limits::default() };
     let service = fixture.service(Settings { limits, ..Settings::default() });
     let greeting = json!({"id": 0, "method": "server.version", "params": ["", "1.4"]});
-    // A batch, with a notification and nonsense in it; then one of notifications alone.
+    // A batch with a notification and nonsense in it; then one of notifications only.
     let mut client = Client::new(&service, STRANGER);
     let batch = json!([
         greeting,
@@ -271,7 +272,7 @@ fn batches_pieces_and_limits() {
     assert_eq!(replies[0].as_array().unwrap().len(), 4);
     assert_eq!((&replies[0][1]["id"], &replies[0][3]["error"]["code"]), (&json!("a"), &json!(-32601)));
     assert_eq!((&replies[1]["error"]["code"], &replies[2]["error"]["code"]), (&json!(-32600), &json!(-32700)));
-    // Whatever the pieces that bytes come in, the replies are the same.
+    // The replies do not depend on how the bytes are split.
     let requests: String = std::iter::once(greeting.to_string())
         .chain((0..50).map(|n| json!({"id": n, "method": "blockchain.block.header", "params": [n]}).to_string()))
         .map(|line| line + "\n")
@@ -293,7 +294,7 @@ fn batches_pieces_and_limits() {
             .collect();
         assert_eq!(lines, whole);
     }
-    // Subscriptions, long requests and long replies have limits, which count.
+    // Subscriptions, long requests and long replies have limits, which are counted.
     let subscribe = "blockchain.scripthash.subscribe";
     for n in 0..3 {
         assert_eq!(client.ask(subscribe, json!([format!("{n:064x}")])), Value::Null);
@@ -304,7 +305,7 @@ fn batches_pieces_and_limits() {
     let many = vec![header; 100];
     let (replies, _) = client.send(&format!("{}\n", json!(many)));
     assert_eq!((replies.len(), &replies[0]["error"]["code"]), (1, &json!(-101)));
-    // With its end or without.
+    // With the end of the line or without.
     for long in ["x".repeat(10_001), "x".repeat(10_001) + "\n"] {
         let (replies, next) = client.send(&long);
         assert_eq!((&replies[0]["error"]["code"], next), (&json!(-101), Next::Close));
@@ -330,12 +331,12 @@ fn who_asks_for_too_much_waits() {
     assert!(matches!(client.send(&request), (none, Next::Wait(_)) if none.is_empty()));
     client.now += debt + std::time::Duration::from_millis(1);
     assert!(matches!(client.send(&request), (one, Next::More) if one.len() == 1));
-    // Who is trusted does not.
+    // A trusted client does not wait.
     let mut client = Client::speaking(&service, "1.4");
     assert_eq!(client.send(&request.repeat(1000)).0.len(), 1000);
 }
 
-/// New blocks: what changed is told, once, with the right status, in the words of the version.
+/// New blocks: each change is reported once, with the correct status, in the form of the version.
 #[test]
 fn clients_are_told_of_new_blocks() {
     #[derive(Default)]
@@ -364,7 +365,7 @@ fn clients_are_told_of_new_blocks() {
     old.ask("blockchain.scripthash.subscribe", json!(["22".repeat(32)]));
     new.ask("blockchain.scriptpubkey.subscribe", json!([hex(&scripts[1])]));
     assert_eq!(new.ask("blockchain.outpoint.subscribe", json!([funder, 0, ""])), json!({"funder_height": 9}));
-    // Of one that nobody pays there is nothing to tell.
+    // An outpoint that does not exist has an empty status.
     assert_eq!(new.ask("blockchain.outpoint.subscribe", json!(["33".repeat(32), 0, ""])), json!({}));
 
     let mut importer = Importer::new(&fixture.chain, Seen::default()).unwrap();
@@ -400,7 +401,7 @@ fn clients_are_told_of_new_blocks() {
     assert_eq!(notifications[1]["params"], json!([funder, 0, status]));
 }
 
-/// A store that begins above genesis: proofs come out of it, and Electrum's clients are told why they are not served.
+/// A store that begins above genesis serves proofs; for Electrum there is an error with the reason.
 #[test]
 fn a_store_that_begins_above_genesis_serves_proofs_alone() {
     const FIRST: u32 = 1000;

@@ -1,4 +1,4 @@
-//! The server over sockets: TCP and TLS, clients that are slow or say too much, and many at once.
+//! The server over sockets: TCP and TLS, slow clients, clients that send too much, and many at once.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -28,7 +28,7 @@ use turnpike_electrum::{
     server::{Config, Server},
 };
 
-/// How long a reply may take before a test fails rather than hangs.
+/// How long a reply may take before a test fails instead of hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 const HELLO: &str = "{\"id\":0,\"method\":\"server.version\",\"params\":[\"\",\"1.4\"]}\n";
 
@@ -58,14 +58,14 @@ fn pipelines_slow_clients_and_long_lines() {
     let limits = Limits { request: 100_000, trusted: Vec::new(), prefix_connections: 5, ..Limits::default() };
     let settings = Settings { limits, patience: Duration::from_secs(2), ..Settings::default() };
     let server = start(&fixture, settings, None);
-    // One that never ends its request is let go; so is one that says nothing but bytes.
+    // A client that never ends its request is disconnected; so is one that sends nothing but bytes.
     let mut slow = connect(&server);
     slow.write_all(b"{\"id\":").unwrap();
     let mut endless = connect(&server);
     endless.set_nonblocking(false).unwrap();
     let written = (0..1000).map_while(|_| endless.write(&[b'x'; 100_000]).ok()).count();
     assert!(written < 1000, "100 MB in a line were taken");
-    // Meanwhile others are served: 2,000 requests at once, of which the replies are read late.
+    // Others are served meanwhile: 2,000 requests at once, whose replies are read late.
     let mut client = connect(&server);
     client.write_all(HELLO.as_bytes()).unwrap();
     let chunk = json!({"id": 1, "method": "blockchain.block.headers", "params": [0, 2016]}).to_string() + "\n";
@@ -81,7 +81,7 @@ fn pipelines_slow_clients_and_long_lines() {
     }
     sent.join().unwrap().unwrap();
     assert_eq!(slow.read(&mut [0; 10]).unwrap(), 0);
-    // More connections than one prefix may have are refused at once.
+    // Connections beyond the limit of a prefix are refused at once.
     let mut many: Vec<TcpStream> = (0..5).map(|_| connect(&server)).collect();
     let closed = many.iter_mut().filter_map(|stream| {
         let _ = stream.write_all(HELLO.as_bytes());
@@ -113,7 +113,7 @@ fn over_tls() {
     let files = Files { chain, key, authorities: None, clients: Clients::Any, oldest: Version::V1_2, resume: false };
     let settings = Settings { patience: Duration::from_secs(5), ..Settings::default() };
     let server = start(&fixture, settings, Some(Arc::new(Tls::load(files, 0).unwrap())));
-    // A handshake that never goes on, or never begins.
+    // A handshake that never continues, or never begins.
     let mut stalled = [server.tls()[0], server.web_socket_tls()[0]].map(|to| TcpStream::connect(to).unwrap());
     stalled[0].write_all(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03").unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
@@ -140,7 +140,7 @@ fn over_tls() {
     let (mut socket, _) = tungstenite::client("wss://localhost/", StreamOwned::new(client, stream)).unwrap();
     assert_eq!(exchange(&mut socket, HELLO)["result"][1], "1.4");
     assert_eq!(exchange(&mut socket, &header)["result"], common::hex(&fixture.blocks[5][..80]));
-    // Who does not speak TLS is let go.
+    // A client that does not speak TLS is disconnected.
     let mut plain = TcpStream::connect(server.tls()[0]).unwrap();
     plain.set_read_timeout(Some(PATIENCE)).unwrap();
     plain.write_all(HELLO.as_bytes()).unwrap();
@@ -163,7 +163,7 @@ fn ends(stream: &mut TcpStream) {
     }
 }
 
-/// Whatever is begun is finished in time, or ends; bytes that come meanwhile are no reason to wait longer.
+/// Everything begun is finished in time or ended; bytes that arrive meanwhile do not extend the time.
 #[test]
 fn what_is_half_done_ends_in_time() {
     let Some(fixture) = Fixture::new(10) else { return };
@@ -181,7 +181,7 @@ fn what_is_half_done_ends_in_time() {
         stream.write_all(first).unwrap();
         stream
     };
-    // A message that lacks its end, pings between its parts, and parts without bytes. The mask is 0.
+    // An incomplete message, pings between its parts, and empty parts. The mask is 0.
     let [begin, part, ping] = [0x01, 0x00, 0x89].map(|first| [first, 0x80, 0, 0, 0, 0]);
     let half_message = open(&[0x81, 0xfe, 0x10, 0x00, 0, 0, 0, 0, b'{']);
     let (mut with_pings, mut empty) = (open(&begin), open(&begin));
@@ -200,7 +200,7 @@ fn what_is_half_done_ends_in_time() {
     };
     while [&dripping, &with_pings, &empty].into_iter().any(is_open) {
         assert!(start.elapsed() < PATIENCE, "bytes that arrive keep a half request open");
-        // One that has ended takes no more.
+        // An ended connection accepts nothing.
         let _ = dripping.write_all(b" ");
         let _ = with_pings.write_all(&[ping, part].concat());
         let _ = empty.write_all(&part.repeat(100));
@@ -208,11 +208,11 @@ fn what_is_half_done_ends_in_time() {
         std::thread::sleep(Duration::from_millis(20));
     }
     [silent, half, half_message].iter_mut().for_each(ends);
-    // A client that only pings has nothing half done.
+    // A client that only pings has nothing incomplete.
     assert!(is_open(&pinging));
 }
 
-/// Sends a message, and reads the one that answers it.
+/// Sends a message, and reads its reply.
 fn exchange(socket: &mut WebSocket<impl Read + Write>, message: &str) -> Value {
     socket.send(Message::text(message)).unwrap();
     read_message(socket)
@@ -237,7 +237,7 @@ fn over_web_socket() {
         tungstenite::client("ws://localhost/", stream).unwrap().0
     };
     let mut socket = connect();
-    // A message has no line's end, one, or several between its parts; it is text or binary, whole or in frames.
+    // A message has no line end, one, or several between its parts; it is text or binary, whole or in frames.
     assert_eq!(exchange(&mut socket, HELLO)["result"][1], "1.4");
     let pretty = "{\n\"id\": 1,\n\"method\": \"server.ping\"\n}";
     assert_eq!(exchange(&mut socket, pretty), json!({"jsonrpc": "2.0", "result": null, "id": 1}));
@@ -256,7 +256,7 @@ fn over_web_socket() {
     }
     let batch = json!([{"id": 3, "method": "server.ping"}, {"id": 4, "method": "none"}]).to_string();
     assert_eq!(exchange(&mut socket, &batch).as_array().unwrap().len(), 2);
-    // A message that is too long ends the connection with a word why, however long it is, in one frame or in several.
+    // A message that is too long ends the connection with the reason, however long it is, in one frame or in several.
     for (length, frames) in [(100_001, 1), (15_000_000, 1), (60_000, 2)] {
         let mut socket = connect();
         assert_eq!(exchange(&mut socket, HELLO)["id"], 0);
@@ -269,14 +269,14 @@ fn over_web_socket() {
         assert_eq!(refusal["error"], json!({"code": -101, "message": "request too large: at most 100000 bytes"}));
         assert!(matches!(socket.read(), Ok(Message::Close(_))));
     }
-    // What is no request for a WebSocket ends the connection, too.
+    // A request other than for a WebSocket ends the connection, too.
     let mut plain = TcpStream::connect(server.web_socket()[0]).unwrap();
     plain.set_read_timeout(Some(PATIENCE)).unwrap();
     plain.write_all(format!("{HELLO}\r\n\r\n").as_bytes()).unwrap();
     let mut rest = Vec::new();
     let _ = plain.read_to_end(&mut rest);
     assert!(!String::from_utf8_lossy(&rest).contains("result"));
-    // Whoever closes is told so, and others are served.
+    // A close is acknowledged, and others are served.
     let mut socket = connect();
     assert_eq!(exchange(&mut socket, HELLO)["id"], 0);
     socket.close(None).unwrap();

@@ -1,4 +1,4 @@
-//! The paths of the API, and what is at each.
+//! The paths of the API and what each returns.
 use std::{
     net::IpAddr,
     sync::{Arc, atomic::Ordering::Relaxed},
@@ -19,28 +19,28 @@ use crate::{
     values::{self, Id, MerkleValue, ScriptValue, Status, TransactionValue, WitnessMerkleValue, hex},
 };
 
-/// Transactions of a page.
+/// Transactions on a page.
 const PAGE: usize = 25;
-/// Transactions of a script that wait to be in a block, at most.
+/// The most transactions of a script in the mempool that are listed.
 const WAITING: usize = 50;
-/// Blocks of a page.
+/// Blocks on a page.
 const BLOCKS: u32 = 10;
-/// Bytes of blocks and transactions that are read for one request.
+/// Bytes of blocks and transactions that may be read for one request.
 const ROOM: u64 = 64 << 20;
-/// Bytes of an output in a list, at most.
+/// The most bytes that an output takes in a list.
 const UNSPENT_BYTES: usize = 300;
 
-/// Esplora's API over the blocks of a service, whose limits hold here, too.
+/// Esplora's API over the blocks of a service, whose limits apply here, too.
 #[derive(Clone, Debug)]
 pub struct Api {
     service: Arc<Service>,
 }
 
-/// One request under way.
+/// One request being answered.
 struct Request<'a> {
     service: &'a Service,
     reader: Reader<'a>,
-    /// Number of the branch that is read.
+    /// The number of the branch being read.
     edition: u64,
     network: Network,
     /// Bytes of the longest reply.
@@ -48,12 +48,12 @@ struct Request<'a> {
 }
 
 impl Api {
-    /// Serves what a service has.
+    /// Serves the blocks of a service.
     pub fn new(service: Arc<Service>) -> Self {
         Self { service }
     }
 
-    /// Answers a GET of a path, such as `/blocks/tip/height`, or a POST of what is `posted`.
+    /// Answers a GET of a path, such as `/blocks/tip/height`, or a POST of the bytes in `posted`.
     pub fn answer(&self, path: &str, posted: Option<&[u8]>, address: IpAddr, now: Instant) -> Reply {
         let counts = &self.service.counts;
         let Some(share) = self.service.shares().connect(address, now) else {
@@ -95,7 +95,7 @@ impl Api {
     }
 }
 
-/// The hash of a transaction or a block, as Bitcoin shows it.
+/// The hash of a transaction or block, from the text that Bitcoin displays.
 fn hash(text: &str) -> Result<Hash, Failure> {
     let mut hash: Hash = values::parse(text).ok_or_else(|| Failure::bad_request("Invalid hex string"))?;
     hash.reverse();
@@ -103,7 +103,7 @@ fn hash(text: &str) -> Result<Hash, Failure> {
 }
 
 fn number(text: &str) -> Result<u32, Failure> {
-    // A height beyond 32 bits is one that no block has.
+    // No block has a height beyond 32 bits.
     let number: u64 = text.parse().map_err(|_| Failure::bad_request("Invalid number"))?;
     Ok(u32::try_from(number).unwrap_or(u32::MAX))
 }
@@ -159,7 +159,7 @@ impl Request<'_> {
         Ok(Reply::text(spv::bitcoin::display(&hash).to_string(), age))
     }
 
-    /// The newest blocks from one on downwards.
+    /// The newest blocks from height `first` downwards.
     fn blocks(&mut self, first: u32) -> Answer {
         blocks::hash_at(&self.reader, first)?;
         let heights = (0..=first).rev().take(BLOCKS as usize);
@@ -271,7 +271,7 @@ impl Request<'_> {
         }
     }
 
-    /// The path of a transaction, out of the cache of proofs.
+    /// The path of a transaction, from the cache of proofs.
     fn path(&mut self, transaction: &Hash) -> Result<Path, Failure> {
         self.service.path(transaction).map_err(|refusal| match refusal {
             Refusal::NotFound => unconfirmed(),
@@ -301,7 +301,7 @@ impl Request<'_> {
                 json(&values)
             }
             ["txs", "chain"] => json(&self.script_page(script, None)?),
-            // What is no hash is as if it were not there.
+            // A text that is not a hash is treated as absent.
             ["txs", "chain", last_seen] => json(&self.script_page(script, hash(last_seen).ok().as_ref())?),
             ["txs", "mempool"] => json(&self.waiting(script)?),
             ["utxo"] => json(&scripts::unspent(&mut self.reader, script, self.longest / UNSPENT_BYTES)?),
@@ -314,7 +314,7 @@ impl Request<'_> {
         self.values(&locators)
     }
 
-    /// The transactions of a script that wait to be in a block. One that goes meanwhile is left out.
+    /// A script's transactions in the mempool. Those that leave it meanwhile are omitted.
     fn waiting(&mut self, script: &Hash) -> Result<Vec<TransactionValue>, Failure> {
         let mut values = Vec::new();
         for hash in scripts::waiting(&mut self.reader, script, WAITING) {

@@ -9,7 +9,7 @@ use crate::{
     values::{BlockStatus, BlockValue, Id},
 };
 
-/// Headers whose median is the time of a block.
+/// The number of headers whose median time is a block's.
 const MEDIAN_SPAN: u32 = 11;
 
 fn no_block() -> Failure {
@@ -33,11 +33,11 @@ pub fn bytes(reader: &mut Reader<'_>, height: u32) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The block at a height. Its weight is not in the index, so the block is read.
+/// The block at a height. It is read from disk, as its weight is not in the index.
 pub fn value(reader: &mut Reader<'_>, height: u32) -> Result<BlockValue, Failure> {
     let (hash, header) = reader.header(height)?.ok_or_else(no_block)?;
     let bytes = bytes(reader, height)?;
-    // What comes before the transactions has no witness.
+    // The bytes before the transactions have no witness.
     let block = Block::parse(&bytes).map_err(|error| Failure::internal(&error))?;
     let stripped: usize = block.transactions().iter().map(|transaction| transaction.stripped_size()).sum();
     let first = block.offsets().first().map_or(0, |offset| *offset as usize);
@@ -68,7 +68,7 @@ fn median_time(reader: &mut Reader<'_>, height: u32) -> Result<u32, Failure> {
     Ok(times.get(times.len() / 2).copied().unwrap_or_default())
 }
 
-/// Whether a block is on the active branch, and which is the next there.
+/// Whether a block is on the active branch, and which block follows it there.
 pub fn status(reader: &Reader<'_>, hash: &Hash) -> Result<BlockStatus, Failure> {
     let Some(height) = reader.branch.view().height_of(hash)? else { return Ok(BlockStatus::default()) };
     let next = reader.branch.headers().hash(height + 1).copied().map(Id);

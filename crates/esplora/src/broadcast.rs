@@ -1,4 +1,4 @@
-//! Transactions that are sent to the network.
+//! Sending transactions to the network.
 use bitcoind::Error;
 use electrum::Service;
 
@@ -8,17 +8,17 @@ use crate::{
     values,
 };
 
-/// Bytes that a transaction counts as beside its own: what the node does for it.
+/// Bytes added to a transaction's own when charging for it, for the node's work.
 const NODE_BYTES: usize = 40_000;
 
-/// Answers a POST: a transaction at `/tx`, or a list of them at `/txs/package`, in hexadecimal digits.
+/// Answers a POST: a transaction at `/tx` or a JSON list of them at `/txs/package`, in hexadecimal digits.
 pub fn post(service: &Service, reader: &mut Reader<'_>, path: &str, posted: &[u8]) -> Answer {
     if !["/tx", "/txs/package"].contains(&path) {
         return Err(Failure::not_found(format!("endpoint does not exist {path:?}")));
     }
     let none = "no node is behind this server: broadcast it by another one";
     let node = service.node().ok_or_else(|| Failure::bad_request(none))?;
-    // Of what is posted a node has to check each signature.
+    // A node has to check every signature in what is posted.
     reader.cost += (NODE_BYTES + 10 * posted.len()) as u64 / 200;
     let text = str::from_utf8(posted).map_err(|_| Failure::bad_request("Invalid hex string"))?.trim();
     if path == "/tx" {
@@ -33,7 +33,7 @@ pub fn post(service: &Service, reader: &mut Reader<'_>, path: &str, posted: &[u8
     Ok(Reply::encoded_json(sent.whole))
 }
 
-/// As electrs tells it.
+/// In the words of electrs.
 fn refused(method: &str, error: Error) -> Failure {
     match error {
         Error::Refused(failure) => {

@@ -1,7 +1,7 @@
 //! Esplora's HTTP API over imported Bitcoin blocks: paths in, replies out, without a socket.
 //!
-//! An [`Api`] answers as Blockstream's electrs does: the same fields in the same order, the same texts of errors. Blocks, the cache of
-//! proofs and what a network prefix may use are those of the [`electrum::Service`] that it stands on.
+//! An [`Api`] answers as Blockstream's electrs does, with the same fields in the same order and the same error texts.
+//! It uses the blocks, the cache of proofs and the limits per network prefix of an [`electrum::Service`].
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod api;

@@ -1,7 +1,7 @@
-//! A Merkle block of one transaction, as Bitcoin Core's `gettxoutproof` writes it, made of the transaction's path.
+//! A Merkle block for one transaction, as Bitcoin Core's `gettxoutproof` encodes it, built from the transaction's path.
 use spv::{Hash, bitcoin::HEADER_SIZE};
 
-/// A Merkle path, and the number of transactions of its block.
+/// A transaction's Merkle path, and the number of transactions in its block.
 pub struct Proven<'a> {
     pub leaf: &'a Hash,
     pub position: u32,
@@ -10,14 +10,14 @@ pub struct Proven<'a> {
     pub path: &'a [Hash],
 }
 
-/// The encoded block.
+/// The encoded Merkle block.
 pub fn encode(header: &[u8; HEADER_SIZE], proven: &Proven<'_>) -> Vec<u8> {
     let mut tree = PartialTree { proven, hashes: Vec::new(), flags: Vec::new() };
     tree.descend(proven.path.len());
     let PartialTree { hashes, flags, .. } = tree;
     let mut bytes = header.to_vec();
     bytes.extend_from_slice(&proven.transactions.to_le_bytes());
-    // Both are counts below 253, which one byte tells: a path has 32 nodes at most.
+    // Both counts are below 253 and so take one byte: a path has at most 32 nodes.
     bytes.push(hashes.len() as u8);
     bytes.extend_from_slice(hashes.as_flattened());
     bytes.push(flags.len().div_ceil(8) as u8);
@@ -33,7 +33,7 @@ struct PartialTree<'a> {
 }
 
 impl PartialTree<'_> {
-    /// Writes the node above the leaf at a level, and what is below it.
+    /// Writes the ancestor of the leaf at this level, and everything below it.
     fn descend(&mut self, level: usize) {
         self.flags.push(true);
         let Some(below) = level.checked_sub(1) else { return self.hashes.push(*self.proven.leaf) };
@@ -44,14 +44,14 @@ impl PartialTree<'_> {
             self.descend(below);
         } else {
             self.descend(below);
-            // The last node of a level whose number is odd has itself as its neighbour, which is not written.
+            // In a level with an odd number of nodes, the last one is its own sibling, which is not written.
             if u64::from(child) + 1 < width {
                 self.beside(below);
             }
         }
     }
 
-    /// Writes the neighbour of the node above the leaf.
+    /// Writes the sibling of the leaf's ancestor at this level.
     fn beside(&mut self, level: usize) {
         self.flags.push(false);
         self.hashes.push(self.proven.path[level]);
@@ -64,7 +64,7 @@ mod tests {
     use chain::bitcoin::Tree;
     use spv::bitcoin::{BlockHeader, MerkleBlock, Network, sha256d};
 
-    /// Whatever the shape of the tree, the verifier of such blocks finds the one transaction.
+    /// For every shape of tree, the verifier finds exactly that transaction.
     #[test]
     fn what_is_written_verifies() {
         for transactions in (1..40).chain([127, 128, 129, 1000]) {

@@ -1,4 +1,4 @@
-//! Transactions read for one request: only so many bytes of them, and each once.
+//! Reads transactions for one request: a limited number of bytes, and each funding transaction only once.
 use std::collections::HashMap;
 
 use chain::bitcoin::{Branch, Output, Transaction};
@@ -13,23 +13,23 @@ use crate::{
     values::{Id, Status},
 };
 
-/// Microseconds of work that each read costs.
+/// Microseconds of work charged for each read.
 const READ_COST: u64 = 5;
 /// Bytes read and hashed that cost as much as a microsecond.
 const COST_BYTES: u64 = 200;
 
-/// The branch, as one request reads it.
+/// The branch as one request reads it, with the request's budget.
 pub struct Reader<'a> {
     pub branch: &'a Branch,
-    /// Has what waits to be in a block. Nobody holds it for longer than a look takes.
+    /// Has the mempool, whose lock is held only for a single look.
     pub service: &'a Service,
     /// Bytes that may still be read.
     room: u64,
-    /// About microseconds of work that were spent.
+    /// Work done so far, roughly in microseconds.
     pub cost: u64,
     /// Transactions that inputs spend from.
     spent_from: HashMap<Hash, Option<Vec<u8>>>,
-    /// Headers by height: each block's median time needs eleven, most of which its neighbours need, too.
+    /// Headers by height: each block's median time needs eleven, and neighbouring blocks share most of them.
     headers: HashMap<u32, Option<(Hash, BlockHeader)>>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Reader<'a> {
         Self { branch, service, room, cost: READ_COST, spent_from: HashMap::new(), headers: HashMap::new() }
     }
 
-    /// Charges for what was read.
+    /// Charges for bytes that were read. Fails if that exceeds the budget.
     pub fn charge(&mut self, bytes: usize) -> Result<(), Failure> {
         let bytes = bytes as u64;
         self.cost += READ_COST + bytes / COST_BYTES;
@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// How many entries of so many bytes may still be read.
+    /// How many entries of this many bytes may still be read.
     pub fn entries(&self, bytes: usize) -> usize {
         usize::try_from(self.room).unwrap_or(usize::MAX) / bytes
     }
@@ -65,14 +65,14 @@ impl<'a> Reader<'a> {
         Ok((hash, bytes))
     }
 
-    /// A transaction that waits to be in a block.
+    /// A transaction in the mempool.
     pub fn waiting(&mut self, transaction: &Hash) -> Result<Option<Vec<u8>>, Failure> {
         let bytes = self.service.mempool().get(transaction).map(|waiting| waiting.bytes.clone());
         self.charge(bytes.as_ref().map_or(0, Vec::len))?;
         Ok(bytes)
     }
 
-    /// Hands an output that is spent to `take`; nothing where the store does not have it.
+    /// Passes a spent output to `take`; returns `None` if the store does not have it.
     pub fn spent_output<T>(
         &mut self,
         (hash, number): Outpoint,
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
         Ok(self.branch.headers().hash(height).copied().zip(header))
     }
 
-    /// What is told of the block that a transaction is in.
+    /// The status of the transactions in a block.
     pub fn status(&mut self, locator: Locator) -> Result<Status, Failure> {
         let Some((hash, header)) = self.header(locator.height)? else { return Ok(Status::default()) };
         Ok(Status {
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A transaction whose bytes were parsed without error when they were read.
+/// Parses a transaction. Those from the store and the mempool were parsed before, so they do parse.
 pub fn parse(bytes: &[u8]) -> Option<Transaction<'_>> {
     Transaction::read(&mut Encoding::new(bytes)).ok()
 }

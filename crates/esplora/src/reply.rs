@@ -1,34 +1,34 @@
-//! What a client gets: a body, or why there is none.
+//! What a client gets: a body, or the reason for refusing one.
 use serde::Serialize;
 
-/// Seconds that a reply may be kept for if it can never change.
+/// Seconds for which a reply may be cached if it can never change.
 const LONG: u32 = 157_784_630;
-/// Seconds that any other reply may be kept for.
+/// Seconds for which any other reply may be cached.
 const SHORT: u32 = 10;
-/// Blocks that a reorganisation hardly reaches.
+/// A depth, in blocks, that a reorganisation is very unlikely to reach.
 const FINAL: u32 = 10;
 
-/// An answer over HTTP.
+/// An HTTP response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// The status with its reason, such as `200 OK`.
     pub status: &'static str,
     /// The content type.
     pub kind: &'static str,
-    /// For how many seconds it may be kept; nothing of an error.
+    /// For how many seconds it may be cached; `None` for errors.
     pub max_age: Option<u32>,
     /// The content.
     pub body: Vec<u8>,
 }
 
-/// How long what a block says may be kept.
+/// How long a statement about a block may be cached.
 #[derive(Clone, Copy, Debug)]
 pub enum Age {
-    /// Until the next block, perhaps.
+    /// The next block may change it.
     Short,
-    /// For ever: whoever asks has named the block itself.
+    /// For ever: the request names the block itself.
     Long,
-    /// As long as a block at `height` is as deep as it is below `tip`.
+    /// Depends on how far the block at `height` is below `tip`.
     Depth { height: u32, tip: u32 },
 }
 
@@ -58,7 +58,7 @@ impl Reply {
         }
     }
 
-    /// JSON as it is.
+    /// JSON that is already encoded.
     pub(crate) fn encoded_json(body: String) -> Self {
         Self::of("application/json", body.into_bytes(), Age::Short)
     }
@@ -68,7 +68,7 @@ impl Reply {
     }
 }
 
-/// Why there is no answer: a status and a text, which clients match on.
+/// Why there is no answer: a status, and a text that clients match on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     status: &'static str,
@@ -84,25 +84,25 @@ impl Failure {
         Self { status: "404 Not Found", text: text.into() }
     }
 
-    /// The prefix has spent what it had, or has too many connections.
+    /// The prefix has used up its budget, or has too many connections.
     pub fn too_many(text: impl Into<String>) -> Self {
         Self { status: "429 Too Many Requests", text: text.into() }
     }
 
-    /// The node behind this server does not answer: the operator is told why.
+    /// The node behind this server does not answer; the log tells the operator why.
     pub fn unavailable(error: &dyn std::error::Error) -> Self {
         tracing::warn!(%error, "a client of Esplora's API asked for what only the node can do");
         Self { status: "503 Service Unavailable", text: "the node behind this server does not answer".into() }
     }
 
-    /// The store cannot be read: the operator is told why.
+    /// The store cannot be read; the log tells the operator why.
     pub fn internal(error: &dyn std::error::Error) -> Self {
         tracing::error!(%error, "a request to Esplora's API failed");
         Self { status: "500 Internal Server Error", text: "internal server error: see the server's log".into() }
     }
 }
 
-/// What a request is answered with.
+/// The result of a request.
 pub type Answer = Result<Reply, Failure>;
 
 impl From<chain::bitcoin::Error> for Failure {

@@ -1,4 +1,4 @@
-//! Addresses and hashes of scripts: their histories, sums and outputs that are not spent.
+//! Addresses and script hashes: their histories, sums and unspent outputs.
 use bitcoin::{Address, Network, address::NetworkUnchecked};
 use chain::bitcoin::{is_spendable, script_hash};
 use electrum::{Coin, Kept, Sums};
@@ -12,7 +12,7 @@ use crate::{
 
 /// Transactions of a history read at a time.
 const PIECE: usize = 1024;
-/// Bytes that an entry of the index and what is looked up for it count as.
+/// Bytes charged for an index entry and the lookups that it needs.
 const ENTRY: usize = 100;
 
 /// The hash of the script that an address pays to.
@@ -24,12 +24,12 @@ pub fn of_address(text: &str, network: Network) -> Result<Hash, Failure> {
     Ok(script_hash(address.script_pubkey().as_bytes()))
 }
 
-/// A hash of a script, first byte first: Electrum has it the other way round.
+/// The script hash that a text shows, its first byte first; Electrum reverses it.
 pub fn of_hash(text: &str) -> Result<Hash, Failure> {
     values::parse(text).ok_or_else(|| Failure::bad_request("Invalid scripthash"))
 }
 
-/// The transactions of a script behind `last_seen`, newest first.
+/// A script's transactions that come after `last_seen`, newest first, up to `limit`.
 pub fn history(
     reader: &mut Reader<'_>,
     script: &Hash,
@@ -38,7 +38,7 @@ pub fn history(
 ) -> Result<Vec<Locator>, Failure> {
     let view = reader.branch.view();
     let Some(last_seen) = last_seen else { return Ok(view.history(script, None, limit)?) };
-    // One that is not in the history has nothing behind it.
+    // Nothing comes after a transaction that is not in the history.
     let Some(seen) = view.transaction(last_seen)? else { return Ok(Vec::new()) };
     let behind = Locator { height: seen.height, position: seen.position + 1 };
     let found = view.history(script, Some(behind), 1)?;
@@ -48,7 +48,7 @@ pub fn history(
     Ok(view.history(script, Some(seen), limit)?)
 }
 
-/// What was ever paid to a script, and what was spent of it. Only what is new since somebody asked is read.
+/// What was ever paid to a script and what of it was spent. Reads only what is new since the last request.
 pub fn stats(reader: &mut Reader<'_>, kept: &Kept<Sums>, edition: u64, script: &Hash) -> Result<Stats, Failure> {
     let (mut sums, is_whole) = kept.get(script, edition);
     if !is_whole {
@@ -58,7 +58,7 @@ pub fn stats(reader: &mut Reader<'_>, kept: &Kept<Sums>, edition: u64, script: &
     Ok(sums.into())
 }
 
-/// The same of what waits to be in a block.
+/// The same for the mempool.
 pub fn waiting_stats(reader: &mut Reader<'_>, script: &Hash) -> Stats {
     let mut sums = Sums::default();
     for (waiting, _) in reader.service.mempool().of_script(script) {
@@ -82,12 +82,12 @@ impl From<Sums> for Stats {
     }
 }
 
-/// The transactions of a script that wait to be in a block, at most `limit`.
+/// A script's transactions in the mempool, up to `limit`.
 pub fn waiting(reader: &mut Reader<'_>, script: &Hash, limit: usize) -> Vec<Hash> {
     reader.service.mempool().of_script(script).iter().take(limit).map(|(waiting, _)| waiting.hash).collect()
 }
 
-/// Goes on with what is behind the last transaction that was read.
+/// Continues after the last transaction that was read.
 fn read_sums(reader: &mut Reader<'_>, script: &Hash, sums: &mut Sums) -> Result<(), Failure> {
     loop {
         let piece = reader.branch.view().history_after(script, sums.last, PIECE)?;
@@ -105,7 +105,7 @@ fn read_sums(reader: &mut Reader<'_>, script: &Hash, sums: &mut Sums) -> Result<
             break;
         }
     }
-    // What can be spent and is not among what is unspent was spent; what can never be is not there either.
+    // A spendable output that is not among the unspent ones was spent. Unspendable outputs are not among them either.
     if !sums.is_unspendable {
         sums.spent = sums.funded;
         for unspent in reader.branch.view().unspent(script, reader.entries(ENTRY).saturating_add(1))? {
@@ -117,7 +117,7 @@ fn read_sums(reader: &mut Reader<'_>, script: &Hash, sums: &mut Sums) -> Result<
     Ok(())
 }
 
-/// The outputs of a script that are not spent; more than `limit` are an error.
+/// A script's unspent outputs. Fails if there are more than `limit`.
 pub fn unspent(reader: &mut Reader<'_>, script: &Hash, limit: usize) -> Result<Vec<UnspentValue>, Failure> {
     let found = reader.branch.view().unspent(script, limit.saturating_add(1))?;
     if found.len() > limit {

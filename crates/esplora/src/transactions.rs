@@ -1,4 +1,4 @@
-//! Transactions and what spends them, as JSON.
+//! Transactions and their spenders, as JSON.
 use bitcoin::{Address, Network, Script, script::Instruction};
 use chain::bitcoin::{Input, Output, Transaction};
 use electrum::Outpoint;
@@ -10,14 +10,14 @@ use crate::{
     values::{Id, InputValue, OutputValue, SpendingValue, Status, TransactionValue, hex},
 };
 
-/// The transaction at a place, with what its inputs spend.
+/// The transaction at a place, with the outputs that its inputs spend.
 pub fn value(reader: &mut Reader<'_>, network: Network, locator: Locator) -> Result<TransactionValue, Failure> {
     let (hash, bytes) = reader.transaction(locator)?;
     let status = reader.status(locator)?;
     value_of(reader, network, (&hash, &bytes), status)
 }
 
-/// A transaction, with what its inputs spend.
+/// A transaction, with the outputs that its inputs spend.
 pub fn value_of(
     reader: &mut Reader<'_>,
     network: Network,
@@ -48,7 +48,7 @@ pub fn value_of(
     })
 }
 
-/// The weight of a transaction of so many bytes: those of the witness count once, all others four times.
+/// The weight of a transaction of `size` bytes: witness bytes count once, all others four times.
 pub fn weight(transaction: &Transaction<'_>, size: usize) -> usize {
     3 * transaction.stripped_size() + size
 }
@@ -84,7 +84,7 @@ fn input_value(
     })
 }
 
-/// The scripts that an output names by their hashes, as its spender shows them.
+/// The scripts that an output names by hash, as its spender reveals them.
 fn inner_scripts(output: &Script, input: &[u8], witness: &[&[u8]]) -> [Option<String>; 2] {
     let last = || match Script::from_bytes(input).instructions().last() {
         Some(Ok(Instruction::PushBytes(pushed))) => Some(pushed.as_bytes()),
@@ -111,7 +111,7 @@ fn output_value(network: Network, output: Output<'_>) -> OutputValue {
     }
 }
 
-/// The script that anybody spends without a witness, so that a child can pay for its parent (pay to anchor, P2A).
+/// The script that anybody can spend without a witness, so that a child can pay for its parent (pay to anchor, P2A).
 const PAY_TO_ANCHOR: &[u8] = &[0x51, 0x02, 0x4e, 0x73];
 
 fn kind(script: &Script) -> &'static str {
@@ -129,7 +129,7 @@ fn kind(script: &Script) -> &'static str {
     }
 }
 
-/// Who spends an output. One that is not there is not spent.
+/// Who spends an output. An output that does not exist counts as unspent.
 pub fn spending(reader: &mut Reader<'_>, transaction: &Hash, output: u32) -> Result<SpendingValue, Failure> {
     let locator = reader.locate(transaction)?;
     spending_at(reader, locator, (*transaction, output))
@@ -150,7 +150,7 @@ fn spending_at(
     locator: Option<Locator>,
     outpoint: Outpoint,
 ) -> Result<SpendingValue, Failure> {
-    // An entry of the index, the hash, the header.
+    // Pays for an index entry, the hash and the header.
     reader.charge(size_of::<Hash>())?;
     if let Some(locator) = locator
         && let Some((spender, input)) = reader.branch.view().spender(locator, outpoint.1)?

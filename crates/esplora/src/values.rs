@@ -1,9 +1,9 @@
-//! What is written as JSON. The order of the fields is that of Blockstream's electrs.
+//! The JSON values. The order of the fields is that of Blockstream's electrs.
 pub use bitcoind::hex::{parse as parse_all, text as hex};
 use serde::{Serialize, Serializer};
 use spv::{Hash, bitcoin::display};
 
-/// A hash as Bitcoin shows it, its last byte first.
+/// A hash as Bitcoin displays it, its last byte first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Id(pub Hash);
 
@@ -13,7 +13,7 @@ impl Serialize for Id {
     }
 }
 
-/// The bytes of a text: nothing if it is not so many of them.
+/// The `N` bytes that a text shows; `None` if it is anything else.
 pub fn parse<const N: usize>(text: &str) -> Option<[u8; N]> {
     parse_all(text).and_then(|bytes| bytes.try_into().ok())
 }
@@ -43,7 +43,7 @@ pub struct BlockStatus {
     pub next_best: Option<Id>,
 }
 
-/// Where a transaction is; nothing of one that is in no block.
+/// Where a transaction is; empty for one that is in no block.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Status {
     pub confirmed: bool,
@@ -114,7 +114,7 @@ pub struct MerkleValue {
     pub pos: u32,
 }
 
-/// A path in the tree of witnesses.
+/// A path in the tree of witness hashes.
 #[derive(Debug, Serialize)]
 pub struct WitnessMerkleValue {
     pub block_height: u32,
@@ -131,7 +131,7 @@ pub struct UnspentValue {
     pub value: u64,
 }
 
-/// An address or the hash of a script, with what happened to it.
+/// An address or a script hash, with what happened to it.
 #[derive(Debug, Serialize)]
 pub struct ScriptValue<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,17 +151,17 @@ pub struct Stats {
     pub tx_count: u64,
 }
 
-/// What waits to be in a block.
+/// The size of the mempool.
 #[derive(Debug, Default, Serialize)]
 pub struct MempoolValue {
     pub count: usize,
     pub vsize: u64,
     pub total_fee: u64,
-    /// Satoshis for a virtual byte, and virtual bytes that pay so much.
+    /// Satoshis per virtual byte, and virtual bytes that pay that much.
     pub fee_histogram: Vec<(f64, u64)>,
 }
 
-/// A transaction that came last to those that wait.
+/// One of the transactions that came last to the mempool.
 #[derive(Debug, Serialize)]
 pub struct RecentValue {
     pub txid: Id,

@@ -1,4 +1,4 @@
-//! The API over mainnet's first 14,132 blocks, checked against the blocks themselves and against what is known of them.
+//! The API over mainnet's first 14,132 blocks, checked against the blocks themselves and against known values.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../../electrum/tests/common/fixture.rs"]
@@ -21,10 +21,10 @@ use turnpike_esplora::{Api, Reply};
 const TIP: u32 = 14_131;
 const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const STRANGER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-/// Block 170, and its second transaction: the first payment from one to another.
+/// Block 170 and its second transaction: the first payment from one person to another.
 const BLOCK: &str = "00000000d1145790a8694403d4063f323d499e655c83426834d4ce2f8dd4a2ee";
 const PAYMENT: &str = "f4184fc596403b9d638783cf57adfe4c75c605f6356fbc91338530e9831e9e16";
-/// The address that is paid most in these blocks, and the hash of its script.
+/// The address that is paid most often in these blocks, and the hash of its script.
 const BUSIEST: &str = "12higDjoCCNXSA95xZMWUdPvXNmkAduhWv";
 const BUSIEST_SCRIPT: &str = "2c1129c635b418e96d7143afcb380fc016446b52d787041293a353e039d01ed7";
 
@@ -62,7 +62,7 @@ impl Client {
         String::from_utf8(self.good(path, "text/plain")).unwrap()
     }
 
-    /// JSON as it is written, for the order of its fields.
+    /// The JSON text itself, to check the order of the fields.
     fn written(&self, path: &str) -> String {
         String::from_utf8(self.good(path, "application/json")).unwrap()
     }
@@ -109,7 +109,7 @@ fn blocks(fixture: &Fixture, client: &Client) {
     assert_eq!(client.text("/blocks/tip/height"), TIP.to_string());
     assert_eq!(client.text("/blocks/tip/hash"), client.text(&format!("/block-height/{TIP}")));
     assert_eq!(client.text("/block-height/170"), BLOCK);
-    // As blockstream.info tells it.
+    // As blockstream.info shows it.
     let expected = concat!(
         r#"{"id":"00000000d1145790a8694403d4063f323d499e655c83426834d4ce2f8dd4a2ee","height":170,"version":1,"#,
         r#""timestamp":1231731025,"tx_count":2,"size":490,"weight":1960,"#,
@@ -118,7 +118,7 @@ fn blocks(fixture: &Fixture, client: &Client) {
         r#""mediantime":1231728145,"nonce":1889418792,"bits":486604799,"difficulty":1.0}"#
     );
     let found = client.written(&format!("/block/{BLOCK}"));
-    // The median is checked for itself below.
+    // The median is checked separately below.
     let until = |text: &str| text.split(r#""mediantime""#).next().unwrap().to_owned();
     let behind = |text: &str| text.split(r#","nonce""#).nth(1).unwrap().to_owned();
     assert_eq!((until(&found), behind(&found)), (until(expected), behind(expected)));
@@ -153,7 +153,7 @@ fn blocks(fixture: &Fixture, client: &Client) {
 }
 
 fn payment(client: &Client) {
-    // As blockstream.info tells it, to the last character.
+    // As blockstream.info shows it, to the last character.
     let expected = concat!(
         r#"{"txid":"f4184fc596403b9d638783cf57adfe4c75c605f6356fbc91338530e9831e9e16","version":1,"locktime":0,"#,
         r#""vin":[{"txid":"0437cd7f8525ceed2324359c2d0ba26006d92d856a9c20fa0241106ee5a597c9","vout":0,"#,
@@ -190,7 +190,7 @@ fn payment(client: &Client) {
     for (n, spend) in spends.as_array().unwrap().iter().enumerate() {
         assert_eq!(&client.json(&format!("/tx/{PAYMENT}/outspend/{n}")), spend);
     }
-    // What was left over was spent on at height 181.
+    // The change was spent at height 181.
     assert_eq!((&spends[1]["spent"], &spends[1]["vin"]), (&json!(true), &json!(0)));
     assert_eq!(spends[1]["status"]["block_height"], 181);
     assert_eq!(client.written(&format!("/tx/{PAYMENT}/outspend/9")), r#"{"spent":false}"#);
@@ -200,7 +200,7 @@ fn payment(client: &Client) {
     assert_eq!((&input["is_coinbase"], &input["prevout"], &coinbase["fee"]), (&json!(true), &Value::Null, &json!(0)));
 }
 
-/// Each transaction of the blocks that have more than one: JSON, paths, who spends.
+/// Each transaction of the blocks that have more than one: its JSON, its paths, its spenders.
 fn all_transactions(fixture: &Fixture, client: &Client) {
     let blocks = fixture.blocks.iter().zip(0_u32..).filter(|(block, _)| block[80] > 1);
     let mut seen = 0;
@@ -242,7 +242,7 @@ fn all_transactions(fixture: &Fixture, client: &Client) {
         }
     }
     assert!(seen > 200, "{seen}");
-    // Of two paths the second came out of the cache.
+    // The second of the two paths came from the cache.
     assert!(client.cache.counters().hits >= seen);
 }
 
@@ -333,7 +333,7 @@ fn errors(client: &Client) {
     assert_eq!((client.json("/mempool/txids"), client.json("/fee-estimates")), (json!([]), json!({})));
 }
 
-/// What blocks tell of each script: transactions, outputs and spent ones with their values.
+/// What the blocks say about each script: transactions, and outputs and spent outputs with their values.
 #[derive(Default)]
 struct Model {
     outputs: HashMap<[u8; 36], ([u8; 32], u64)>,
@@ -390,7 +390,7 @@ fn sums_grow_with_the_chain() {
         }
     };
     agree(&model);
-    // What was asked for before is only added to. Block 181 spends from block 170, and so on.
+    // Sums that were asked for before are only added to. Block 181 spends from block 170, and so on.
     for blocks in fixture.blocks[FIRST..500].chunks(11) {
         let mut importer = Importer::new(&fixture.chain, Seen::default()).unwrap();
         for block in blocks {
@@ -409,7 +409,7 @@ fn sums_grow_with_the_chain() {
     assert!(model.sums.values().any(|sums| sums[2] > 0));
 }
 
-/// A prefix has so much work a second, whoever is trusted has no such limit; long replies are refused.
+/// A prefix has a budget of work per second; a trusted address has none. Replies that are too long are refused.
 fn limits(fixture: &Fixture) {
     let limits = Limits { prefix_cost: 1000, reply: 2000, ..Limits::default() };
     let mut client = fixture.client(limits);

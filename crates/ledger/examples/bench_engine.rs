@@ -1,9 +1,9 @@
-//! Nanoseconds per transfer of the engine: accounts and memory of retries, no journal and no network.
+//! Nanoseconds per transfer of the engine: accounts and memory of retries, without journal and network.
 //!
-//! `bench_engine [accounts] [window] [batch]`, by default 2,000,000 accounts, retries recognised of 30 million operations and
-//! batches of 1024. Time goes on as if there were 3 million operations a second.
-//! Prints medians over rounds of a million transfers, for fresh transfers, retries and balance queries: processor time, so
-//! that what else runs on the machine counts no more than through its caches.
+//! `bench_engine [accounts] [window] [batch]`, by default 2,000,000 accounts, retries recognised of 30 million
+//! operations and batches of 1024. Time advances as if there were 3 million operations per second. It prints medians
+//! over rounds of a million transfers, for fresh transfers, retries and balance queries. They are processor time, so
+//! that other load on the machine counts only through the caches.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use figures::Figure;
@@ -12,13 +12,13 @@ use turnpike_ledger::{Ledger, Limits, Now, Secret, retries};
 
 use wire::{AccountId, Operation, TransactionId};
 
-/// Operations in a microsecond.
+/// Operations per microsecond.
 const RATE: u64 = 3;
 
 const ROUND: usize = 1 << 20;
 const ROUNDS: usize = 9;
 
-/// Xorshift: the accounts have to be unpredictable, not secret.
+/// Xorshift: the accounts must be unpredictable, not secret.
 struct Random(u64);
 
 impl Random {
@@ -44,7 +44,7 @@ fn processor_time() -> f64 {
     figures.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Executes operations in batches; nanoseconds per operation, and how many were recorded.
+/// Executes operations in batches. Returns nanoseconds per operation, and how many were recorded.
 fn run(
     ledger: &mut Ledger,
     operations: &mut [Operation],
@@ -70,7 +70,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
 fn main() {
     let (accounts, window, batch) = (argument(1, 2_000_000), argument(2, 30_000_000), argument(3, 1024));
     let retention = Duration::from_micros(window as u64 / RATE);
-    // What is over is kept for a little longer.
+    // Forgotten operations stay a little longer.
     let operations = window + window / 32;
     let retries = retries::Limits { operations, retention, ..retries::Limits::of(1024) };
     let mut ledger = Ledger::new(Limits { accounts, retries }, Secret::from_seed([7; 16])).unwrap();
@@ -101,7 +101,7 @@ fn main() {
         let (nanoseconds, recorded) = run(&mut ledger, &mut transfers.clone(), &mut values, batch, &mut elapsed);
         assert!(recorded > ROUND - ROUND / 1000);
         fresh.push(nanoseconds);
-        // What is in memory of them.
+        // Those whose records are in memory.
         let mut again = transfers[ROUND - window.min(ROUND) / 4..].to_vec();
         let (nanoseconds, recorded) = run(&mut ledger, &mut again, &mut values, batch, &mut elapsed);
         assert_eq!(recorded, 0);

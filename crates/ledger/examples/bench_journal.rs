@@ -21,7 +21,7 @@ fn operation(number: u64) -> Operation {
     )
 }
 
-/// A journal in a directory of its own, with its second segment prepared as in a node that has run for a while.
+/// A journal in its own directory, with its second segment prepared as in a node that has run for a while.
 fn open(parent: &tempfile::TempDir, name: &str) -> Journal {
     let directory = RealDirectory::create(parent.path().join(name)).unwrap();
     let journal = Journal::open(Arc::new(directory) as Arc<dyn Directory>, &Options::new([1; 32])).unwrap().0;
@@ -54,13 +54,13 @@ fn bench_commits(parent: &tempfile::TempDir, size: u64, count: usize) {
         let start = Instant::now();
         journal.commit(&mut batch, number).unwrap();
         times.push(start.elapsed());
-        // In a node a thread of its own does it.
+        // In a node a separate thread does this.
         journal.log().prepare().unwrap();
     }
     print_latencies(&format!("commit of {size}, no thread switched"), times);
 }
 
-/// One operation in flight from a thread to the committer and back, the reply being a byte through a socket.
+/// One operation in flight from a thread to the committer and back; the reply is a byte through a socket.
 fn bench_round_trip(parent: &tempfile::TempDir, count: u64) {
     use std::io::{Read, Write};
     let (submitter, mut committer, preparer) = group_commit(open(parent, "round-trip"));
@@ -86,7 +86,7 @@ fn bench_round_trip(parent: &tempfile::TempDir, count: u64) {
     });
 }
 
-/// As fast as it goes, with a reader that follows and gives segments free.
+/// Full speed, with a reader that follows and releases segments.
 fn bench_throughput(parent: &tempfile::TempDir, total: u64, follows: bool) {
     let journal = open(parent, &format!("throughput-{follows}"));
     let log = journal.log().clone();
@@ -150,7 +150,7 @@ fn bench_throughput(parent: &tempfile::TempDir, total: u64, follows: bool) {
     });
 }
 
-/// The time to open a journal of so many operations: every digest is checked.
+/// Time to open a journal with this number of operations: every digest is checked.
 fn bench_open(parent: &tempfile::TempDir, total: u64) {
     let mut journal = open(parent, "open");
     let mut batch = Batch::new();

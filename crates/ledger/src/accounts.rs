@@ -1,22 +1,22 @@
-//! The accounts: balances in the hash table, and the sum of all that was issued and not paid as a deposit.
+//! The accounts: balances in the hash table, and the total issued minus paid deposits.
 
 use table::{Config, EntryIndex, Hash, Region, Seed, Table};
 use wire::AccountId;
 
 use crate::Error;
 
-/// Accounts by id. Balances are stored as native integers: nobody beyond this machine reads them.
+/// Accounts by id. Balances are stored in native byte order: nobody outside this machine reads them.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     table: Table<16, 8>,
     limit: usize,
     issued: u128,
-    /// Sum of all balances modulo 2^64, of what is stored in place of what: it has to be that of `issued`.
+    /// Sum of all balances modulo 2^64, updated with each stored balance: it must equal `issued`.
     sum: u64,
 }
 
 impl Accounts {
-    /// No accounts, in memory given or else of the table's own.
+    /// Creates an empty table, in the given memory or in its own.
     pub fn new(limit: usize, seed: Seed, region: Option<Region>) -> Result<Self, Error> {
         let config = Config::new(limit).seed(seed);
         let table = match region {
@@ -27,7 +27,7 @@ impl Accounts {
         Ok(Self { table, limit, issued: 0, sum: 0 })
     }
 
-    /// Bytes of memory that so many accounts take.
+    /// Memory for `limit` accounts, in bytes.
     pub fn memory(limit: usize) -> Result<usize, Error> {
         Config::new(limit).memory::<16, 8>().map_err(|reason| Error::Memory { accounts: limit, reason })
     }
@@ -36,8 +36,8 @@ impl Accounts {
         self.table.len()
     }
 
-    /// Whether no account can be added. Decided by the configured number alone, so that it does not depend on where
-    /// the table happens to have room.
+    /// Whether no account can be added. It depends on the configured number alone, not on where the table happens to
+    /// have room.
     pub fn is_full(&self) -> bool {
         self.table.len() >= self.limit
     }
@@ -81,7 +81,7 @@ impl Accounts {
         self.table.set_value(entry, balance.to_ne_bytes());
     }
 
-    /// Adds an account that is not there. Fails if the table has no room.
+    /// Adds an account that does not exist yet. Fails if the table has no room.
     pub fn create(&mut self, account: &AccountId, balance: u64) -> Result<(), table::Full> {
         self.table.insert(&account.0, balance.to_ne_bytes())?;
         self.issued += u128::from(balance);
@@ -89,8 +89,8 @@ impl Accounts {
         Ok(())
     }
 
-    /// Panics where balances do not add up to what was issued: money came from nowhere, or went there. Whoever replies to
-    /// nothing after that loses nobody's money.
+    /// Panics if the balances do not add up to the issued amount. A node that then sends no further reply loses
+    /// nobody's money.
     pub fn assert_conserved(&self) {
         let issued = self.issued as u64;
         assert!(
@@ -101,12 +101,12 @@ impl Accounts {
         );
     }
 
-    /// Counts an amount as issued.
+    /// Adds an amount to the issued total.
     pub fn issue(&mut self, amount: u64) {
         self.issued += u128::from(amount);
     }
 
-    /// Counts an amount as a deposit, which was a part of a balance and is of none any more.
+    /// Subtracts a deposit, which was part of a balance and now belongs to none.
     pub fn withdraw(&mut self, amount: u64) {
         self.issued -= u128::from(amount);
     }

@@ -1,8 +1,11 @@
-//! The block builder: follows the journal and makes blocks of what succeeded.
+//! The block builder: follows the journal and builds blocks of the successful operations.
 //!
-//! It owns no thread: [`BlockBuilder::step`] does one piece of work, so that a simulator can drive it as well as a thread.
-//! A block is closed when it has as many transactions as it may, or when its first one has waited long enough; one without
-//! transactions when nothing has succeeded for long, so that the journal can be cut. All that is in it comes from the journal, and its commit tells up to which operation, so that a restart goes on behind it.
+//! It owns no thread: [`BlockBuilder::step`] does one piece of work, so that a thread or a simulator can drive it.
+//!
+//! - A block closes when it is full, or when its first transaction has waited for the configured interval. An empty
+//!   block closes after many failed operations, so that the journal can be pruned.
+//! - A block depends only on the journal, and its commit records the last operation that it covers. So a restart
+//!   continues after it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,34 +20,34 @@ use crate::{
     journal::{JournalBatch, JournalReader, Log},
 };
 
-/// When blocks are closed and snapshots are written.
+/// When to close blocks and to write snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Most transactions in a block.
+    /// Maximum number of transactions in a block.
     pub transactions: u32,
-    /// How long the first transaction of a block waits at most for others.
+    /// Maximum time that the first transaction of a block waits for others.
     pub interval: Duration,
-    /// When snapshots are written.
+    /// When to write snapshots.
     pub snapshots: Snapshots,
-    /// Failed operations after which a block without transactions is closed.
+    /// Number of failed operations after which an empty block is closed.
     pub failures: u64,
-    /// How long operations stay in the journal in any case: for as long as retries are recognised.
+    /// Minimum time that operations stay in the journal: as long as retries are recognised.
     pub retention: Duration,
-    /// How long they stay if they take few segments: for as long as signed operations are let in, so that a restart
+    /// Time that they stay if they take few segments: as long as signed operations are accepted, so that a restart
     /// recognises them, too.
     pub replay: Duration,
 }
 
-/// Segments that the journal keeps for signed operations alone: 1 GiB of the usual size.
+/// Maximum number of segments kept for signed operations alone: 1 GiB of the usual size.
 const REPLAY_SEGMENTS: usize = 16;
 
-/// Who wants to know about new blocks.
+/// Receives new blocks.
 pub trait Observer {
-    /// A block was committed behind `parent`.
+    /// A block was committed after `parent`.
     fn closed(&mut self, _parent: &Tip, _tip: &Tip, _operations: &[Operation]) {}
 }
 
-/// Nobody wants to know.
+/// Ignores new blocks.
 impl Observer for () {}
 
 /// The transactions of the next block.
@@ -52,11 +55,11 @@ impl Observer for () {}
 struct Open {
     operations: Vec<Operation>,
     tails: Vec<SignedTail>,
-    /// When the first one was read, in microseconds.
+    /// When its first one was read, in microseconds.
     since: u64,
-    /// When the last operation that was looked at was journalled.
+    /// When the last processed operation was journalled.
     timestamp: u64,
-    /// The last operation of the journal that was looked at.
+    /// The last processed operation of the journal.
     end_sequence: u64,
 }
 
@@ -70,18 +73,20 @@ pub struct BlockBuilder<O = ()> {
     options: Options,
     observer: O,
     open: Open,
-    /// Where the next block ends, if it may have been sealed before the node was started: it has to be the same again.
+    /// The last operation of the next block, if that may have been sealed before the restart: it must be the same
+    /// again.
     proposed_end: Option<u64>,
-    /// When the last snapshot was written, or the builder was made.
+    /// When the last snapshot was written, or the builder was created.
     snapshot_at: u64,
     /// The tip of the last snapshot, or the one that the builder began with.
     snapshot_tip: Tip,
 }
 
 impl<O: Observer> BlockBuilder<O> {
-    /// A builder that goes on where the chain ends, and has its blocks sealed by `sealer`. `now` is in microseconds of
-    /// a clock that is never stepped, as in [`step`](Self::step): by one that is set back a block would stay open for
-    /// as much longer.
+    /// Creates a builder that continues at the end of the chain; `sealer` seals its blocks.
+    ///
+    /// `now`, here and in [`step`](Self::step), is in microseconds of a monotonic clock: if it were set back, a block
+    /// would stay open for that much longer.
     pub fn new(
         chain: OwnChain,
         sealer: Box<dyn Sealer>,
@@ -119,19 +124,19 @@ impl<O: Observer> BlockBuilder<O> {
         self.chain.reader()
     }
 
-    /// The last operation that the builder has looked at; it may be in a block that is still open.
+    /// The last processed operation; its block may still be open.
     pub fn sequence(&self) -> u64 {
         self.open.end_sequence
     }
 
-    /// Whether there are transactions in a block that is not closed yet.
+    /// Whether the open block has transactions.
     pub fn is_open(&self) -> bool {
         !self.open.operations.is_empty()
     }
 
-    /// Does one piece of work: closes the block or reads a batch of the journal. Whether there was any.
+    /// Does one piece of work: closes the block, or reads a batch of the journal. Returns whether there was any.
     ///
-    /// After an error nothing is lost: the next step tries again.
+    /// An error loses nothing: the next step tries again.
     pub fn step(&mut self, now: u64) -> Result<bool, Error> {
         if self.is_due(now) {
             self.close()?;
@@ -140,7 +145,7 @@ impl<O: Observer> BlockBuilder<O> {
         }
         let Some(batch) = self.reader.next()? else {
             if !self.is_open() {
-                // An idle node holds no memory for the next block.
+                // An idle node keeps no memory for the next block.
                 self.open.operations = Vec::new();
                 self.reader.release_memory();
                 self.chain.release_memory();
@@ -154,13 +159,13 @@ impl<O: Observer> BlockBuilder<O> {
         };
         self.open.take(&batch, limits, now);
         if self.open.end_sequence < last {
-            // The block is full before the batch is over; what is left of it goes into the next.
+            // The block is full before the end of the batch; the rest goes into the next block.
             self.reader = self.log.reader(self.open.end_sequence + 1)?;
         }
         Ok(true)
     }
 
-    /// Closes the block that is open and writes a snapshot, so that the next start has little to do.
+    /// Closes the open block and writes a snapshot, so that the next start has little to do.
     pub fn finish(&mut self) -> Result<(), Error> {
         if self.is_open() {
             self.close()?;
@@ -171,7 +176,7 @@ impl<O: Observer> BlockBuilder<O> {
         Ok(())
     }
 
-    /// Whether the open block is to be closed.
+    /// Whether the open block must close.
     fn is_due(&self, now: u64) -> bool {
         if let Some(end) = self.proposed_end {
             return self.open.end_sequence >= end;
@@ -184,8 +189,8 @@ impl<O: Observer> BlockBuilder<O> {
         self.open.operations.len() >= self.options.transactions as usize
     }
 
-    /// Whether so many operations failed since the last block that one without transactions is due. Only a block moves the
-    /// place from which the journal is kept, so nothing but failures would fill the disk.
+    /// Whether enough operations failed since the last block to close an empty one. Only a block advances the point
+    /// from which the journal is kept, so failures alone would fill the disk.
     fn is_empty_due(&self) -> bool {
         !self.is_open() && self.open.end_sequence - self.tip().end_sequence >= self.options.failures
     }
@@ -203,7 +208,7 @@ impl<O: Observer> BlockBuilder<O> {
         Ok(())
     }
 
-    /// Writes a snapshot if it is time, and gives free what the journal need not keep.
+    /// Writes a snapshot if it is due, and prunes the journal.
     fn maintain(&mut self, now: u64) -> Result<(), Error> {
         let tip = self.tip();
         let waited = Duration::from_micros(now.saturating_sub(self.snapshot_at));
@@ -220,7 +225,7 @@ impl<O: Observer> BlockBuilder<O> {
 }
 
 impl Open {
-    /// Takes the operations that succeeded, until there are so many, or up to the last that the block is to cover.
+    /// Takes successful operations, up to `most` transactions or to operation `last`.
     fn take(&mut self, batch: &JournalBatch<'_>, (most, last): (usize, u64), now: u64) {
         if self.operations.is_empty() {
             self.since = now;

@@ -1,8 +1,8 @@
 //! The ledger: a deterministic state machine over the accounts and the memory of retries.
 //!
-//! Operations come in batches and are executed in order. Memory is slow and the order is fixed, so a batch is walked
-//! three times in small groups: hash and ask for the lines of the tables, ask for the entries that they lead to,
-//! execute.
+//! Operations come in batches and are executed in order. Memory is slow and the order is fixed, so a batch is processed
+//! in small groups, in three passes: hash and prefetch the lines of the tables, prefetch the entries that they point
+//! to, execute.
 
 use table::{EntryIndex, Hash, Region};
 use wire::{AccountId, Command, Operation, SignedOperation, Status, U64};
@@ -15,33 +15,33 @@ use crate::{
     secret::Secret,
 };
 
-/// How much a ledger holds. Memory is reserved for it at start.
+/// Capacity of a ledger. Its memory is reserved at start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Number of accounts.
+    /// Maximum number of accounts.
     pub accounts: usize,
-    /// What is remembered for retries.
+    /// Limits of the memory of retries.
     pub retries: retries::Limits,
 }
 
-/// The memory of a ledger. Where all of it lies in one arena, a program in the kernel can read balances and results.
+/// The memory of a ledger. If all of it lies in one arena, a kernel program can read balances and results.
 #[derive(Debug)]
 pub struct Memory {
     /// The table of accounts.
     pub accounts: Region,
-    /// What is remembered of operations without a signature.
+    /// The window of unsigned operations.
     pub retries: retries::Memory,
 }
 
 impl Limits {
-    /// Bytes that the parts of [`Memory`] take: the accounts, and header, index and ring of the memory of retries.
+    /// Size in bytes of the parts of [`Memory`]: the accounts; header, index and ring of the memory of retries.
     pub fn memory(&self) -> Result<[usize; 4], Error> {
         let [header, index, ring] = retries::Memory::sizes(&self.retries);
         Ok([Accounts::memory(self.accounts)?, header, index, ring])
     }
 }
 
-/// What can be executed: an operation, or a signed one whose signature has been checked.
+/// An executable entry: an operation, or a signed one whose signature has been verified.
 pub trait Executable {
     /// The operation.
     fn operation(&self) -> &Operation;
@@ -79,7 +79,7 @@ impl Executable for SignedOperation {
     }
 }
 
-/// Refuses entries behind the first `room`, which the journal has no room for, but for REFER.
+/// Refuses entries after the first `room`, for which the journal has no room, except REFER.
 pub fn refuse_beyond<E: Executable>(entries: &mut [E], room: usize, refusal: Status) {
     for entry in entries.iter_mut().skip(room) {
         let operation = entry.operation_mut();
@@ -89,8 +89,8 @@ pub fn refuse_beyond<E: Executable>(entries: &mut [E], room: usize, refusal: Sta
     }
 }
 
-/// Number of operations whose memory is asked for ahead: enough to hide its latency, few enough for the lines to stay
-/// in the first-level cache.
+/// Number of operations to prefetch ahead: enough to hide memory latency, few enough for the lines to stay in the
+/// first-level cache.
 const GROUP: usize = 32;
 
 /// The hashes of an operation: of its two accounts, and of its identity.
@@ -101,32 +101,32 @@ struct Hashes {
     identity: u64,
 }
 
-/// What an operation comes to, and whether it goes into the journal.
+/// The result of an operation, and whether it goes into the journal.
 struct Outcome {
     status: Status,
     value: u64,
     fresh: bool,
 }
 
-/// What executing an operation would come to, as far as that is certain without executing it.
+/// A prediction of an operation's execution, as far as it is certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outlook {
     /// It would be recorded.
     Recorded,
     /// It leaves no trace: its first reply is remembered, or it is refused for good.
     Settled,
-    /// It leaves no trace as long as the account that pays does not exist.
+    /// It leaves no trace as long as the paying account does not exist.
     NoAccount,
 }
 
-/// The accounts, and what is remembered of the last operations.
+/// The accounts and the memory of retries.
 #[derive(Debug)]
 pub struct Ledger {
     pub(crate) accounts: Accounts,
     pub(crate) retries: Retries,
-    /// Sequence of the last operation that went into the journal.
+    /// Sequence of the last journalled operation.
     pub(crate) last_sequence: u64,
-    /// Others execute the same and have to come to the same.
+    /// Other replicas execute the same and must reach the same state.
     is_replica: bool,
 }
 
@@ -136,12 +136,12 @@ impl Ledger {
         Self::starting_at(limits, 1, secret, None)
     }
 
-    /// An empty ledger in memory given, which has to be zero.
+    /// An empty ledger in the given memory, which must be zeroed.
     pub fn within(memory: Memory, limits: Limits, secret: Secret) -> Result<Self, Error> {
         Self::starting_at(limits, 1, secret, Some(memory))
     }
 
-    /// An empty ledger whose first operation gets a given sequence, in memory given or else of its own.
+    /// An empty ledger whose first operation gets the sequence `next_sequence`, in the given memory or in its own.
     pub(crate) fn starting_at(
         limits: Limits,
         next_sequence: u64,
@@ -155,12 +155,12 @@ impl Ledger {
         Ok(Self { accounts, retries, last_sequence: next_sequence - 1, is_replica: false })
     }
 
-    /// Lets retries be answered that only the journal holds in full.
+    /// Sets the source for replies to retries that only the journal holds in full.
     pub fn set_recall(&mut self, recall: impl Recall + 'static) {
         self.retries.set_recall(Box::new(recall));
     }
 
-    /// From now on nothing is answered that others, who execute the same, may answer otherwise.
+    /// From now on the ledger gives no reply that other replicas might give differently.
     pub(crate) fn be_replica(&mut self) {
         self.is_replica = true;
     }
@@ -170,22 +170,22 @@ impl Ledger {
         self.accounts.len()
     }
 
-    /// Sum of everything that was issued, less the deposits that were paid: the sum of all balances.
+    /// Sum of all issues minus paid deposits, which is the sum of all balances.
     pub fn issued(&self) -> u128 {
         self.accounts.issued()
     }
 
-    /// Sequence of the last operation that went into the journal.
+    /// Sequence of the last journalled operation.
     pub fn last_sequence(&self) -> u64 {
         self.last_sequence
     }
 
-    /// Signed operations that are not remembered have to be newer than this, in microseconds since the Unix epoch.
+    /// Unknown signed operations must be newer than this, in microseconds since the Unix epoch.
     pub fn signed_horizon(&self) -> u64 {
         self.retries.signed_horizon()
     }
 
-    /// How much is remembered for retries: of operations without a signature, and of signed ones.
+    /// How full the memory of retries is, for unsigned and for signed operations.
     pub fn retries(&self, now: Now) -> [Fill; 2] {
         self.retries.fill(now)
     }
@@ -196,24 +196,24 @@ impl Ledger {
         Some(self.accounts.balance(entry))
     }
 
-    /// All accounts and their balances, in no order.
+    /// All accounts and their balances, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (AccountId, u64)> + '_ {
         self.accounts.iter()
     }
 
     /// Executes operations in order, each on its own.
     ///
-    /// Writes its status into each, leaves its amount as requested, and puts the value of its reply into `values`.
-    /// One that comes with a status was refused before: it is not executed, but gets its value. Those that are not
-    /// retries and have a status that belongs into the journal are given to `record` in the order of their sequences.
-    /// Where there is no room to remember one for its retry, it is `BUSY`.
+    /// It writes a status into each operation, leaves its amount as requested, and puts the value of its reply into
+    /// `values`. An operation that already has a status was refused earlier: it is not executed, but gets its value.
+    /// New operations whose status belongs in the journal are passed to `record` in the order of their sequences. If
+    /// there is no room to remember an operation for its retry, it is `BUSY`.
     ///
-    /// An answer, also that of a retry or a REFER, may depend on every operation recorded so far: it is durable once
-    /// the journal is, up to [`last_sequence`](Self::last_sequence).
+    /// A reply, even to a retry or a REFER, may depend on every operation recorded so far: it is durable once the
+    /// journal is, up to [`last_sequence`](Self::last_sequence).
     ///
     /// # Panics
     ///
-    /// If money came from nowhere or went there, or a sequence was not recorded: nothing may be answered then.
+    /// If the balances do not add up, or a sequence was not recorded: no reply may be sent then.
     pub fn execute<E: Executable>(
         &mut self,
         entries: &mut [E],
@@ -287,7 +287,7 @@ impl Ledger {
     }
 
     /// The refusal of a signed operation whose paying account does not exist, if so. Anybody can sign for such an
-    /// account, which must take neither memory nor disk.
+    /// account, so it must use neither memory nor disk.
     #[inline(always)]
     fn unknown_payer(
         &self,
@@ -303,7 +303,7 @@ impl Ledger {
     }
 
     /// Predicts [`Self::execute`] without executing the operation. A full window of retries does not settle an
-    /// operation: the window has room again later.
+    /// operation: the window will have room again.
     pub fn outlook(&mut self, operation: &Operation, signed_at: u64, now: Now) -> Outlook {
         let command = match check(operation, signed_at != 0) {
             Err(_) | Ok(Command::Refer) => return Outlook::Settled,
@@ -321,7 +321,7 @@ impl Ledger {
         }
     }
 
-    /// Gives an operation the next sequence, and remembers it for its retry.
+    /// Assigns the next sequence to an operation and remembers it for its retry.
     #[inline(always)]
     pub(crate) fn remember(
         &mut self,
@@ -337,7 +337,7 @@ impl Ledger {
         self.retries.push(identity, self.last_sequence, &record, signed_at, elapsed);
     }
 
-    /// Redoes an operation of the journal, without the memory of retries. Gives its status and value.
+    /// Executes an operation of the journal again, without the memory of retries. Returns its status and value.
     pub(crate) fn redo(&mut self, operation: &Operation, signed_at: u64) -> (Status, u64) {
         let hashes = self.hash(operation);
         let source = self.accounts.find(hashes.source, &operation.source);
@@ -347,7 +347,7 @@ impl Ledger {
         }
     }
 
-    /// Does what a command says. Gives the status, and the source's balance after it.
+    /// Applies a command. Returns the status and the source's balance after it.
     #[inline(always)]
     fn apply(
         &mut self,
@@ -389,7 +389,7 @@ impl Ledger {
             }
         };
         let created = self.accounts.create(&operation.source, 0);
-        // Where the table has places depends on the order in which accounts came into it, which a restart changes.
+        // Where the table has room depends on the order in which accounts were inserted, which a restart changes.
         assert!(created.is_ok() || !self.is_replica, "the table has no place for an account below its limit");
         created.map_err(|_| Status::TableFull)?;
         if let Some((payer, left)) = left {
@@ -421,7 +421,7 @@ impl Ledger {
     }
 }
 
-/// What can be said of an operation without looking at any account: its command, or the status it is refused with.
+/// Checks an operation without its accounts. Returns its command, or the status that it is refused with.
 #[inline(always)]
 fn check(operation: &Operation, is_signed: bool) -> Result<Command, Status> {
     if operation.status.get() != 0 {

@@ -1,19 +1,19 @@
-//! What can go wrong when a ledger is made or recovered.
+//! Errors of creating or recovering a ledger.
 
 use wire::{AccountId, Status};
 
-/// Why a ledger cannot be made or recovered.
+/// Why a ledger cannot be created or recovered.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No memory for the accounts.
+    /// Not enough memory for the accounts.
     #[error("no room for {accounts} accounts: {reason}; lower `accounts` or add memory")]
     Memory {
         /// Configured number of accounts.
         accounts: usize,
-        /// What the table said.
+        /// The table's error.
         reason: table::Error,
     },
-    /// No memory for retries.
+    /// Not enough memory for retries.
     #[error(
         "no room to remember {} operations and {} signed ones: {reason}; lower `retry_operations` or \
          `signed_operations`, or add memory",
@@ -22,10 +22,10 @@ pub enum Error {
     RetryMemory {
         /// Configured limits.
         limits: crate::retries::Limits,
-        /// What the table said.
+        /// The table's error.
         reason: table::Error,
     },
-    /// There is no room for what the journal holds of the time that retries are recognised for.
+    /// The journal holds more operations than fit, from the time in which retries must be recognised.
     #[error(
         "the journal has more than {capacity} operations of the last {seconds} s, all of which retries have to be \
          recognised for; raise `{key}`"
@@ -44,10 +44,10 @@ pub enum Error {
         /// Configured number of accounts.
         limit: usize,
     },
-    /// The same account twice where the accounts were read from.
+    /// An account occurs twice in the source of the balances.
     #[error("account {0} is there twice: the index snapshot is damaged; remove it, and it is built again from blocks")]
     AccountTwice(AccountId),
-    /// What another replica gave as a block is not what its header tells.
+    /// A block from another replica does not match its header.
     #[error(
         "block {height} is not what its header tells: it was damaged on the way, or is made up; ask another replica"
     )]
@@ -55,7 +55,7 @@ pub enum Error {
         /// The height.
         height: u64,
     },
-    /// The batches that another replica was to give are not all there.
+    /// Batches from another replica are missing.
     #[error("the operations of block {height} are not in the journal any more: ask again, for a newer block")]
     NotRecent {
         /// The height.
@@ -80,7 +80,7 @@ pub enum Error {
         /// The last operation in the journal.
         last: u64,
     },
-    /// The balances are not worth what was issued.
+    /// The balances do not add up to the issued amount.
     #[error(
         "the balances add up to {balances}, but {issued} was issued, less deposits: the index is damaged; run `turnpike check`"
     )]
@@ -96,7 +96,7 @@ pub enum Error {
     /// The chain cannot be read or written.
     #[error(transparent)]
     Chain(#[from] chain::own::Error),
-    /// Executing the journal again gave something else than what was recorded.
+    /// Executing the journal again gave another result than the recorded one.
     #[error(
         "operation {sequence} was recorded as {recorded} with value {recorded_value}, but comes to {status} with value \
          {value}: the journal does not belong to these balances"

@@ -1,7 +1,7 @@
-//! Accounts, the four commands, idempotency, journal, block builder.
+//! The ledger: accounts, the four commands, idempotency, journal and block builder.
 //!
-//! [`Ledger`] executes operations: a deterministic state machine, so that the journal of what it did is enough to get
-//! its state again ([`Recovery`]).
+//! [`Ledger`] executes operations. It is a deterministic state machine, so its state can be rebuilt from the journal of
+//! its results ([`Recovery`]).
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod accounts;

@@ -1,12 +1,13 @@
-//! A replica's ledger: it executes what was ordered, and comes to the same as all others that execute it.
+//! A replica's ledger: it executes ordered blocks and reaches the same state as every other replica.
 //!
-//! Each ordered block becomes one batch of the journal, unless nothing of it belongs there, and one block of the chain, of the
-//! same height. Its time is the only time that the ledger knows: stretches of the memory of retries begin at multiples of their
-//! length in it, and a restart reads back to where all that was forgotten ended. So results do not depend on when a replica was
-//! started, and neither do the headers of its chain.
-//!
-//! What another replica might answer otherwise is not answered at all: where a record cannot be read, or the table has no place
-//! below the limit of accounts, the replica panics. It is away then, which the others bear, and has not diverged.
+//! - Each ordered block becomes one batch of the journal, unless none of its operations is journalled, and one block of
+//!   the chain at the same height.
+//! - The time of the block is the only time that the ledger uses. Stretches of the memory of retries begin at multiples
+//!   of their length, and a restart reads back to the end of everything forgotten. So results and headers do not depend
+//!   on when a replica was started.
+//! - The ledger gives no reply that another replica might give differently. If it cannot read a record, or the table
+//!   has no place below the limit of accounts, it panics. The replica is then offline, which the others tolerate, and
+//!   has not diverged.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,20 +26,20 @@ use crate::{
     retries::Recall,
 };
 
-/// How a replica's ledger is kept.
+/// Configuration of a replica's ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The same on all replicas: results depend on it.
     pub limits: Limits,
-    /// When snapshots are written, in ordered time.
+    /// When to write snapshots, in ordered time.
     pub snapshots: Snapshots,
 }
 
-/// What is executed in a block: an operation, signed or not.
+/// An entry of a block: an operation, signed or not.
 pub trait Ordered: Executable {
-    /// Puts it into a batch of the journal.
+    /// Appends it to a batch of the journal.
     fn journal(&self, batch: &mut Batch, value: u64);
-    /// What a block has of it behind the operation, at a position.
+    /// The tail that a block stores for it at a position, if it is signed.
     fn tail(&self, position: u32) -> Option<SignedTail>;
 }
 
@@ -62,7 +63,7 @@ impl Ordered for SignedOperation {
     }
 }
 
-/// A recall that gives every record, or nothing more at all.
+/// A recall that returns the record or panics.
 #[derive(Debug)]
 struct Certain(JournalRecall);
 
@@ -74,7 +75,7 @@ impl Recall for Certain {
     }
 }
 
-/// What succeeded of a block.
+/// The successful operations of a block.
 #[derive(Debug, Default)]
 pub(crate) struct Succeeded {
     operations: Vec<Operation>,
@@ -100,7 +101,7 @@ impl Succeeded {
     }
 }
 
-/// The ledger of a replica, with its journal and its chain.
+/// A replica's ledger with its journal and its chain.
 #[derive(Debug)]
 pub struct OrderedLedger<O = ()> {
     ledger: Ledger,
@@ -111,14 +112,14 @@ pub struct OrderedLedger<O = ()> {
     batch: Batch,
     succeeded: Succeeded,
     past: Past,
-    /// The time of the block that is executed, or was last.
+    /// The time of the block that is being executed, or was last.
     time: u64,
-    /// The tip of the last snapshot, or the one at the start.
+    /// The tip of the last snapshot, or the tip at the start.
     snapshot: Tip,
 }
 
 impl<O: Observer> OrderedLedger<O> {
-    /// Recovers a ledger, in `memory` if there is any. A block that was executed but is not in the chain yet is put there.
+    /// Recovers a ledger, in `memory` if given. Adds a block to the chain that was executed but is missing there.
     pub fn open(
         mut chain: OwnChain,
         journal: Journal,
@@ -148,14 +149,14 @@ impl<O: Observer> OrderedLedger<O> {
         self.chain.tip()
     }
 
-    /// The time of the block that is executed, or was last, in microseconds since the Unix epoch. After an error of
-    /// [`OrderedLedger::close`] it is past that of the tip.
+    /// The time of the block that is being executed, or was last, in microseconds since the Unix epoch. After an error
+    /// of [`OrderedLedger::close`] it is past that of the tip.
     pub fn time(&self) -> u64 {
         self.time
     }
 
-    /// The hash of the operations that retries were answered from behind the block of a height: the same on all replicas. It is known
-    /// of the newest blocks, and of the tip for sure.
+    /// The hash of the operations that retries were answered from after the block at a height: the same on all
+    /// replicas. Known for the newest blocks, always including the tip.
     pub fn recent(&self, height: u64) -> Option<Hash> {
         self.past.hash(height)
     }
@@ -170,16 +171,16 @@ impl<O: Observer> OrderedLedger<O> {
         self.chain.reader()
     }
 
-    /// The accounts, and what is remembered.
+    /// The accounts and the memory of retries.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Executes operations of the next block, whose time in microseconds since the Unix epoch is not before that of the block
-    /// before. Statuses and values are as of [`Ledger::execute`].
+    /// Executes operations of the next block. `time` is in microseconds since the Unix epoch, and not before that of
+    /// the previous block. Statuses and values are as for [`Ledger::execute`].
     ///
     /// # Panics
-    /// Where time goes back, or this replica cannot tell what others answer.
+    /// If time goes back, or if this replica cannot know the reply of the others.
     pub fn execute<E: Ordered>(&mut self, time: u64, entries: &mut [E], values: &mut [u64]) {
         assert!(time >= self.time, "ordered time goes on: {} is before {}", time, self.time);
         self.time = time;
@@ -195,9 +196,9 @@ impl<O: Observer> OrderedLedger<O> {
         self.ledger.outlook(entry.operation(), entry.signed_at(), Now { elapsed: self.time, unix: self.time })
     }
 
-    /// Closes the block of this time: what was executed is durable, and a block of the chain.
+    /// Closes the block of this time: its operations are then durable and in a block of the chain.
     ///
-    /// After an error the replica has to be started again: the block may be in the journal, and is not in the chain.
+    /// After an error restart the replica: the block may be in the journal and is not in the chain.
     pub fn close(&mut self, time: u64) -> Result<Tip, Error> {
         self.time = self.time.max(time);
         if !self.batch.is_empty() {
@@ -223,7 +224,7 @@ impl<O: Observer> OrderedLedger<O> {
         Ok(())
     }
 
-    /// Writes a snapshot if it is time, and gives free what the journal need not keep.
+    /// Writes a snapshot if it is due, and prunes the journal.
     fn maintain(&mut self, tip: &Tip) -> Result<(), Error> {
         let waited = tip.header.timestamp.get().saturating_sub(self.snapshot.header.timestamp.get());
         if !self.options.snapshots.is_due(Duration::from_micros(waited), &self.snapshot, tip) {
@@ -233,12 +234,12 @@ impl<O: Observer> OrderedLedger<O> {
         self.snapshot = *tip;
         let log = self.journal.log();
         let since = log.timestamp().saturating_sub(recent::reach(&self.options.limits.retries));
-        // The last operation stays, so that the newest times before what is left are known.
+        // The last operation stays, because its batch holds the newest times before the remaining operations.
         Ok(log.prune(log.since(since, tip.end_sequence))?)
     }
 }
 
-/// Puts the block into the chain that was executed and is only in the journal: one batch, up to the operation `last`.
+/// Adds the block to the chain that was executed and is only in the journal: one batch, ending with operation `last`.
 fn settle(chain: &mut OwnChain, batch: Option<crate::journal::JournalBatch<'_>>, last: u64) -> Result<(), Error> {
     let covered = chain.tip().end_sequence;
     let batch = batch.filter(|batch| batch.last_sequence() == last).ok_or(Error::Unsettled { covered, last })?;

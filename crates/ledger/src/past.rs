@@ -1,4 +1,4 @@
-//! The hashes of recent operations as of the newest blocks: others may state what was so some blocks ago.
+//! Hashes of recent operations as of the newest blocks: a statement may refer to the state of a few blocks ago.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::{
     retries::Limits,
 };
 
-/// Blocks whose hashes are known.
+/// Number of blocks whose hashes are kept.
 const BLOCKS: usize = 64;
 
 /// Recent operations, and their hashes as of the newest blocks.
@@ -24,7 +24,7 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// Takes the batch of the block that is to be closed next.
+    /// Adds the batch of the next block to be closed.
     pub fn take(&mut self, time: u64, before: Newest, batch: (&[Record], &[Tail])) {
         self.recent.take(time, before, batch);
     }
@@ -39,31 +39,31 @@ impl Past {
         }
     }
 
-    /// The hash as of the block of a height, if it is known.
+    /// Returns the hash as of the block at a height, if it is known.
     pub fn hash(&self, height: u64) -> Option<Hash> {
         self.hashes.iter().rev().find(|(known, _)| *known == height).map(|(_, hash)| *hash)
     }
 }
 
-/// What is learnt of them as a journal is read.
+/// The same state, collected while a journal is read.
 pub(crate) struct Reading {
-    /// Without a batch.
+    /// The state without a batch.
     nothing: Recent,
     recent: Recent,
-    /// The time of the first batch that was read, unless all batches were.
+    /// Time of the first batch read; `None` if the journal was read from its first operation.
     began: Option<u64>,
-    /// The last sequence of each of the newest batches, and what was so behind it.
+    /// The last sequence of each of the newest batches, and the state after it.
     behind: VecDeque<(u64, Recent)>,
 }
 
 impl Reading {
-    /// Of a journal that is about to be read.
+    /// Starts to read a journal.
     pub fn new(limits: &Limits) -> Self {
         let nothing = Recent::new(limits);
         Self { recent: nothing.clone(), nothing, began: None, behind: VecDeque::new() }
     }
 
-    /// Takes the next batch.
+    /// Adds the next batch.
     pub fn take(&mut self, batch: &JournalBatch<'_>) {
         if self.behind.is_empty() {
             self.began = (batch.first_sequence > 1).then_some(batch.timestamp);
@@ -76,7 +76,7 @@ impl Reading {
         }
     }
 
-    /// Hashes as of the newest blocks, as far as all batches that count were read. Of the tip's they were.
+    /// Returns the hashes as of the newest blocks, as far as all batches that count were read; for the tip they were.
     pub fn finish(self, chain: &OwnReader) -> Result<Past, Error> {
         let tip = chain.tip().height();
         let mut hashes = VecDeque::new();
@@ -86,7 +86,7 @@ impl Reading {
             let is_whole = |recent: &Recent| self.began.is_none_or(|began| recent.is_behind(began, time));
             let recent = match before {
                 Some((_, recent)) if height == tip || is_whole(recent) => recent,
-                // There was none before.
+                // There was no batch before.
                 None if end == 0 => &self.nothing,
                 _ => continue,
             };

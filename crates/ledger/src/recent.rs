@@ -1,11 +1,12 @@
-//! What a replica's retries are answered from, as one hash that all replicas come to.
+//! One hash of the operations that a replica answers retries from; all replicas compute the same.
 //!
-//! No header of the chain covers it: the operations that were refused are in no block, and neither are values of replies. So what
-//! replicas agree on has this hash as well, and a replica that joins can check what others give it.
+//! No header of the chain covers it: refused operations are in no block, and neither are reply values. So the statement
+//! that replicas agree on includes this hash as well, and a joining replica can verify the data that it receives.
 //!
-//! Time is divided into periods. The batches of a period are chained by their hashes, and the hash of all is that of the periods that
-//! are not over: those that memory of [retries](crate::retries) reaches back to. The newest one stays when it is over, as a ledger is
-//! recovered from some batch. It follows from the blocks alone, whenever a replica was started.
+//! - Time is divided into periods. The batches of a period are chained by their hashes.
+//! - The hash covers the periods that are not over: those that the memory of [retries](crate::retries) reaches back to.
+//!   The newest period stays even when it is over, because a ledger is recovered from some batch.
+//! - It follows from the blocks alone, whenever a replica was started.
 
 use std::collections::VecDeque;
 
@@ -21,27 +22,27 @@ use crate::{
     retries::Limits,
 };
 
-/// Periods that memory reaches back over. A replica that joins gets a part in so many more than it needs, and each block costs the
-/// hash of so many.
+/// Periods that the memory of retries spans. A joining replica receives at most a 64th more than it needs, and each
+/// block costs the hash of 64 periods.
 const PERIODS: u64 = 64;
 
 /// The batches of a period.
 #[derive(Clone, Copy, Debug, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Period {
-    /// The period's time over its length.
+    /// The period's time divided by its length.
     number: U64,
-    /// Of all operations before it.
+    /// Newest times of all operations before it.
     before: Newest,
-    /// Of its batches.
+    /// Hash of its batches.
     hash: Hash,
 }
 
-/// What a batch begins with, as it is hashed.
+/// Start of a batch in its hashed form.
 #[derive(IntoBytes, Immutable, Unaligned)]
 #[repr(C)]
 struct BatchStart {
-    /// Of the batches of the period before it; zeros for the first.
+    /// Hash of the period's earlier batches; zeros for the first.
     before: Hash,
     /// Microseconds since the Unix epoch.
     time: U64,
@@ -52,10 +53,10 @@ struct BatchStart {
 /// The batches that retries are answered from.
 #[derive(Clone, Debug)]
 pub(crate) struct Recent {
-    /// How far memory reaches back, and the length of a period, in microseconds.
+    /// How far the memory of retries reaches back, and the length of a period, in microseconds.
     reach: u64,
     length: u64,
-    /// Ascending; at least one where there was a batch.
+    /// Ascending; at least one once there was a batch.
     periods: VecDeque<Period>,
 }
 
@@ -66,7 +67,8 @@ impl Recent {
         Self { reach, length: period(reach), periods: VecDeque::new() }
     }
 
-    /// Takes the next batch, which has at least one operation. `before` are the newest times of all operations before it.
+    /// Adds the next batch, which has at least one operation. `before` holds the newest times of all operations before
+    /// it.
     pub fn take(&mut self, time: u64, before: Newest, (records, tails): (&[Record], &[Tail])) {
         assert!(!records.is_empty(), "an empty batch is none");
         let number = time / self.length;
@@ -80,7 +82,7 @@ impl Recent {
         last.hash = recent_batch_hash(&[start.as_bytes(), records.as_bytes(), tails.as_bytes()]);
     }
 
-    /// Forgets the periods that are over.
+    /// Removes the periods that are over.
     pub fn forget(&mut self, time: u64) {
         let first = self.first_number(time);
         while self.periods.len() > 1 && self.periods.front().is_some_and(|period| period.number.get() < first) {
@@ -88,36 +90,37 @@ impl Recent {
         }
     }
 
-    /// The hash as of a time, not before that of the last batch.
+    /// The hash as of `time`, which is not before that of the last batch.
     pub fn hash(&self, time: u64) -> Hash {
         let left: Vec<Period> = self.left(time).copied().collect();
         recent_hash(left.as_bytes())
     }
 
-    /// The periods that count as of a time.
+    /// The periods that count as of `time`.
     fn left(&self, time: u64) -> impl Iterator<Item = &Period> {
         let first = self.first_number(time);
         let over = self.periods.iter().take_while(|period| period.number.get() < first).count();
         self.periods.iter().skip(over.min(self.periods.len().saturating_sub(1)))
     }
 
-    /// Since when batches count as of a time, in microseconds since the Unix epoch.
+    /// Start of the batches that count as of `time`, in microseconds since the Unix epoch.
     fn counts_from(&self, time: u64) -> u64 {
         let first = self.left(time).next().map(|period| period.number.get() * self.length);
         self.since(time).min(first.unwrap_or(u64::MAX))
     }
 
-    /// Whether all that counts as of a time is later than a batch: others of the same microsecond may lie before it.
+    /// Whether everything that counts as of `time` is later than a batch at `began`: others of the same microsecond may
+    /// precede it.
     pub fn is_behind(&self, began: u64, time: u64) -> bool {
         self.counts_from(time) > began
     }
 
-    /// When the first period begins that counts as of a time, unless no batch came since.
+    /// Start of the first period that counts as of `time`, if a batch came since.
     pub fn since(&self, time: u64) -> u64 {
         self.first_number(time) * self.length
     }
 
-    /// When the period of a time begins.
+    /// Start of the period that contains `time`.
     pub fn period_of(&self, time: u64) -> u64 {
         time / self.length * self.length
     }
@@ -132,8 +135,8 @@ fn period(reach: u64) -> u64 {
     reach.div_ceil(PERIODS).max(1)
 }
 
-/// How far back batches are to be kept and read, in microseconds before the last one: so that all are there that count, as of the
-/// blocks of the last period as well.
+/// How far back batches must be kept and read, in microseconds before the last one: all that count must be there, also
+/// as of the blocks of the last period.
 pub(crate) fn reach(limits: &Limits) -> u64 {
     limits.reach() + 2 * period(limits.reach())
 }
@@ -145,7 +148,7 @@ mod tests {
 
     use wire::Operation;
 
-    /// Periods of a second and a bit, as memory reaches back over 66 s.
+    /// Periods of slightly more than a second: the memory of retries reaches back over 66 s.
     const LIMITS: Limits =
         Limits { operations: 1024, retention: Duration::from_secs(64), signed: 1024, replay: Duration::from_secs(8) };
     const SECOND: u64 = 1_000_000;
@@ -176,7 +179,7 @@ mod tests {
             assert!(recent.periods.len() <= PERIODS as usize + 2, "{}", recent.periods.len());
             assert!(recent.periods.len() > 60 || number < 300);
         }
-        // The last one stays, however long ago it was.
+        // The last one stays, however old it is.
         let time = 5000 * SECOND;
         recent.forget(time);
         assert_eq!(recent.periods.len(), 1);
@@ -185,7 +188,7 @@ mod tests {
         assert_eq!(recent.hash(time), recent_hash(recent.periods[0].as_bytes()));
     }
 
-    /// All that counts as of any block of the last period, and not more than that by a period.
+    /// The journal holds everything that counts as of any block of the last period, and at most one period more.
     #[test]
     fn a_journal_reaches_back_to_all_that_counts() {
         let recent = Recent::new(&LIMITS);

@@ -1,4 +1,4 @@
-//! How a ledger comes back: balances as of some operation, then the journal.
+//! Recovery of a ledger: balances as of some operation, then the journal.
 
 use std::sync::Arc;
 
@@ -14,23 +14,25 @@ use crate::{
     secret::Secret,
 };
 
-/// What the memory of retries counts time by.
+/// The clock of the memory of retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clock {
-    /// The time since the journal's first batch, and since the start.
+    /// Time since the journal's first batch, continued by the time since the start.
     Own,
-    /// The time that was ordered with the operations: the same on all replicas, whenever they were started.
+    /// Time ordered with the operations: the same on all replicas, whenever they were started.
     Ordered,
 }
 
-/// The ledger of a data directory: the accounts as of the tip of `chain`, and the operations of the journal since. Retries
-/// are recognised of all that the journal holds of the times that [`retries`](crate::retries) are for; the time that the
-/// node was down is not counted.
+/// Recovers the ledger of a data directory: the accounts as of the tip of `chain`, then the later operations of the
+/// journal.
+///
+/// Retries are recognised for all operations in the journal within the times of [`retries`](crate::retries). Time
+/// during which the node was down does not count.
 pub fn recover(limits: Limits, secret: Secret, chain: &OwnChain, log: &Arc<Log>) -> Result<Ledger, Error> {
     recover_within(None, limits, secret, chain, log)
 }
 
-/// As [`recover`]; the ledger lies in `memory` if there is any, else in memory of its own.
+/// As [`recover`]; the ledger lies in `memory` if given, otherwise in its own memory.
 pub fn recover_within(
     memory: Option<Memory>,
     limits: Limits,
@@ -41,7 +43,7 @@ pub fn recover_within(
     recover_by(Clock::Own, memory, limits, secret, chain, log, |_| {})
 }
 
-/// The same, by a clock; each batch that is read is shown to `watch`.
+/// The same with a clock; `watch` sees each batch that is read.
 pub(crate) fn recover_by(
     clock: Clock,
     memory: Option<Memory>,
@@ -84,26 +86,26 @@ pub(crate) fn recover_by(
     Ok(ledger)
 }
 
-/// A ledger on its way back.
+/// A ledger during recovery.
 ///
 /// The balances come first ([`account`](Self::account)), then the operations of the journal
-/// ([`operation`](Self::operation)), beginning as far back as retries are to be recognised: those that the balances
-/// already include are only remembered, the others are executed again and have to give what was recorded.
+/// ([`operation`](Self::operation)), from as far back as retries must be recognised. Operations that the balances
+/// include are only remembered; the others are executed again and must give the recorded result.
 #[derive(Debug)]
 pub struct Recovery {
     ledger: Ledger,
     limits: Limits,
     covered: u64,
     clock: Clock,
-    /// When the first batch was written; none before there is one.
+    /// When the first batch was written; `None` before there is one.
     began: Option<u64>,
     /// The time since then, in microseconds.
     elapsed: u64,
 }
 
 impl Recovery {
-    /// Begins with balances that include all operations up to sequence `covered` (0 for none), and a journal whose
-    /// first operation to be given has the sequence `first`.
+    /// Begins with balances that include all operations up to sequence `covered` (0 for none), and a journal that
+    /// starts with sequence `first`.
     pub fn new(limits: Limits, secret: Secret, covered: u64, first: u64) -> Result<Self, Error> {
         Self::within(None, limits, secret, covered, first)
     }
@@ -116,8 +118,8 @@ impl Recovery {
         Ok(Self { ledger, limits, covered, clock: Clock::Own, began: None, elapsed: 0 })
     }
 
-    /// Tells when the next operations were written, in microseconds since the Unix epoch, and the newest times that those
-    /// before them carry: of what is missing from what the journal still holds, retries cannot be recognised.
+    /// Sets the time of the next operations, in microseconds since the Unix epoch, and the newest times of those before
+    /// them: if earlier ones are missing from the journal, their retries cannot be recognised.
     pub fn batch(&mut self, timestamp: u64, newest: Newest) {
         let began = *self.began.get_or_insert_with(|| {
             self.ledger.retries.raise_horizons(newest.ids.get(), newest.signed.get());
@@ -143,12 +145,12 @@ impl Recovery {
         accounts.create(account, balance).map_err(|_| too_many)
     }
 
-    /// The sequence of the operation to be given next.
+    /// Sequence of the next operation.
     pub fn next_sequence(&self) -> u64 {
         self.ledger.last_sequence + 1
     }
 
-    /// Gives the next operation of the journal, with the status and value that it was answered with.
+    /// Replays the next operation of the journal, with the status and value that it was answered with.
     pub fn operation<E: Executable>(&mut self, entry: &E, value: u64) -> Result<(), Error> {
         let sequence = self.next_sequence();
         let mut operation = *entry.operation();
@@ -167,13 +169,13 @@ impl Recovery {
         if self.ledger.retries.is_overfull(is_signed) {
             return Err(self.too_many(is_signed));
         }
-        // A full table is what it was then, whatever its configured size is now.
+        // A full table was full then, whatever its configured size is now.
         let (identity, outcome) = (self.ledger.retries.hash(&operation), (recorded, value));
         self.ledger.remember(identity, &operation, outcome, entry.signed_at(), self.elapsed);
         Ok(())
     }
 
-    /// The ledger, if the journal went on to at least where the balances are.
+    /// Returns the ledger, if the journal reached at least the operation of the balances.
     pub fn finish(self) -> Result<Ledger, Error> {
         let first = self.next_sequence();
         if first <= self.covered {

@@ -1,14 +1,15 @@
-//! The memory of retries: what was executed, by source and transaction id, so that a retry gets the first answer.
+//! The memory of retries: results of executed operations by source and transaction id, so that a retry gets the first
+//! reply.
 //!
-//! An operation that was executed is never executed again by a retry. Two windows remember, one for operations
-//! without a signature and one for signed ones, so that nobody who sends the one kind can make the node forget the other.
-//! Neither forgets for want of room: what finds none is `BUSY`.
+//! No retry executes an operation twice. There are two windows, one for unsigned and one for signed operations, so that
+//! senders of one kind cannot evict the other. A window never evicts for lack of room: an operation that does not fit
+//! is `BUSY`.
 //!
-//! - Without a signature, for [`Limits::retention`] after it was executed. Behind that an id without a time is one that
-//!   was never seen. An id with a time ([`Operation::TIMED`]) is `EXPIRED` for ever, where it is not newer than all such
-//!   ids that were forgotten.
-//! - Signed, until its timestamp is older than [`Limits::replay`]: from then on nobody is let in with it. Where the clock
-//!   was set back, the newest timestamp that was forgotten holds instead, as it does after a restart.
+//! - An unsigned operation is remembered for [`Limits::retention`] after its execution. Afterwards an id without a time
+//!   counts as new. An id with a time ([`Operation::TIMED`]) is `EXPIRED` forever unless it is newer than every such id
+//!   that was forgotten.
+//! - A signed operation is remembered until its timestamp is older than [`Limits::replay`]: from then on it is rejected
+//!   by its age. If the clock was set back, or after a restart, the newest forgotten timestamp is the limit instead.
 
 mod index;
 mod ring;
@@ -25,58 +26,58 @@ use index::Index;
 use ring::Ring;
 use window::Window;
 
-/// Fewest operations that a window holds.
+/// Minimum capacity of a window.
 pub const MIN_CAPACITY: usize = 1 << 10;
 
-/// Most operations that a window holds: they are told apart by the lower half of their sequences.
+/// Maximum capacity of a window: the index stores the lower half of a sequence.
 pub const MAX_CAPACITY: usize = 1 << 31;
 
-/// Records of operations without a signature that are kept in memory, too. What is not in the journal yet has to be among
-/// them: two batches of 16 MiB, of 233,016 operations each, one that gathers and one that is written.
+/// Records of unsigned operations kept in memory as well. They must include all that are not in the journal yet: two
+/// batches of 16 MiB with 233,016 operations each, one gathering and one being written.
 const RECENT: usize = 1 << 19;
 
-/// How far ahead of the node's clock a timestamp may be: clocks that follow NTP are closer than this.
+/// How far a timestamp may be ahead of the node's clock: clocks that follow NTP are closer than this.
 pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(2);
 
-/// The time, as a ledger is told it.
+/// The time, as passed to a ledger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Now {
-    /// Microseconds since the ledger was made or recovered: they go on at one pace, whatever becomes of the clock.
+    /// Microseconds since the ledger was created or recovered. Monotonic, whatever happens to the clock.
     pub elapsed: u64,
     /// Microseconds since the Unix epoch.
     pub unix: u64,
 }
 
-/// What is remembered, and for how long.
+/// Capacities and durations of both windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most operations without a signature.
+    /// Maximum number of unsigned operations.
     pub operations: usize,
-    /// For how long after one was executed its retry is recognised.
+    /// How long after an unsigned operation was executed its retry is recognised.
     pub retention: Duration,
-    /// Most signed operations.
+    /// Maximum number of signed operations.
     pub signed: usize,
-    /// How old a signed operation may be.
+    /// Maximum age of a signed operation.
     pub replay: Duration,
 }
 
 impl Limits {
-    /// How far back a window may reach that is divided by ordered times, in microseconds: what began before it is over,
-    /// whole stretches of it. A timestamp may be as much ahead of its block as of a clock.
+    /// How far back a window divided by ordered time may reach, in microseconds: everything that began earlier is over,
+    /// in whole stretches. A timestamp may be ahead of its block by as much as of a clock.
     pub(crate) fn reach(&self) -> u64 {
         let unsigned = micros(self.retention) + grain(self.retention);
         let signed = micros(self.replay) + micros(CLOCK_TOLERANCE) + grain(self.replay);
         unsigned.max(signed)
     }
 
-    /// So many operations of each kind, for the times that are the node's defaults.
+    /// Limits for this number of operations of each kind, with the node's default durations.
     pub const fn of(operations: usize) -> Self {
         let (retention, replay) = (Duration::from_secs(10), Duration::from_secs(120));
         Self { operations, retention, signed: operations, replay }
     }
 }
 
-/// The memory of the window of operations without a signature, all of it zero, each part aligned to a cache line.
+/// Memory of the window of unsigned operations: zeroed, each part aligned to a cache line.
 #[derive(Debug)]
 pub struct Memory {
     /// The header, for readers.
@@ -98,8 +99,8 @@ impl Memory {
         [shared_layout::window_header::BYTES, Index::bytes(capacity), Ring::bytes(ring)]
     }
 
-    /// Memory of the process alone. The index is used everywhere from the beginning on; the ring from its start, in small
-    /// pages, so that a window that is never full never takes all of it.
+    /// Private memory of the process. All of the index is in use from the start; the ring fills from its beginning and
+    /// uses small pages, so that a window that is never full does not take all of it.
     fn anonymous([header, index, ring]: [usize; 3]) -> Result<Self, table::Error> {
         let region = |bytes, pages| Region::anonymous(bytes, pages, false);
         let [small, huge] = [Pages::Small, Pages::Huge];
@@ -107,26 +108,26 @@ impl Memory {
     }
 }
 
-/// The capacity nearest to one asked for.
+/// Clamps a requested capacity to the allowed range.
 fn allowed(capacity: usize) -> usize {
     capacity.clamp(MIN_CAPACITY, MAX_CAPACITY)
 }
 
-/// Records that the ring of a window without signatures keeps.
+/// Records in the ring of the unsigned window.
 fn recent(capacity: usize) -> usize {
     capacity.next_power_of_two().min(RECENT)
 }
 
-/// Where records are read that are older than what is kept in memory.
+/// Source of records older than those in memory.
 pub trait Recall: Send + std::fmt::Debug {
-    /// The record of a sequence; none where it cannot be read now.
+    /// Reads the record of a sequence; `None` if it cannot be read now.
     fn recall(&mut self, sequence: u64) -> Option<Record>;
 }
 
-/// What is known of an operation before it is executed.
+/// The state of an operation before its execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// Nothing: it may be executed.
+    /// It is new and may be executed.
     New,
     /// It was executed: status and value of the first reply.
     Executed(Status, u64),
@@ -137,9 +138,9 @@ pub(crate) enum Known {
 /// How full a window is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fill {
-    /// Operations that it remembers.
+    /// Remembered operations.
     pub operations: usize,
-    /// How many it can remember.
+    /// Maximum number of operations.
     pub capacity: usize,
     /// Microseconds since the oldest of them was executed.
     pub age: u64,
@@ -151,33 +152,33 @@ pub(crate) struct Retries {
     unsigned: Window,
     signed: Window,
     limits: Limits,
-    /// Signed operations so far.
+    /// Number of signed operations so far.
     signatures: u64,
     recall: Option<Box<dyn Recall>>,
-    /// What `Now::elapsed` is counted from: the time that recovered operations cover.
+    /// Offset of `Now::elapsed`: the time that recovered operations cover.
     origin: u64,
 }
 
 impl Retries {
-    /// Nothing, in memory given or else of its own. The first operation without a signature has at least the sequence
+    /// Creates empty windows in `memory`, or in private memory. The first unsigned operation has at least the sequence
     /// `next`.
     pub fn new(limits: &Limits, next: u64, secret: &Secret, memory: Option<Memory>) -> Result<Self, table::Error> {
         let [operations, signed] = [limits.operations, limits.signed].map(allowed);
         let memory = memory.map_or_else(|| Memory::anonymous(Memory::sizes(limits)), Ok)?;
         let window = Window::within(memory, operations, recent(operations), next, secret)?;
-        // Of signed operations all records are in memory: the journal does not reach back as far.
+        // All records of signed operations are in memory: the journal does not reach back as far.
         let records = (signed + signed / window::SLACK).next_power_of_two();
         let memory = Memory::anonymous(Memory::sizes_of(signed, records))?;
         let signed = Window::within(memory, signed, records, 1, secret)?;
         Ok(Self { unsigned: window, signed, limits: *limits, signatures: 0, recall: None, origin: 0 })
     }
 
-    /// Lets old records be read from somewhere.
+    /// Sets the source of old records.
     pub fn set_recall(&mut self, recall: Box<dyn Recall>) {
         self.recall = Some(recall);
     }
 
-    /// Lets time go on behind operations that were recovered: `Now::elapsed` of 0 is this moment.
+    /// Continues the time after recovered operations: `Now::elapsed` of 0 is this moment.
     pub fn set_origin(&mut self, elapsed: u64) {
         self.origin = elapsed;
     }
@@ -189,13 +190,13 @@ impl Retries {
         self.unsigned.hash(operation)
     }
 
-    /// Loads what [`known`](Self::known) looks at first.
+    /// Prefetches the memory that [`known`](Self::known) reads first.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64, is_signed: bool) {
         if is_signed { self.signed.prefetch(hash) } else { self.unsigned.prefetch(hash) }
     }
 
-    /// Forgets what is over.
+    /// Forgets operations whose time is over.
     pub fn forget(&mut self, now: Now) {
         let elapsed = self.origin + now.elapsed;
         let [retention, replay] = [self.limits.retention, self.limits.replay].map(micros);
@@ -203,7 +204,7 @@ impl Retries {
         self.signed.forget_while(|stretch| now.unix.saturating_sub(stretch.newest) > replay);
     }
 
-    /// What is known of an operation; `hash` is that of its identity, `signed_at` its timestamp, 0 if it is not signed.
+    /// Looks an operation up. `hash` is that of its identity, `signed_at` its timestamp, 0 if it is not signed.
     #[inline]
     pub fn known(&mut self, hash: u64, operation: &Operation, signed_at: u64, now: Now) -> Known {
         let (window, recall) = match signed_at {
@@ -219,11 +220,11 @@ impl Retries {
             (0, Some(time)) => (time, Status::Expired),
             (signed_at, _) => (signed_at, Status::StaleTimestamp),
         };
-        // It may be a retry of what was forgotten.
+        // It may be a retry of a forgotten operation.
         if time <= window.horizon() {
             return Known::Refused(stale);
         }
-        // What is far ahead would let no other be as new once it is forgotten. Signatures are looked at before.
+        // Once forgotten, an id far ahead would make all others stale. Signed timestamps are checked earlier.
         if signed_at == 0 && time > now.unix.saturating_add(micros(CLOCK_TOLERANCE)) {
             return Known::Refused(Status::StaleTimestamp);
         }
@@ -244,24 +245,25 @@ impl Retries {
         }
     }
 
-    /// Whether more operations of a kind were recovered than can be. The journal tells their times by whole batches, so
-    /// that some are remembered for longer than they were before.
+    /// Whether more operations of a kind were recovered than fit. The journal has times only per batch, so some
+    /// operations are remembered longer than they were before.
     pub fn is_overfull(&self, is_signed: bool) -> bool {
         if is_signed { self.signed.is_overfull() } else { self.unsigned.is_overfull() }
     }
 
-    /// Tells the newest times that are missing: of ids, and of signed operations.
+    /// Raises the horizons for operations missing from the journal: to the newest time of their ids and of their
+    /// signatures.
     pub fn raise_horizons(&mut self, ids: u64, signed: u64) {
         self.unsigned.raise_horizon(ids);
         self.signed.raise_horizon(signed);
     }
 
-    /// A signed operation that is not known has to be newer than this.
+    /// An unknown signed operation must be newer than this.
     pub fn signed_horizon(&self) -> u64 {
         self.signed.horizon()
     }
 
-    /// How full the windows are: without signatures, and with.
+    /// How full the windows of unsigned and signed operations are.
     pub fn fill(&self, now: Now) -> [Fill; 2] {
         let elapsed = self.origin + now.elapsed;
         [self.unsigned.fill(elapsed), self.signed.fill(elapsed)]
@@ -272,7 +274,7 @@ fn micros(duration: Duration) -> u64 {
     duration.as_micros() as u64
 }
 
-/// Length of a stretch of a window that recognises retries for so long.
+/// Length of a stretch in a window that recognises retries for `time`.
 fn grain(time: Duration) -> u64 {
     (micros(time) / window::STRETCHES).max(1)
 }

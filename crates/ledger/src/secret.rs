@@ -5,7 +5,7 @@
 pub struct Secret([u8; 16]);
 
 impl Secret {
-    /// The secret that is this seed.
+    /// The secret with this seed.
     pub const fn from_seed(seed: [u8; 16]) -> Self {
         Self(seed)
     }
@@ -15,7 +15,7 @@ impl Secret {
         self.0
     }
 
-    /// Words for the dedup window, independent of what the table makes of the seed.
+    /// Words for the dedup window, independent of the table's use of the seed.
     pub(crate) fn words<const N: usize>(&self) -> [u64; N] {
         let mut output = blake3::Hasher::new_derive_key("turnpike dedup window").update(&self.0).finalize_xof();
         std::array::from_fn(|_| {

@@ -1,9 +1,9 @@
-//! A replica's ledger, handed on: read from one that has it, and put together where there is none.
+//! State sync: reads a replica's ledger for another replica, and rebuilds it there.
 //!
-//! Two things make it: all blocks of the chain, and the batches of the journal that retries are answered from. Of the blocks that have
-//! such batches these are enough: a block has what succeeded of its batch. Nothing of it is trusted. Each block has to be the one that
-//! its header tells, and [`Restoring::finish`] gives two hashes, of the last header and of the batches, that cover all the rest: they
-//! are to be compared with what the replicas agreed on.
+//! - A ledger consists of all blocks of the chain, and the journal batches that retries are answered from. A block with
+//!   such a batch is sent as the batch, which contains the block's successful operations.
+//! - The receiver trusts nothing. Each block must match its header. [`Restoring::finish`] returns two hashes, of the
+//!   last header and of the batches, which cover everything else: compare them with those that the replicas agreed on.
 
 use std::{ops::RangeInclusive, sync::Arc};
 
@@ -19,7 +19,7 @@ use crate::{
     retries::Limits,
 };
 
-/// The heights of the blocks whose batches retries are answered from as of one of them, which is the last. There are none before the
+/// The heights of the blocks, up to `height`, whose batches retries are answered from as of `height`. Empty before the
 /// first operation.
 pub fn recent_heights(chain: &OwnReader, limits: &Limits, height: u64) -> Result<RangeInclusive<u64>, Error> {
     let recent = Recent::new(limits);
@@ -29,13 +29,13 @@ pub fn recent_heights(chain: &OwnReader, limits: &Limits, height: u64) -> Result
     if chain.covers(first.saturating_sub(1))?.0 < end {
         return Ok(first.max(1)..=height);
     }
-    // Nothing came since: what came last counts.
+    // If nothing was executed since, the last operations count.
     let last = first_height(height, |at| Ok(chain.covers(at)?.0 >= end))?;
     let first = since(recent.period_of(chain.covers(last)?.1))?;
     Ok(first.max(1)..=height)
 }
 
-/// The first height up to `height` of which something is so, that is so of all behind it.
+/// The first height up to `height` from which on `is_so` holds.
 fn first_height(height: u64, is_so: impl Fn(u64) -> Result<bool, Error>) -> Result<u64, Error> {
     let (mut low, mut high) = (0, height);
     while low < high {
@@ -45,7 +45,8 @@ fn first_height(height: u64, is_so: impl Fn(u64) -> Result<bool, Error>) -> Resu
     Ok(low)
 }
 
-/// Shows the batches of these blocks to `each`, with the headers; nothing where a block has none. It tells whether it takes more.
+/// Calls `each` with the batch of each of these blocks and its header; with no batch for a block without one. It stops
+/// when `each` returns false.
 pub fn read_batches(
     chain: &OwnReader,
     log: &Arc<Log>,
@@ -83,19 +84,19 @@ pub fn read_batches(
     Ok(())
 }
 
-/// A ledger that is put together.
+/// A ledger being rebuilt.
 #[derive(Debug)]
 pub struct Restoring {
     chain: OwnChain,
     recent: Recent,
-    /// From the first batch on.
+    /// `None` before the first batch.
     journal: Option<Journal>,
     batch: Batch,
     succeeded: Succeeded,
 }
 
 impl Restoring {
-    /// Goes on behind what a chain has, under a ledger's limits. The chain is to have no journal.
+    /// Continues after the blocks of a chain, under a ledger's limits. The chain must have no journal.
     pub fn new(chain: OwnChain, limits: &Limits) -> Self {
         let (batch, succeeded) = (Batch::new(), Succeeded::default());
         Self { chain, recent: Recent::new(limits), journal: None, batch, succeeded }
@@ -106,7 +107,7 @@ impl Restoring {
         self.chain.tip()
     }
 
-    /// Takes the next block, of those before the first batch.
+    /// Adds the next block, before the first batch.
     pub fn block(&mut self, block: &WholeBlock) -> Result<(), Error> {
         assert!(self.journal.is_none(), "blocks come before batches");
         let WholeBlock { header, operations, tails } = block;
@@ -119,7 +120,8 @@ impl Restoring {
         expect(self.chain.append(next, &mut NoSealer), header)
     }
 
-    /// Turns to batches, which go into a journal in this directory. `before` are the newest times of all operations before them.
+    /// Switches to batches, which go into a journal in this directory. `before` holds the newest times of all earlier
+    /// operations.
     pub fn begin_batches(
         &mut self,
         directory: Arc<dyn Directory>,
@@ -132,7 +134,7 @@ impl Restoring {
         Ok(())
     }
 
-    /// Takes the next block by its batch: what is in the journal of it.
+    /// Adds the next block from its batch: the part of the block that is in the journal.
     pub fn batch(&mut self, header: &BlockHeader, records: &[Record], tails: &[Tail]) -> Result<(), Error> {
         let refused = || Error::NotTheBlock { height: header.height.get() };
         let journal = self.journal.as_mut().expect("batches have begun");
@@ -149,7 +151,7 @@ impl Restoring {
                 }
             }
         }
-        // Each tail has to be one of a record, and in order.
+        // Each tail must belong to a record, in order.
         if self.batch.parts().1.len() != tails.len() {
             return Err(refused());
         }
@@ -172,7 +174,7 @@ impl Restoring {
         }
     }
 
-    /// Ends where all blocks and batches are there: writes a snapshot, and gives the tip and the hash of what retries are answered from.
+    /// Finishes after the last block: writes a snapshot, and returns the tip and the hash of the batches.
     pub fn finish(mut self) -> Result<(Tip, Hash), Error> {
         let tip = self.tip();
         if let Some(journal) = &mut self.journal {
@@ -183,7 +185,7 @@ impl Restoring {
     }
 }
 
-/// What became of a block that was to have this header.
+/// Converts the result of adding a block that must have this header.
 fn expect(result: Result<Tip, chain::own::Error>, header: &BlockHeader) -> Result<(), Error> {
     let refused = || Error::NotTheBlock { height: header.height.get() };
     match result {

@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Helpers that several tests use.
 
 use wire::{AccountId, Operation, TransactionId};
 

@@ -1,5 +1,5 @@
-//! Journal, builder and recovery together, on a disk in memory: what is durable ends up in blocks, each operation once and in
-//! order, and a restart at any moment finds the ledger as it was.
+//! Journal, builder and recovery together, on a disk in memory: each durable operation ends up in one block, in order,
+//! and a restart at any moment restores the ledger.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
@@ -29,7 +29,7 @@ const SECOND: u64 = 1_000_000;
 /// Retries are recognised for longer than a test takes.
 const LIMITS: Limits = limits(Duration::from_secs(10_000));
 
-/// Less than what passes between two blocks of a test.
+/// Less than the time between two blocks of a test.
 const SHORT: Duration = Duration::from_secs(10);
 
 const fn limits(time: Duration) -> Limits {
@@ -37,10 +37,10 @@ const fn limits(time: Duration) -> Limits {
     Limits { accounts: 40, retries }
 }
 
-/// Failures that make a block.
+/// Number of failures that cause an empty block.
 const FAILURES: u64 = 1024;
 
-/// Transactions that make a snapshot, where accounts are few.
+/// Number of transactions that cause a snapshot, while accounts are few.
 const SNAPSHOT_TRANSACTIONS: u64 = 150;
 
 fn options(transactions: u32, limits: &Limits) -> builder::Options {
@@ -50,14 +50,14 @@ fn options(transactions: u32, limits: &Limits) -> builder::Options {
     builder::Options { transactions, interval, snapshots, failures: FAILURES, retention, replay }
 }
 
-/// A signer outside of the node, which outlives it. It seals one header of a height and never another one.
+/// A signer outside the node, which outlives it. It seals one header per height and never another one.
 #[derive(Clone, Debug, Default)]
 struct Module(Arc<Mutex<Memory>>);
 
 #[derive(Debug, Default)]
 struct Memory {
     sealed: HashMap<u64, Hash>,
-    /// Its answers get lost.
+    /// Its replies are lost.
     mute: bool,
 }
 
@@ -91,9 +91,9 @@ struct Machine {
     transactions: u32,
     limits: Limits,
     now: u64,
-    /// When the ledger was made.
+    /// When the ledger was created.
     started: u64,
-    /// The timestamp of signed operations, if it is not `now`.
+    /// Timestamp of signed operations, if not `now`.
     signed_at: Option<u64>,
 }
 
@@ -127,7 +127,7 @@ impl Machine {
         Self::with(limits, disk, module, transactions, now + 1)
     }
 
-    /// Executes operations and makes them durable; every third is signed. Statuses and values.
+    /// Executes operations and makes them durable; every third is signed. Returns statuses and values.
     fn execute(&mut self, operations: &[Operation]) -> Vec<(Status, u64)> {
         let mut answers = Vec::new();
         for operation in operations {
@@ -154,7 +154,7 @@ impl Machine {
         answers
     }
 
-    /// Builds until there is nothing to do, and closes the block that is open then.
+    /// Builds until there is nothing to do, then closes the open block.
     fn settle(&mut self) {
         while self.builder.step(self.now).unwrap() {}
         self.now += 2 * SECOND;
@@ -189,7 +189,7 @@ fn is_signed(operation: &Operation) -> bool {
 
 fn operations(random: &mut impl FnMut(u64) -> u64, count: usize, ids: &mut u64) -> Vec<Operation> {
     let operation = |_| {
-        // Some ids are used again: retries, and reuses for something else.
+        // Some ids are reused, for retries and for other operations.
         *ids += 1;
         let id = transaction(if random(10) == 0 { random(*ids) } else { *ids });
         let (source, destination) = (account(random(45)), account(random(45)));
@@ -250,11 +250,11 @@ proptest! {
     }
 }
 
-/// What was sealed is built again as it was, whatever came meanwhile: with more operations in the journal, after a crash, with other
+/// A sealed block is rebuilt identically, whatever happened since: more operations in the journal, a crash, other
 /// limits.
 #[test]
 fn a_block_that_was_sealed_is_never_another_one() {
-    // The limit before and after, and the transactions of the block: all there are, or a part of a batch of the journal.
+    // The limit before and after, and the transactions of the block: all of a batch of the journal, or a part.
     for (before, after, count) in [(100, 7, 30), (20, 25, 20)] {
         let mut machine = Machine::start(SimulatedDisk::new(9), before, SECOND);
         let creates: Vec<_> = (0..30).map(|number| Operation::create(transaction(number), account(number))).collect();
@@ -281,7 +281,7 @@ fn a_block_that_was_sealed_is_never_another_one() {
     }
 }
 
-/// Who puts a node away finds all that is in the journal in a block, and a snapshot of the last one.
+/// After `finish` everything in the journal is in a block, and there is a snapshot of the last one.
 #[test]
 fn what_is_open_is_closed_at_the_end() {
     let mut machine = Machine::start(SimulatedDisk::new(10), 100, SECOND);
@@ -298,7 +298,7 @@ fn what_is_open_is_closed_at_the_end() {
     assert_eq!(machine.disk.changes(), changes, "there was nothing to do");
 }
 
-/// A snapshot is written when it is time, or after many transactions: 150, or four times the accounts.
+/// A snapshot is written when its interval is over or after many transactions: 150, or four times the accounts.
 #[test]
 fn snapshots_are_written_in_time() {
     let mut machine = Machine::start(SimulatedDisk::new(11), 1000, SECOND);
@@ -312,14 +312,14 @@ fn snapshots_are_written_in_time() {
         machine.settle();
         machine.snapshots()
     };
-    // A block is closed 2 s after it is begun, and a snapshot written after 5 s.
+    // A block closes 2 s after its first transaction, and a snapshot is written after 5 s.
     assert_eq!(block(&mut machine, 2, 8), []);
     assert_eq!(block(&mut machine, 0, 10), []);
     assert_eq!(block(&mut machine, 0, 10), [3]);
     assert_eq!(block(&mut machine, 0, SNAPSHOT_TRANSACTIONS - 1), [3]);
     assert_eq!(block(&mut machine, 0, 1), [3, 5]);
     assert_eq!(block(&mut machine, 0, SNAPSHOT_TRANSACTIONS), [5, 6]);
-    // Of 39 accounts four times as many are 156.
+    // Four times 39 accounts are 156.
     let creates: Vec<_> =
         (2..39).map(|number| Operation::create(transaction(1000 + number), account(number))).collect();
     machine.execute(&creates);
@@ -377,7 +377,7 @@ fn failures_alone_do_not_keep_the_journal() {
     assert_eq!(machine.settled().len(), 2);
 }
 
-/// Signed operations stay for as long as they are let in, unless they take more than 16 segments.
+/// Signed operations stay in the journal as long as they are accepted, unless they take more than 16 segments.
 #[test]
 fn signed_operations_keep_the_journal_while_it_is_small() {
     let retries = retries::Limits { retention: SHORT, ..LIMITS.retries };
@@ -394,7 +394,7 @@ fn signed_operations_keep_the_journal_while_it_is_small() {
         machine.settle();
     }
     assert_eq!(segments, 16, "it was cut earlier");
-    // What is not older than the retention is still there.
+    // Operations not older than the retention are still there.
     let log = machine.journal.log();
     assert!(log.segments() <= 2 && log.first_sequence() <= log.durable() - 99, "{}", log.first_sequence());
 }
@@ -416,7 +416,7 @@ fn the_journal_keeps_what_is_not_settled_and_what_is_remembered() {
     first.extend(issue(&mut machine, 6000..9000));
     machine.settle();
     machine.now += 5 * SECOND;
-    // Of the first only what shares a segment, or a place in one, with the second is still there.
+    // Of the first operations only those remain that share a segment, or a place in one, with the second ones.
     first.extend(issue(&mut machine, 9000..9100));
     machine.settle();
     let kept = machine.journal.log().first_sequence();
@@ -426,13 +426,13 @@ fn the_journal_keeps_what_is_not_settled_and_what_is_remembered() {
     let last = machine.ledger.last_sequence();
     assert_eq!(issue(&mut machine, 6000..9100), first[6000..]);
     assert_eq!(machine.ledger.last_sequence(), last, "retries were executed again");
-    // What is forgotten cannot be told from something new, unless it is signed.
+    // A forgotten operation looks new, unless it is signed.
     machine.signed_at = Some(SECOND + 1);
     let forgotten = issue(&mut machine, 0..30);
     assert!((0..30).filter(|id| (100 + id) % 3 == 0).all(|id| forgotten[id].0 == Status::StaleTimestamp));
 }
 
-/// A retry gets its first answer out of the journal where memory does not hold the record any more.
+/// A retry gets its first reply from the journal if memory no longer holds the record.
 #[test]
 fn old_retries_are_answered_from_the_journal() {
     let mut machine = Machine::start(SimulatedDisk::new(8), 100, SECOND);
@@ -447,7 +447,7 @@ fn old_retries_are_answered_from_the_journal() {
         assert_eq!(Operation { status: 0.into(), ..record.operation }, *expected);
     }
     assert!(recall.record(9041).unwrap().is_none());
-    // The ledger that was recovered has but the last records of a memory this small.
+    // A recovered ledger with this little memory has only the last records.
     let limits = Limits { retries: retries::Limits { operations: 9040, ..LIMITS.retries }, ..LIMITS };
     let Machine { disk, journal, builder, now, .. } = machine;
     drop((journal, builder));

@@ -1,4 +1,4 @@
-//! The journal on a disk that fails: nothing durable is ever lost, and damage never goes unnoticed.
+//! The journal on a failing disk: no durable operation is ever lost, and damage never goes unnoticed.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use turnpike_ledger::journal::{
 };
 use wire::{AccountId, Operation, Promise, SignedOperation, Status, TransactionId};
 
-/// Segments of four pages, one of which is the header: a journal turns often.
+/// Segments of four pages, one of which is the header: a journal turns to a new segment often.
 fn options() -> Options {
     Options { segment_bytes: 4 * PAGE, batch_bytes: 3 * PAGE as usize, key: [7; 32] }
 }
@@ -22,12 +22,12 @@ fn id(number: u64) -> [u8; 16] {
     u128::from(number).to_be_bytes()
 }
 
-/// A time that an operation carries. Later operations may carry earlier ones.
+/// The time that an operation carries. Later operations may carry earlier times.
 fn time(sequence: u64) -> u64 {
     1_000 * (1 + sequence * 37 % 101)
 }
 
-/// The operation that gets this sequence; every seventh is signed, every fifth has an id with a time. No two are alike.
+/// The operation with this sequence; every seventh is signed, every fifth has a timed id. No two are alike.
 fn operation(sequence: u64, salt: u64) -> Operation {
     let transaction = match sequence % 5 {
         0 => TransactionId::timed(time(sequence) / 1_000, sequence.into()),
@@ -46,19 +46,19 @@ fn signed(sequence: u64, salt: u64) -> Option<SignedOperation> {
     (sequence % 7 == 3).then_some(signed)
 }
 
-/// The newest times that operations up to this one carry. Of signed ones that of the signature counts alone.
+/// The newest times that operations up to `last` carry. For signed ones only the signature's time counts.
 fn newest(last: u64) -> Newest {
     let most =
         |is_told: fn(u64) -> bool| (1..=last).filter(|&sequence| is_told(sequence)).map(time).max().unwrap_or(0).into();
     Newest { signed: most(|sequence| sequence % 7 == 3), ids: most(|sequence| sequence % 5 == 0 && sequence % 7 != 3) }
 }
 
-/// What was given to a journal: the salt of each operation, by sequence from 1.
+/// The operations given to a journal: the salt of each, by sequence from 1.
 #[derive(Default)]
 struct Model {
     salts: Vec<u64>,
     durable: u64,
-    /// Those before were given free.
+    /// Operations before this one were pruned.
     first: u64,
 }
 
@@ -74,8 +74,8 @@ impl Model {
         }
     }
 
-    /// After a restart everything that was durable must be there, and nothing that was not given. What was not
-    /// durable may be gone; then it is forgotten.
+    /// After a restart the journal must hold everything durable and nothing that was never submitted. Operations that
+    /// were not durable may be lost; the model then drops them.
     fn check(&mut self, journal: &Journal, opened: &Opened) {
         self.accept(journal, opened);
         self.read(journal, opened.first_sequence);
@@ -98,7 +98,7 @@ impl Model {
         assert_eq!((reader.next_sequence(), reader.behind()), (from, self.durable + 1 - from));
         while let Some(batch) = reader.next().unwrap() {
             assert_eq!(batch.first_sequence, sequence);
-            // Of a batch that is read from its middle on they are those before all of it.
+            // A batch read from its middle carries the newest times before the whole batch.
             if sequence > from {
                 assert_eq!(batch.newest, newest(sequence - 1));
             }
@@ -125,7 +125,7 @@ fn open(disk: &SimulatedDisk) -> Result<(Journal, Opened), Error> {
     Journal::open(disk.root(), &options())
 }
 
-/// Some commits with all that happens around them.
+/// Random commits, prunes, seals and reads.
 fn work(journal: &mut Journal, model: &mut Model, random: &mut Random, commits: u64) -> Result<(), Error> {
     let mut batch = Batch::new();
     for _ in 0..commits {
@@ -171,7 +171,7 @@ fn written_and_read_again() {
     model.read(&journal, 1);
 }
 
-/// A journal that goes on behind operations which it does not have: their number and times are as if it had them.
+/// A journal that starts after operations which it does not hold: their number and times count as if it held them.
 #[test]
 fn a_journal_begins_behind_others() {
     let before = Newest { signed: 7_000_000.into(), ids: 5.into() };
@@ -199,13 +199,13 @@ fn a_journal_begins_behind_others() {
     }
 }
 
-/// So many more signed operations fit as there is said to be room for, and not another one.
+/// Exactly `room` more signed operations fit.
 #[test]
 fn a_batch_has_the_room_that_it_tells() {
     for before in [0, 1, 2, 3, 10, 25] {
         for bytes in [0, PAGE - 1, PAGE, PAGE + 1, 2 * PAGE - 1, 3 * PAGE, 10 * PAGE] {
             let mut batch = Batch::new();
-            // Plain and signed ones in turn.
+            // Plain and signed ones alternate.
             for sequence in 0..before {
                 match sequence % 2 {
                     0 => batch.push(&operation(sequence, 1), 0),
@@ -237,13 +237,13 @@ fn a_crash_at_any_change_loses_nothing_durable() {
             let mut model = Model::default();
             disk.crash_at(crash_at);
             let result = open(&disk).and_then(|(mut journal, _)| work(&mut journal, &mut model, &mut random, 25));
-            // The second life crashes as well, while it recovers or works.
+            // The second run crashes as well, during recovery or work.
             for _ in 0..2 {
                 disk.crash();
                 disk.crash_at(disk.changes() + random.below(30));
                 if let Ok((mut journal, opened)) = open(&disk) {
                     tails += u64::from(opened.torn.is_some());
-                    // What the model reads could find the process dead already.
+                    // Only accept here: by the time the model reads, the process may be dead already.
                     model.accept(&journal, &opened);
                     let _ = work(&mut journal, &mut model, &mut random, 10);
                 }
@@ -273,12 +273,12 @@ fn a_failed_sync_is_never_believed() {
         let error = work(&mut journal, &mut model, &mut random, 1000).unwrap_err();
         assert!(matches!(error, Error::Storage(_)), "{error}");
         disk.set_faults(Faults::default());
-        // A failed preparation is no harm, a failed batch is the end.
+        // A failed preparation does no harm; a failed batch is final.
         if journal.failure().is_some() {
             let mut batch = Batch::new();
             assert!(matches!(journal.commit(&mut batch, 0), Err(Error::Failed(_))));
         }
-        // The process starts again and reads from the page cache what the disk does not have. Then the power goes.
+        // The process restarts and reads from the page cache what the disk does not have. Then the power fails.
         disk.kill();
         let (journal, opened) = open(&disk).unwrap();
         model.check(&journal, &opened);
@@ -293,7 +293,7 @@ fn segments(disk: &SimulatedDisk) -> Vec<String> {
     disk.root().list().unwrap().into_iter().filter(|name| name.starts_with("journal-")).collect()
 }
 
-/// Every byte that a journal of a few segments wrote, with the batch that it belongs to: path, batch offset, byte.
+/// Every byte that a journal of a few segments wrote: path, offset of its batch, offset of the byte.
 fn written(disk: &SimulatedDisk) -> Vec<(PathBuf, u64, u64)> {
     let root = disk.root();
     let mut bytes = Vec::new();
@@ -335,7 +335,7 @@ fn a_flipped_bit_anywhere_is_found() {
             disk.kill();
             match open(&disk) {
                 Ok((journal, opened)) => {
-                    // A seal that is damaged is cut off, and nothing is lost with it.
+                    // A damaged seal is truncated, and no operation is lost.
                     assert_eq!((&path, batch), (&seal.0, seal.1), "byte {byte}");
                     assert!(opened.torn.as_ref().is_some_and(|torn| torn.was_durable), "byte {byte}: {opened:?}");
                     model.check(&journal, &opened);
@@ -347,14 +347,14 @@ fn a_flipped_bit_anywhere_is_found() {
             }
             disk.damage(&path, byte, mask).unwrap();
             disk.kill();
-            // The batch is whole again, and marked.
+            // The batch is intact again, and marked as durable.
             let (journal, opened) = open(&disk).unwrap();
             model.check(&journal, &opened);
         }
     }
 }
 
-/// The last batch before a kill, which no batch and no seal follows: damage to any byte of it is found.
+/// The last batch before a kill, with no batch and no seal after it: damage to any byte of it is detected.
 #[test]
 fn damage_to_the_last_batch_is_no_torn_tail() {
     for counts in [&[1][..], &[1, 18, 3, 2], &[4, 40]] {
@@ -381,7 +381,7 @@ fn damage_to_the_last_batch_is_no_torn_tail() {
         let (journal, opened) = open(&disk).unwrap();
         model.check(&journal, &opened);
         drop(journal);
-        // To accept the loss, delete the mark: the batch is cut off then, as without marks.
+        // An operator accepts the loss by deleting the mark: the batch is then truncated, as without marks.
         disk.damage(&last.0, last.1 + 100, 1).unwrap();
         assert!(matches!(open(&disk), Err(Error::Damaged { .. })));
         disk.root().remove("durable").unwrap();
@@ -392,7 +392,7 @@ fn damage_to_the_last_batch_is_no_torn_tail() {
     }
 }
 
-/// A mark that is damaged, missing or another journal's changes nothing; without segments it shows that they were
+/// A mark that is damaged, missing or of another journal changes nothing; without segments a mark shows that they were
 /// deleted.
 #[test]
 fn a_mark_is_made_anew() {
@@ -428,7 +428,7 @@ fn a_mark_is_made_anew() {
     assert!(matches!(error, Error::Missing { .. }), "{error}");
 }
 
-/// A disk with a journal of batches with so many operations, a page each, and the bytes of its first segment.
+/// A disk with a journal of batches with these numbers of operations, a page each, and the bytes of its first segment.
 fn journal_of(counts: &[u64], salt: u64) -> (SimulatedDisk, String, Vec<u8>) {
     let disk = SimulatedDisk::new(17);
     let (mut journal, _) = open(&disk).unwrap();
@@ -442,8 +442,8 @@ fn journal_of(counts: &[u64], salt: u64) -> (SimulatedDisk, String, Vec<u8>) {
     (disk, name, bytes)
 }
 
-/// A batch that is whole, but not the one that comes next, is no part of the journal: of another history with this key, with as many
-/// operations before it or others, or from another place.
+/// An intact batch that is not the next one is not part of the journal: one of another history with the same key, with
+/// the same or other operations before it, or from another place.
 #[test]
 fn a_batch_of_another_history_is_found() {
     let page = |number: usize| number * PAGE as usize..(number + 1) * PAGE as usize;
@@ -457,7 +457,7 @@ fn a_batch_of_another_history_is_found() {
         let is_there = matches!(&error, Error::Damaged { offset, .. } if *offset == to as u64 * PAGE);
         assert!(is_there, "page {from} at {to}: {error}");
     }
-    // The second batch in place of the first, in a journal that has nothing else.
+    // The second batch in place of the first, in a journal with nothing else.
     let (disk, name, mut bytes) = journal_of(&[2], 1);
     bytes[page(1)].copy_from_slice(&journal_of(&[2, 3], 1).2[page(2)]);
     disk.root().replace(&name, &bytes).unwrap();
@@ -465,7 +465,7 @@ fn a_batch_of_another_history_is_found() {
     assert!(matches!(error, Error::Damaged { offset: PAGE, .. }), "{error}");
 }
 
-/// A segment has exactly its length, also where that is not written in whole strides of a megabyte.
+/// A segment has exactly its length, even if that is not a multiple of the megabyte that is written at once.
 #[test]
 fn a_segment_is_as_long_as_it_was_made() {
     let disk = SimulatedDisk::new(19);
@@ -477,7 +477,7 @@ fn a_segment_is_as_long_as_it_was_made() {
     }
 }
 
-/// Where older segments were given free, the first batch of what is left is where all begins.
+/// After older segments are pruned, the chain begins with the first batch that is left.
 #[test]
 fn a_broken_first_batch_is_found() {
     let disk = SimulatedDisk::new(18);
@@ -491,7 +491,8 @@ fn a_broken_first_batch_is_found() {
     assert!(error.to_string().contains("its first batch is broken"), "{error}");
 }
 
-/// Whatever is behind the cut: durable batches, batches of which the chain of digests would not tell, or nothing yet.
+/// Truncation is detected whatever it removes: durable batches, batches whose loss the digest chain would not reveal,
+/// or unused space.
 #[test]
 fn a_segment_cut_anywhere_is_found() {
     let disk = SimulatedDisk::new(1);
@@ -519,7 +520,7 @@ fn a_segment_cut_anywhere_is_found() {
         }
         disk.root().replace(&name, &whole).unwrap();
     }
-    // What a segment has behind its length is none of it.
+    // Bytes beyond a segment's length are ignored.
     let root = disk.root();
     let name = root.list().unwrap().pop().unwrap();
     let longer = [root.read(&name).unwrap(), vec![0x54; 3 * PAGE as usize]].concat();
@@ -537,7 +538,7 @@ fn a_journal_of_another_version_is_refused() {
     let root = disk.root();
     let name = &segments(&disk)[0];
     let mut first = root.read(name).unwrap();
-    // As version 1 had it: without a length.
+    // The header of version 1, without a length.
     first[7] = 1;
     first[48..56].fill(0);
     let digest = blake3::keyed_hash(&[7; 32], &first[..96]);
@@ -593,7 +594,7 @@ fn what_is_not_a_journal_is_refused() {
 #[test]
 fn a_full_disk_is_found_while_there_is_room() {
     let disk = SimulatedDisk::new(3);
-    // Room for two segments.
+    // Space for two segments.
     disk.set_faults(Faults { capacity: 9 * PAGE, ..Faults::default() });
     let (mut journal, _) = open(&disk).unwrap();
     journal.log().prepare().unwrap();
@@ -614,7 +615,7 @@ fn a_full_disk_is_found_while_there_is_room() {
     }
     assert!(told && journal.failure().is_none());
     assert_eq!(model.durable, 6, "both segments are full");
-    // A journal that failed because of it says so whenever it is asked.
+    // A journal that failed for lack of space reports that each time.
     model.fill(&mut batch, 1, 1);
     let error = journal.commit(&mut batch, 1).unwrap_err();
     assert!(error.is_full() && journal.commit(&mut batch, 1).unwrap_err().is_full(), "{error}");
@@ -623,7 +624,7 @@ fn a_full_disk_is_found_while_there_is_room() {
     model.salts.pop();
     batch.clear();
     let (mut journal, _) = open(&disk).unwrap();
-    // Space becomes free, and the journal goes on.
+    // Once space is free, the journal continues.
     disk.set_faults(Faults::default());
     journal.log().prepare().unwrap();
     work(&mut journal, &mut model, &mut Random::new(1), 10).unwrap();
@@ -658,7 +659,7 @@ fn room_and_refusal(submitter: &Submitter) -> (Result<usize, Status>, Status) {
     (submission.room(), submission.refusal())
 }
 
-/// Batches of a page each, three in a segment, one each 100 microseconds.
+/// Batches of a page each, three per segment, one every 100 microseconds.
 fn pages(journal: &mut Journal, model: &mut Model, count: u64) {
     let mut batch = Batch::new();
     for _ in 0..count {
@@ -676,7 +677,7 @@ fn a_log_tells_where_a_time_begins() {
     assert_eq!((log.first_sequence(), log.since(5, 1), log.timestamp()), (1, 1, 0));
     pages(&mut journal, &mut model, 30);
     assert_eq!((log.segments(), log.first_sequence(), log.timestamp()), (10, 1, 2_800));
-    // Each segment has one place, where it begins.
+    // Each segment has one place: its start.
     for (timestamp, sequence, expected) in [
         (0, 31, 1),
         (400, 31, 1),
@@ -697,13 +698,13 @@ fn a_log_tells_where_a_time_begins() {
     log.prune(u64::MAX).unwrap();
     assert_eq!((log.segments(), log.first_sequence(), log.since(0, 31), spares()), (1, 28, 28, 6));
     drop(journal);
-    // A restart keeps the spares, and the segment that is prepared.
+    // A restart keeps the spares and the prepared segment.
     let (mut journal, _) = open(&disk).unwrap();
     assert!(spares() == 6 && !journal.log().needs_preparation());
     pages(&mut journal, &mut model, 1);
     assert_eq!(spares(), 5);
     drop(journal);
-    // Files of another length are of no use to a journal with longer segments.
+    // Files of another length are useless to a journal with longer segments.
     let longer = Options { segment_bytes: 8 * PAGE, ..options() };
     let (mut journal, _) = Journal::open(disk.root(), &longer).unwrap();
     assert!(spares() == 0 && journal.log().needs_preparation());
@@ -714,7 +715,7 @@ fn a_log_tells_where_a_time_begins() {
     model.read(&journal, model.first);
 }
 
-/// A segment that has nothing durable yet does not stand in for the one before it, which the chain of digests goes on from.
+/// A segment without durable batches does not replace the one before it, on which the digest chain continues.
 #[test]
 fn the_last_segment_with_a_batch_stays() {
     let disk = SimulatedDisk::new(15);
@@ -736,29 +737,29 @@ fn the_last_segment_with_a_batch_stays() {
     model.check(&journal, &opened);
 }
 
-/// Who waits while all is sealed looks after the seal of what somebody else commits.
+/// A thread that waits while everything is sealed takes over the sealing of what another thread commits.
 #[test]
 fn a_commit_is_sealed_by_who_waits() {
     let journal = open(&SimulatedDisk::new(16)).unwrap().0;
     let log = journal.log().clone();
     let (submitter, mut committer, _preparer) = group_commit(journal);
-    // There is nothing to seal in a new journal.
+    // A new journal has nothing to seal.
     let (started, work) = (SystemTime::now(), committer.work());
     let (sender, due) = mpsc::channel();
-    // It is left behind where nobody tells it.
+    // If nobody wakes it, `wait` hangs in this thread.
     std::thread::spawn(move || sender.send(work.wait()));
     std::thread::sleep(Duration::from_millis(100));
     submitter.begin().push(&operation(1, 1), 1);
     assert_eq!(committer.commit().unwrap(), 1);
     assert_eq!(due.recv_timeout(Duration::from_secs(10)).unwrap(), Some(Due::Seal));
-    // Batches carry the time of the system.
+    // Batches carry the system time.
     let [started, now] =
         [started, SystemTime::now()].map(|time| time.duration_since(UNIX_EPOCH).unwrap().as_micros() as u64);
     let mut reader = log.reader(1).unwrap();
     assert!((started..=now).contains(&reader.next().unwrap().unwrap().timestamp));
 }
 
-/// Group commit without threads: what each side tells of what the others did.
+/// Group commit without threads: each side sees what the others did.
 #[test]
 fn group_commit_step_by_step() {
     let disk = SimulatedDisk::new(12);
@@ -787,13 +788,13 @@ fn group_commit_step_by_step() {
     assert!(!work.is_due());
     assert_eq!(submitter.begin().room(), room_of(1));
 
-    // Who is woken commits, though there is nothing.
+    // A wakeup causes a commit, even without operations.
     submitter.wake();
     assert!(work.is_due());
     assert_eq!((work.wait(), committer.commit().unwrap()), (Some(Due::Commit), 4));
     assert!(!work.is_due());
 
-    // Who is idle seals, and nothing has room then until there is another segment.
+    // An idle committer seals; then nothing fits until there is another segment.
     assert_eq!(work.wait(), Some(Due::Seal));
     committer.seal().unwrap();
     assert_eq!(room_and_refusal(&submitter), (Ok(0), Status::Busy));
@@ -807,14 +808,14 @@ fn group_commit_step_by_step() {
     assert!(submitter.failure().is_none());
     assert_eq!(room_and_refusal(&submitter), (room_of(3), Status::Busy));
 
-    // On a full disk operations are taken while they have room.
+    // On a full disk operations are accepted while they fit.
     submitter.begin().push(&operation(5, 1), 5);
     assert_eq!(committer.commit().unwrap(), 5);
     disk.set_faults(Faults { capacity: disk.used(), ..Faults::default() });
     preparer.prepare().unwrap_err();
     assert_eq!(room_and_refusal(&submitter), (room_of(2), Status::StorageFailed));
 
-    // Who stops seals first.
+    // Stopping seals first.
     submitter.stop();
     assert!(work.is_due());
     assert_eq!(work.wait(), Some(Due::Seal));
@@ -823,7 +824,7 @@ fn group_commit_step_by_step() {
     assert!(committer.commit_next().is_none());
 }
 
-/// A batch that does not fit what is left goes to the next segment, and what is left of that one has room then.
+/// A batch that does not fit in the rest of the segment goes to the next one, whose rest then counts as room.
 #[test]
 fn group_commit_turns_to_the_next_segment() {
     let disk = SimulatedDisk::new(20);
@@ -833,7 +834,7 @@ fn group_commit_turns_to_the_next_segment() {
     for (pages, left) in [(3, 0), (2, 1)] {
         preparer.prepare().unwrap();
         let mut submission = submitter.begin();
-        // As many as have room in so many pages.
+        // As many as fit in this number of pages.
         let count = Batch::new().room(pages * PAGE);
         for sequence in model.salts.len() as u64 + 1..=(model.salts.len() + count) as u64 {
             model.salts.push(1);
@@ -846,7 +847,7 @@ fn group_commit_turns_to_the_next_segment() {
     }
 }
 
-/// What failed once is failed for good, and says why.
+/// A failure is permanent and keeps its reason.
 #[test]
 fn group_commit_fails_for_good() {
     let disk = SimulatedDisk::new(13);
@@ -864,7 +865,7 @@ fn group_commit_fails_for_good() {
     submitter.wake();
     committer.commit_next().unwrap().unwrap_err();
     assert_eq!(submitter.failure().unwrap().to_string(), cause, "the first failure is the cause");
-    // Nothing is written any more, no seal either.
+    // Nothing more is written, not even a seal.
     let changes = disk.changes();
     committer.seal().unwrap();
     assert_eq!(disk.changes(), changes);
@@ -972,7 +973,7 @@ proptest! {
                 disk.damage(path, offset, random.number() as u8).unwrap();
             }
         }
-        // Who reads while it happens gets an error, or what is right.
+        // A concurrent reader gets an error or correct data.
         let mut sequence = journal.log().first_sequence();
         let mut reader = journal.log().reader(sequence).unwrap();
         while let Ok(Some(batch)) = reader.next() {
@@ -983,7 +984,7 @@ proptest! {
         }
         disk.kill();
         match open(&disk) {
-            // What was not sealed may have been taken for a torn batch.
+            // Unsealed operations may have been taken for a torn batch.
             Ok((journal, opened)) => {
                 model.durable = opened.last_sequence;
                 model.check(&journal, &opened);

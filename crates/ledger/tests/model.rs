@@ -12,7 +12,7 @@ use turnpike_ledger::{Error, Ledger, Limits, Now, Recovery, Secret, journal::New
 use wire::{Operation, SignedOperation, Status};
 
 const ACCOUNTS: usize = 24;
-/// More retries than the tests have operations, in no time.
+/// More retries than the tests have operations; time stands still.
 const LIMITS: Limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::of(1 << 13) };
 const NOW: Now = Now { elapsed: 0, unix: 1_000_000 };
 
@@ -23,7 +23,7 @@ fn ledger() -> Ledger {
     Ledger::new(LIMITS, Secret::default()).unwrap()
 }
 
-/// Amounts around the edges that matter.
+/// Amounts around the interesting limits.
 fn amount() -> impl Strategy<Value = u64> {
     prop_oneof![
         6 => 1u64..50,
@@ -34,7 +34,7 @@ fn amount() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Few accounts, of which some never fit in the table, and few transaction ids, so that there are retries and reuses.
+/// Few accounts, some of which never fit in the table, and few transaction ids, so that there are retries and reuses.
 fn operation() -> impl Strategy<Value = Operation> {
     let fields = (0u16..40, 0u64..32, 0u64..32, amount(), 0u64..400, 0u32..40);
     fields.prop_map(|(kind, source, destination, amount, id, odd)| {
@@ -120,7 +120,7 @@ proptest! {
         let (mut ledger, mut model, mut journal) = (ledger(), Model::new(ACCOUNTS), Journal::new());
         execute(&mut ledger, &mut model, &before, &mut journal);
         let covered = covered.index(journal.len() + 1);
-        // All that is remembered, so that every retry is recognised.
+        // Everything is remembered, so that every retry is recognised.
         let first = 0;
         let mut recovered = recover(LIMITS, &journal, covered, first).unwrap();
         assert_same(&recovered, &model);
@@ -151,25 +151,25 @@ fn a_full_table_stays_full_in_the_journal() {
     execute(&mut ledger, &mut model, &creates, &mut journal);
     assert_eq!(journal[ACCOUNTS].0.status(), Ok(Status::TableFull));
 
-    // With more room than before, what was refused then is still refused when it is tried again.
+    // With more room than before, a refused operation is still refused when it is retried.
     let mut larger = recover(Limits { accounts: 100, ..LIMITS }, &journal, 10, 0).unwrap();
     let mut again = [creates[ACCOUNTS], Operation::create(transaction(99), account(29))];
     let mut values = [0; 2];
     larger.execute(&mut again, &mut values, NOW, |_, _| {});
     assert_eq!(again.map(|operation| operation.status()), [Ok(Status::TableFull), Ok(Status::Ok)]);
 
-    // With less, the ledger does not come back at all.
+    // With less room the ledger cannot be recovered.
     for covered in [0, ACCOUNTS] {
         let error = recover(Limits { accounts: 10, ..LIMITS }, &journal, covered, 0).unwrap_err();
         assert!(matches!(error, Error::TooManyAccounts { limit: 10 }), "{error}");
     }
 }
 
-/// A ledger fits the memory that it asks for, and a page less of any part is too little.
+/// A ledger fits in the memory that it asks for; a page less of any part is too little.
 #[test]
 fn a_ledger_lies_in_memory_given() {
     const PAGE: usize = 4096;
-    // Larger than the tests' others, so that each part takes more than a page.
+    // Larger than in other tests, so that each part takes more than a page.
     let limits = Limits { accounts: 10_000, retries: retries::Limits::of(1 << 14) };
     let within = |sizes: [usize; 4]| {
         let [accounts, header, index, ring] =
@@ -215,7 +215,7 @@ fn what_the_journal_has_no_room_for_is_refused() {
     }
 }
 
-/// A journal with more operations than can be remembered, and a quarter, tells which limit to raise.
+/// A journal with more operations than can be remembered, plus a quarter, reports which limit to raise.
 #[test]
 fn a_journal_of_more_retries_than_there_is_memory_for() {
     let limits = Limits { accounts: 10_000, retries: retries::Limits::of(retries::MIN_CAPACITY) };
@@ -240,14 +240,14 @@ fn a_gap_in_the_journal_is_an_error() {
     assert!(matches!(recovery(5, 3).unwrap().finish(), Err(Error::Gap { covered: 5, first: 3 })));
 }
 
-/// A time, by seconds.
+/// A time in seconds.
 fn at(seconds: u64) -> Now {
     Now { elapsed: seconds * SECOND, unix: NOW.unix + seconds * SECOND }
 }
 
 const SECOND: u64 = 1_000_000;
 
-/// Executes one operation. Status, and whether it is to be journalled.
+/// Executes one operation. Returns its status, and whether it goes into the journal.
 fn execute_one<E: turnpike_ledger::Executable + Clone>(ledger: &mut Ledger, entry: &E, now: Now) -> (Status, bool) {
     let (mut batch, mut is_fresh) = ([entry.clone()], false);
     ledger.execute(&mut batch, &mut [0], now, |_, _| is_fresh = true);
@@ -268,7 +268,7 @@ fn a_signed_operation_is_remembered_until_its_timestamp_is_too_old() {
         assert_eq!(execute_one(&mut ledger, entry, at(0)), (Status::Ok, true));
         assert_eq!(execute_one(&mut ledger, entry, at(replay)), (Status::Ok, false));
     }
-    // Once it is forgotten, exactly what is not newer is stale: the timestamp itself too.
+    // Once it is forgotten, everything not newer is stale, including the timestamp itself.
     let later = at(replay + 3);
     for (id, timestamp, expected) in [
         (1, at(0).unix, Status::StaleTimestamp),
@@ -280,12 +280,12 @@ fn a_signed_operation_is_remembered_until_its_timestamp_is_too_old() {
         assert_eq!(found, (expected, expected == Status::Ok), "{id} of {timestamp}");
     }
     assert_eq!(ledger.signed_horizon(), at(2).unix);
-    // The clock is set back by an hour: nothing that was executed comes in again.
+    // The clock is set back by an hour: no executed operation is accepted again.
     let back = Now { unix: at(0).unix, ..later };
     assert_eq!(execute_one(&mut ledger, &first, back), (Status::StaleTimestamp, false));
 }
 
-/// Load of another kind, and clocks ahead, make nobody stale.
+/// Load of the other kind, and clocks that are ahead, make no operation stale.
 #[test]
 fn nobody_moves_the_horizon_of_others() {
     let mut ledger = ledger();
@@ -300,7 +300,7 @@ fn nobody_moves_the_horizon_of_others() {
     assert_eq!(execute_one(&mut ledger, &honest, at(9)).0, Status::TableFull);
 }
 
-/// Who signs for an account that there is not takes no memory.
+/// A signed operation for an account that does not exist uses no memory.
 #[test]
 fn a_signature_of_nobody_leaves_no_trace() {
     let mut ledger = ledger();
@@ -314,7 +314,7 @@ fn a_signature_of_nobody_leaves_no_trace() {
     assert_eq!(execute_one(&mut ledger, &nobody, at(1)), (Status::InsufficientBalance, true));
 }
 
-/// What was executed last before a restart is remembered for as long after it, however long the journal went on before.
+/// The last operations before a restart are remembered for the full time after it, however long the journal is.
 #[test]
 fn time_goes_on_behind_a_recovery() {
     let creates = [1, 2].map(|id| Operation::create(transaction(id), account(id)));
@@ -340,7 +340,7 @@ fn an_operation_is_remembered_for_the_retention() {
     assert_eq!(execute_one(&mut ledger, &issue, at(0)), (Status::Ok, true));
     assert_eq!(execute_one(&mut ledger, &issue, at(retention)), (Status::Ok, false));
     assert_eq!(execute_one(&mut ledger, &create, at(retention + 1)), (Status::AccountExists, true));
-    // An id without a time is not told from a new one any more.
+    // An id without a time then counts as new.
     assert_eq!(execute_one(&mut ledger, &issue, at(retention + 1)), (Status::Ok, true));
     assert_eq!(ledger.balance(&account(1)), Some(10));
 }
@@ -353,9 +353,9 @@ fn an_id_with_a_time_expires_for_ever() {
     let milliseconds = now.unix / 1000;
     let create = |milliseconds| Operation::create(id(milliseconds), account(1)).timed();
     assert_eq!(execute_one(&mut ledger, &create(milliseconds), now), (Status::Ok, true));
-    // As old as it likes, as long as nothing that carries a time was forgotten.
+    // Any age is accepted, as long as no id with a time was forgotten.
     assert_eq!(execute_one(&mut ledger, &create(5), now), (Status::AccountExists, true));
-    // Farther ahead than clocks are.
+    // Farther ahead than clocks may be.
     assert_eq!(execute_one(&mut ledger, &create(milliseconds + 2001), now), (Status::StaleTimestamp, false));
     assert_eq!(execute_one(&mut ledger, &create(milliseconds + 2000), now), (Status::AccountExists, true));
     let later = at(120);
@@ -369,7 +369,7 @@ fn an_id_with_a_time_expires_for_ever() {
     assert_eq!(execute_one(&mut ledger, &operation, later), (Status::Malformed, false));
 }
 
-/// What finds no room is refused, and forgets nothing.
+/// An operation without room is refused, and nothing is forgotten for it.
 #[test]
 fn a_full_memory_of_retries_is_busy() {
     let limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::of(1024) };
@@ -386,7 +386,7 @@ fn a_full_memory_of_retries_is_busy() {
     assert_eq!(execute_one(&mut ledger, &signed(5, at(9).unix), at(9)).0, Status::Ok, "signed ones have their own");
     let [fill, signed] = ledger.retries(at(9));
     assert_eq!((fill.operations, fill.capacity, fill.age, signed.operations), (1024, 1024, 9 * SECOND, 1));
-    // Room comes as time goes.
+    // Time makes room.
     assert_eq!(execute_one(&mut ledger, &issue(1024), at(11)), (Status::Ok, true));
     assert_eq!(execute_one(&mut ledger, &issue(1000), at(11)), (Status::Ok, false));
 }

@@ -1,5 +1,5 @@
-//! Replicas come to the same: ledgers that are given the same ordered blocks answer alike and have the same chain, whatever the
-//! secrets of their hashes, wherever they were killed and however often they were started again.
+//! Replicas converge: ledgers that execute the same ordered blocks give the same replies and build the same chain,
+//! whatever their hash secrets, crashes and restarts.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
@@ -24,7 +24,7 @@ use zerocopy::IntoBytes;
 const MILLISECOND: u64 = 1_000;
 const SECOND: u64 = 1_000 * MILLISECOND;
 
-/// Small enough that accounts and retries find no room now and then, and that all of it is forgotten many times.
+/// Small, so that accounts and retries sometimes find no room, and everything is forgotten many times.
 const OPTIONS: Options = Options {
     limits: Limits {
         accounts: 30,
@@ -39,7 +39,7 @@ const OPTIONS: Options = Options {
     snapshots: Snapshots::every(Duration::from_secs(20)),
 };
 
-/// What is executed in one go.
+/// Operations executed in one call.
 #[derive(Clone, Debug)]
 enum Frame {
     Plain(Vec<Operation>),
@@ -80,7 +80,7 @@ fn open_chain(disk: &SimulatedDisk) -> Result<OwnChain, chain::own::Error> {
 /// A batch on its way to another replica.
 type Sent = (BlockHeader, Vec<Record>, Vec<Tail>);
 
-/// What a replica gives another one: blocks, the newest times before the first batch, and batches.
+/// The data that a replica sends another one: blocks, the newest times before the first batch, and batches.
 fn given(ledger: &OrderedLedger) -> (Vec<WholeBlock>, Newest, Vec<Sent>) {
     let (chain, height) = (ledger.chain(), ledger.tip().height());
     let heights = recent_heights(&chain, &OPTIONS.limits.retries, height).unwrap();
@@ -96,7 +96,7 @@ fn given(ledger: &OrderedLedger) -> (Vec<WholeBlock>, Newest, Vec<Sent>) {
     (blocks, before.unwrap_or_default(), batches)
 }
 
-/// Puts together what was given. Gives the hash of what retries are answered from, too.
+/// Restores a ledger from that data. Also returns the hash of the operations that retries are answered from.
 fn restore(
     disk: &SimulatedDisk,
     (blocks, before, batches): &(Vec<WholeBlock>, Newest, Vec<Sent>),
@@ -138,8 +138,8 @@ impl Replica {
         Ok(answers)
     }
 
-    /// Executes a block; the power fails after so many changes of the disk, and the replica starts again with another secret. As
-    /// an engine does, it is given the block again unless it has it.
+    /// Executes a block. The power fails after `changes` changes of the disk, and the replica restarts with another
+    /// secret. As an engine would, it delivers the block again unless the replica has it.
     fn execute_in_a_storm(&mut self, block: &Block, changes: u64, secret: u64) -> Option<Answers> {
         let height = self.ledger.tip().height();
         self.disk.crash_at(self.disk.changes() + changes);
@@ -156,7 +156,7 @@ impl Replica {
     }
 }
 
-/// Operations of all kinds, with ids that are used again: retries, and reuses for something else.
+/// Operations of all kinds, with reused ids: retries, and other operations with the same id.
 struct Source {
     random: Random,
     time: u64,
@@ -176,7 +176,7 @@ impl Source {
         }
         let number = self.random.number();
         let id = match self.number(3) {
-            // Up to three seconds ahead: the last is too far.
+            // Up to three seconds ahead; the limit is two.
             0 => {
                 let time = self.time + 3 * SECOND - self.number(90 * SECOND);
                 (TransactionId::timed(time / MILLISECOND, number.into()), true)
@@ -190,7 +190,7 @@ impl Source {
     fn operation(&mut self) -> Operation {
         let (id, is_timed) = self.id();
         let (source, destination) = (account(self.number(36)), account(self.number(36)));
-        // Retries are the same operation where this is: amounts follow from the id.
+        // Amounts follow from the id, so that a reused id with the same other fields is a retry.
         let amount = 1 + id.to_u128() as u64 % 3;
         let operation = match self.number(12) {
             0..2 => Operation::create(id, source),
@@ -209,7 +209,7 @@ impl Source {
             return Frame::Plain(operations.into_iter().filter(|operation| operation.payer().is_none()).collect());
         }
         let sign = |operation: Operation| {
-            // What admission lets through: not older than the window, not more than the tolerance ahead.
+            // The range that admission accepts: not older than the window, not more than the tolerance ahead.
             let signed_at = self.time + 2 * SECOND - self.number(34 * SECOND);
             SignedOperation::unsigned(operation, signed_at, 0, Promise::Final, [3; 33])
         };
@@ -217,7 +217,7 @@ impl Source {
     }
 
     fn block(&mut self) -> Block {
-        // Mostly less than a stretch, so that where one begins depends on all before it, if it may begin anywhere.
+        // Mostly less than a stretch: if stretches could begin anywhere, their start would depend on everything before.
         self.time += match self.number(50) {
             0 => self.number(80 * SECOND),
             1..8 => 0,
@@ -252,11 +252,11 @@ proptest! {
             prop_assert_eq!(calm.ledger.tip().height(), number);
             prop_assert_eq!(restarted.ledger.ledger().issued(), calm.ledger.ledger().issued());
             prop_assert_eq!(restarted.ledger.recent(number), calm.ledger.recent(number));
-            // As of 64 blocks, where it was not restarted.
+            // A replica that was not restarted knows the last 64 blocks.
             prop_assert!(calm.ledger.recent(number.saturating_sub(63)).is_some());
             prop_assert!(number < 64 || calm.ledger.recent(number - 64).is_none());
             prop_assert_eq!(calm.ledger.time(), block.time);
-            // Whatever is known of blocks before is right.
+            // Everything known of earlier blocks is correct.
             for height in number.saturating_sub(80)..number {
                 let known = restarted.ledger.recent(height).zip(calm.ledger.recent(height));
                 prop_assert!(known.is_none_or(|(one, other)| one == other), "block {} of {}", height, number);
@@ -264,7 +264,8 @@ proptest! {
         }
     }
 
-    /// Who is given a ledger, instead of all blocks, answers like the others, and comes to the same hash of what it was given.
+    /// A replica restored from another's ledger replies like the others and computes the same hash of the received
+    /// data.
     #[test]
     fn who_is_given_a_ledger_goes_on_like_the_others(
         seed: u64, steps in prop::collection::vec((1usize..120, prop::bool::ANY), 4..8),
@@ -283,7 +284,7 @@ proptest! {
                     prop_assert_eq!(other.ledger.recent(height), first.ledger.recent(height));
                 }
             }
-            // From any of them, the last of which was given its own.
+            // From a chosen replica; the last one was restored itself.
             let from = others.last().unwrap_or(&first);
             let disk = SimulatedDisk::new(number);
             let recent = restore(&disk, &given(&from.ledger)).unwrap();
@@ -301,7 +302,7 @@ proptest! {
     }
 }
 
-/// Blocks of one new account each, so far apart, behind some empty ones.
+/// Blocks that create one account each, `step` apart, after some empty ones.
 fn steady(empty: u64, blocks: u64, step: u64) -> Vec<Block> {
     let block = |number| {
         let create = Operation::create(transaction(number), account(number % 28));
@@ -313,7 +314,7 @@ fn steady(empty: u64, blocks: u64, step: u64) -> Vec<Block> {
     (0..blocks).map(block).collect()
 }
 
-/// After a long time without operations those that came last are given, and a retry of one is answered alike.
+/// After a long silence the last operations are still transferred, and a retry of one gets the same reply.
 #[test]
 fn a_ledger_is_given_after_a_long_silence() {
     let mut first = Replica::new(1);
@@ -330,7 +331,7 @@ fn a_ledger_is_given_after_a_long_silence() {
         assert_eq!(Some(recent), first.ledger.recent(number), "block {number}");
         assert_eq!(open(&disk, number).unwrap().recent(number), Some(recent), "block {number}");
     }
-    // Of what came before the last ones nothing is needed.
+    // Nothing before the last ones is needed.
     let heights = recent_heights(&first.ledger.chain(), &OPTIONS.limits.retries, 30).unwrap();
     assert_eq!(heights, 20..=30);
     let disk = SimulatedDisk::new(99);
@@ -341,7 +342,7 @@ fn a_ledger_is_given_after_a_long_silence() {
     assert_eq!(other.ledger.tip().hash, first.ledger.tip().hash);
 }
 
-/// What blocks before the last one came to is known again after a restart, as far as the journal tells.
+/// Hashes of blocks before the last one are known again after a restart, as far as the journal reaches.
 #[test]
 fn what_is_known_of_blocks_before_a_restart() {
     for (empty, blocks) in [(3, 8), (2, 100), (70, 90), (5, 5)] {
@@ -357,7 +358,7 @@ fn what_is_known_of_blocks_before_a_restart() {
         replica.ledger = open(&replica.disk, 2).unwrap();
         assert_eq!(known(&replica.ledger), before, "{blocks} blocks, {empty} of them empty");
     }
-    // Where the journal has no more than it needs, some blocks before are known and some are not.
+    // If the journal is pruned, the hashes of some earlier blocks are known and those of others are not.
     let mut replica = Replica::new(1);
     let blocks = 1000;
     for block in steady(0, blocks, 500 * MILLISECOND) {
@@ -368,7 +369,7 @@ fn what_is_known_of_blocks_before_a_restart() {
         "the journal was cut: {}",
         replica.ledger.log().first_sequence()
     );
-    // A snapshot with the first block, as time began long before, and then every 20 s.
+    // A snapshot with the first block, because time began long before, and then every 20 s.
     let names = replica.disk.root().directory("chain").unwrap().list().unwrap();
     let mut snapshots = Vec::from_iter(names.into_iter().filter(|name| name.starts_with("index-")));
     snapshots.sort_unstable();
@@ -385,7 +386,7 @@ fn what_is_known_of_blocks_before_a_restart() {
     }
 }
 
-/// What is put away: the next start has a snapshot of the last block, and a journal whose end cannot be a torn one.
+/// After `finish` the next start has a snapshot of the last block, and a journal whose end cannot be torn.
 #[test]
 fn a_ledger_that_is_put_away_has_a_snapshot() {
     let mut replica = Replica::new(1);
@@ -401,15 +402,15 @@ fn a_ledger_that_is_put_away_has_a_snapshot() {
     replica.disk.root().directory("chain").unwrap().remove("index-0000000003").unwrap();
     replica.ledger = open(&replica.disk, 2).unwrap();
     assert_eq!(replica.ledger.tip().height(), 3);
-    // Nothing was executed since, so there is nothing to put away.
+    // Nothing was executed since, so `finish` does nothing.
     replica.ledger.finish().unwrap();
     assert!(!has_snapshot(&replica.disk));
 }
 
-/// What is in no memory is answered out of the journal.
+/// A retry whose record is not in memory is answered from the journal.
 #[test]
 fn a_retry_of_long_ago_is_answered_out_of_the_journal() {
-    // More than are kept in memory.
+    // More than memory keeps.
     const OPERATIONS: u64 = 600_000;
     let retries = retries::Limits { operations: 1 << 20, ..OPTIONS.limits.retries };
     let options = Options { limits: Limits { retries, ..OPTIONS.limits }, ..OPTIONS };
@@ -433,7 +434,7 @@ fn a_retry_of_long_ago_is_answered_out_of_the_journal() {
     assert_eq!(again.map(|operation| operation.status().unwrap()), [Status::Ok, Status::TransactionIdReused]);
 }
 
-/// A byte that was changed on the way makes another block, or another hash.
+/// A byte changed in transit yields another block or another hash.
 #[test]
 fn nothing_that_is_given_can_be_changed() {
     let mut source = Source { random: Random::new(11), time: 1000 * SECOND, ids: Vec::new() };
@@ -483,7 +484,8 @@ fn nothing_that_is_given_can_be_changed() {
     }
 }
 
-/// The ledgers of the property meet what could set them apart: full tables, full windows, stale and forgotten ids.
+/// The ledgers of the property test see everything that could make them diverge: full tables, full windows, stale and
+/// forgotten ids.
 #[test]
 fn the_blocks_are_worth_it() {
     let mut source = Source { random: Random::new(5), time: 1000 * SECOND, ids: Vec::new() };

@@ -1,6 +1,6 @@
-//! The commands against `vectors/ledger`, which the other engines are driven by as well.
+//! The commands against `vectors/ledger`, which drives the other engines as well.
 //!
-//! `TURNPIKE_WRITE_VECTORS=1 cargo test -p turnpike-ledger --test vectors` writes the file, from the plain model.
+//! `TURNPIKE_WRITE_VECTORS=1 cargo test -p turnpike-ledger --test vectors` writes the file from the plain model.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
@@ -39,7 +39,7 @@ fn path_of_deposits() -> PathBuf {
     folder().join("deposits.txt")
 }
 
-/// Every status that a CREATE with a payer can get from the ledger, and what becomes of the payer.
+/// Every status that a CREATE with a payer can get from the ledger, and its effect on the payer.
 fn deposits() -> Vec<Operation> {
     let mut id = 100;
     let mut next = || {
@@ -79,7 +79,8 @@ fn deposits() -> Vec<Operation> {
         Operation::refer(next(), late),
     ];
     operations.extend(operations.clone());
-    // An id is the payer's: used again for less, or for another account; another payer's; and one that is the account's own.
+    // An id belongs to its payer: used again for a smaller amount, or for another account; used by another payer; and
+    // one equal to the account's own.
     operations.push(Operation::create_for(transaction(104), a, payer, 99));
     operations.push(Operation::create_for(transaction(104), d, payer, 100));
     operations.push(Operation::create_for(transaction(104), a, poor, 100));
@@ -144,10 +145,10 @@ fn operations() -> Vec<Operation> {
         operation.status.set(status);
         operations.push(operation);
     }
-    // Retries get the first answer, whatever has happened since.
+    // Retries get the first reply, whatever has happened since.
     let retries: Vec<_> = operations.iter().take(24).copied().collect();
     operations.extend(retries);
-    // Identities used again for something else.
+    // Identities reused for other operations.
     operations.push(Operation::transfer(transaction(11), a, b, 399));
     operations.push(Operation::transfer(transaction(11), a, c, 400));
     operations.push(Operation::issue(transaction(11), a, 400));
@@ -211,7 +212,7 @@ fn deposits_give_what_the_vectors_say() {
     });
 }
 
-/// Executes the lines of a file one by one, each as `entry` makes it of the operation and its line's number.
+/// Executes the lines of a file one by one, as the entry that `entry` makes of the operation and its line number.
 fn check<E: Executable>(text: &str, statuses: &[u16], entry: impl Fn(Operation, u64) -> E) {
     let limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::of(WINDOW) };
     let mut ledger = Ledger::new(limits, Secret::default()).unwrap();

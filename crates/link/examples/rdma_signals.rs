@@ -1,5 +1,5 @@
-//! What signalling costs over `rdma://`: signals and instructions for each message, where each send is signalled and where one
-//! of 16 is. `tests/rdma/run signals` runs it in an emulated machine whose clock counts instructions: one a nanosecond, of all
+//! Cost of signalling on `rdma://`: signals and instructions per message, with every send signalled and with one of 16.
+//! `tests/rdma/run signals` runs it in an emulated machine whose clock counts instructions, one per nanosecond, of all
 //! programs and the kernel, on one processor.
 //!
 //! usage: rdma_signals      `TURNPIKE_RDMA` is the address of the RDMA device
@@ -13,7 +13,7 @@ const SIZES: [usize; 5] = [64, 1 << 10, 4 << 10, 8 << 10, 16 << 10];
 
 const MESSAGES: u64 = 1600;
 
-/// Messages that are sent before they are received: a stream, as signals matter for one.
+/// Messages sent before any is received: a stream, as signals matter for one.
 const WINDOW: u64 = 32;
 
 fn main() {
@@ -25,7 +25,7 @@ fn main() {
     println!("| bytes | signals a message: each | one of 16 | instructions a message: each | one of 16 | saved |");
     println!("|---|---|---|---|---|---|");
     for bytes in SIZES {
-        // In turns, and the lesser of three.
+        // Alternating, and the minimum of three.
         let mut least = [f64::MAX; 2];
         let mut signals = [0.0; 2];
         for _ in 0..3 {
@@ -41,7 +41,7 @@ fn main() {
     }
 }
 
-/// Nanoseconds, which are instructions, and signals, for each message of a stream.
+/// Nanoseconds (which are instructions) and signals per message of a stream.
 fn stream(address: &Address, bytes: usize, signal_every: u16) -> (f64, f64) {
     let config = Config { buffers: 64, buffer_bytes: 16 << 10, signal_every, ..Config::default() };
     let mut selector = Selector::new().unwrap();

@@ -1,4 +1,4 @@
-//! Where a channel leads to: the scheme names the backend.
+//! Addresses of channels: the scheme names the backend.
 
 use std::{fmt, net::SocketAddr, str::FromStr};
 
@@ -7,16 +7,17 @@ use crate::Error;
 /// An address: `tcp://IP:PORT`, `shm://NAME_OR_PATH` or `rdma://IP:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
-    /// A plain socket.
+    /// A TCP socket.
     Tcp(SocketAddr),
-    /// A queue pair of the RDMA device behind an IP address.
+    /// A queue pair of the RDMA device with this IP address.
     Rdma(SocketAddr),
-    /// Shared memory, which is met at a Unix socket: at a path if there is a slash in the text, else at a name without a file.
+    /// Shared memory, negotiated over a Unix socket: at a path if the text contains a slash, otherwise at an abstract
+    /// name.
     Shm(String),
 }
 
 impl Address {
-    /// Whether what is sent there stays within this machine.
+    /// Whether traffic to this address stays within the machine.
     pub fn is_local(&self) -> bool {
         match self {
             Self::Tcp(address) | Self::Rdma(address) => address.ip().is_loopback(),
@@ -26,8 +27,8 @@ impl Address {
 }
 
 impl Address {
-    /// Whether channels to there can have an [identity](crate::Config::identity): the receiver has to be able to write to the
-    /// buffers that messages come to, as they are opened in place.
+    /// Whether channels to this address can have an [identity](crate::Config::identity): the receiver must be able to
+    /// write to its message buffers, because messages are decrypted in place.
     pub fn can_encrypt(&self) -> bool {
         match self {
             Self::Tcp(_) | Self::Rdma(_) => true,

@@ -1,4 +1,4 @@
-//! Channels, as their users have them.
+//! The public interface of channels.
 
 use std::{net::SocketAddr, os::fd::BorrowedFd, sync::Arc};
 
@@ -13,25 +13,25 @@ use crate::{
     transport::Transport,
 };
 
-/// A connection that carries messages: whole ones, in order, each in a registered buffer. Nothing here waits; a
-/// [`Selector`](crate::Selector) tells when there is something to do.
+/// A connection that carries whole messages in order, each in a registered buffer. No method waits; a
+/// [`Selector`](crate::Selector) reports when a channel is ready.
 ///
-/// A channel that failed stays failed. Messages that came before the failure can still be received.
+/// A failed channel stays failed. Messages that arrived before the failure can still be received.
 pub struct Channel {
     transport: Box<dyn Transport>,
     failure: Option<Error>,
-    /// A selector watches the descriptor. Else the channel tries whatever it is asked for.
+    /// A selector watches the descriptor. Otherwise the channel tries each operation when asked.
     is_watched: bool,
-    /// Whoever watches flushes what waits: messages may go together.
+    /// The watcher flushes delayed messages, so they may be batched.
     is_flushed: bool,
 }
 
 impl Channel {
-    /// Begins a connection. The channel is ready for [`Operations::CONNECT`] when it is there, or failed.
+    /// Starts to connect. The channel becomes ready for [`Operations::CONNECT`] once it is connected or has failed.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`], and [`Error::System`] where nobody listens.
+    /// [`Error::Config`], and [`Error::System`] if nobody listens.
     pub fn connect(address: &Address, config: &Config) -> Result<Self, Error> {
         let config = &secure::below(address, config)?;
         let transport: Box<dyn Transport> = match address {
@@ -52,11 +52,11 @@ impl Channel {
         Self { transport, failure: None, is_watched: false, is_flushed: false }
     }
 
-    /// Whether the channel has its peer.
+    /// Returns whether the channel is connected.
     ///
     /// # Errors
     ///
-    /// Why it failed, if it did.
+    /// The channel's error, if it failed.
     pub fn finish_connect(&mut self) -> Result<bool, Error> {
         self.progress();
         match &self.failure {
@@ -65,12 +65,12 @@ impl Channel {
         }
     }
 
-    /// A buffer to be filled and [sent](Self::send), or `None` where all are on the way or the peer has no room: wait for
-    /// [`Operations::SEND`].
+    /// Returns a buffer to fill and [send](Self::send), or `None` if all are in flight or the peer has no room: then
+    /// wait for [`Operations::SEND`].
     ///
     /// # Errors
     ///
-    /// Why the channel failed, if it did; [`Error::NotConnected`].
+    /// The channel's error, if it failed; [`Error::NotConnected`].
     pub fn buffer(&mut self) -> Result<Option<Buffer>, Error> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
@@ -88,16 +88,16 @@ impl Channel {
 
     /// Sends a message. A buffer is the right to send one, so there is always room for it.
     ///
-    /// Where a [`Selector`](crate::Selector) has the channel, the first message goes at once. Short ones behind it may wait
-    /// for each other, until the next selection at most: [`flush`](Self::flush) is for who does something else before.
+    /// In a [`Selector`](crate::Selector) the first message is sent at once. Short ones after it may be batched, until
+    /// the next selection at the latest. Call [`flush`](Self::flush) if something else happens before.
     ///
     /// # Errors
     ///
-    /// Why the channel failed, if it did.
+    /// The channel's error, if it failed.
     ///
     /// # Panics
     ///
-    /// If another channel gave the buffer.
+    /// If the buffer belongs to another channel.
     pub fn send(&mut self, buffer: Buffer) -> Result<(), Error> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
@@ -105,14 +105,14 @@ impl Channel {
         self.transport.send(buffer, self.is_flushed).inspect_err(|error| self.failure = Some(error.clone()))
     }
 
-    /// Sends what waits for others.
+    /// Sends delayed messages.
     pub fn flush(&mut self) {
         if self.failure.is_none() {
             self.transport.flush();
         }
     }
 
-    /// Sends a copy of `bytes`, where a buffer can be had. Tells whether it was.
+    /// Sends a copy of `bytes` if a buffer is available. Returns whether it did.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Channel {
     ///
     /// # Panics
     ///
-    /// If that is more than a buffer has room for.
+    /// If `bytes` is longer than a buffer.
     pub fn send_copy(&mut self, bytes: &[u8]) -> Result<bool, Error> {
         let Some(mut buffer) = self.buffer()? else { return Ok(false) };
         buffer.fill(bytes);
@@ -128,11 +128,11 @@ impl Channel {
         Ok(true)
     }
 
-    /// The next message, or `None` where none is here: wait for [`Operations::RECEIVE`].
+    /// Returns the next message, or `None` if there is none yet: then wait for [`Operations::RECEIVE`].
     ///
     /// # Errors
     ///
-    /// Why the channel failed or [was closed](Error::Closed), once all messages from before were received.
+    /// Why the channel failed or [was closed](Error::Closed), once all earlier messages are received.
     pub fn receive(&mut self) -> Result<Option<Message>, Error> {
         if let Some(message) = self.transport.receive() {
             return Ok(Some(message));
@@ -145,19 +145,20 @@ impl Channel {
         }
     }
 
-    /// The key that the peer has proved to have, where [peers are authenticated](Config::identity).
+    /// The key that the peer proved, if [peers are authenticated](Config::identity).
     pub fn peer_key(&self) -> Option<PublicKey> {
         self.transport.peer_key()
     }
 
-    /// What the channel counted: nothing over `tcp://`.
+    /// The channel's counters; all zero over `tcp://`.
     pub fn counters(&self) -> Counters {
         self.transport.counters()
     }
 
-    /// Ends the channel without waiting: what was sent goes on its way, and what comes is dropped. True once nothing would be
-    /// lost with this value; until then call it again when the descriptor tells of something. To drop a channel at once does
-    /// what one call does, and what the peer has not taken by then may be lost.
+    /// Ends the channel without waiting: queued messages are still sent, received data is dropped.
+    ///
+    /// Returns true once dropping this value would lose nothing. Until then call it again when the descriptor signals.
+    /// Dropping a channel equals one call, and loses what the peer has not received by then.
     pub fn close(&mut self) -> bool {
         if !self.is_watched {
             self.transport.signalled(true);
@@ -165,12 +166,13 @@ impl Channel {
         self.failure.is_some() || self.transport.close()
     }
 
-    /// Where the peer is, for those that have an address of the internet.
+    /// The peer's internet address, if it has one.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.transport.peer()
     }
 
-    /// What the channel is ready for. One that failed is ready for all but ACCEPT, since whatever is tried tells why.
+    /// The operations that the channel is ready for. A failed one is ready for all but ACCEPT, since any attempt
+    /// returns the error.
     pub(crate) fn ready(&self) -> Operations {
         if self.failure.is_some() {
             return Operations::CONNECT | Operations::RECEIVE | Operations::SEND;
@@ -193,7 +195,7 @@ impl Channel {
         self.failure.is_none() && self.transport.is_polled()
     }
 
-    /// From now on the descriptor tells of what is in `interest`. False if it may be there already.
+    /// Makes the descriptor signal the operations in `interest` from now on. Returns false if one may be ready already.
     pub(crate) fn rest(&mut self, interest: Operations) -> bool {
         let rests = self.failure.is_some() || self.transport.rest(interest);
         if !rests {

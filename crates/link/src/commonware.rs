@@ -1,11 +1,13 @@
 //! Channels as the network of commonware's runtime (`commonware-runtime` 2026.10).
 //!
-//! Its interface is a stream of bytes. What is received is handed on as [`IoBuf`]s that are the registered buffers
-//! themselves, without a copy, as long as their holders keep no more than a quarter of the channel's buffers; beyond that they are copies,
-//! so a holder never stops its peer. What is sent is copied once, to a registered buffer: an `IoBuf` cannot be allocated in
-//! one. An empty message is the end of a stream.
+//! The runtime's interface is a byte stream.
 //!
-//! There are no timeouts here: who waits puts a `Clock::timeout` around it.
+//! - Received data is passed on without a copy: the [`IoBuf`]s are the registered buffers. Once holders keep more than
+//!   a quarter of the channel's buffers, further data is copied, so that a holder never stalls its peer.
+//! - Sent data is copied once, to a registered buffer: an `IoBuf` cannot be allocated in one.
+//! - An empty message ends a stream.
+//!
+//! There are no timeouts here: a caller that needs one uses `Clock::timeout`.
 
 use std::{
     fmt, io,
@@ -24,7 +26,7 @@ use crate::{
     future::{Driver, Receiver, Sender, Server},
 };
 
-/// Where a socket address of the runtime leads to.
+/// Maps a socket address of the runtime to an address of a channel.
 type Route = Arc<dyn Fn(SocketAddr) -> Address + Send + Sync>;
 
 /// Channels as a [`commonware_runtime::Network`].
@@ -36,12 +38,12 @@ pub struct Network {
 }
 
 impl Network {
-    /// Over `tcp://`.
+    /// Connects over `tcp://`.
     pub fn new(driver: Driver, config: Config) -> Self {
         Self::with_route(driver, config, Address::Tcp)
     }
 
-    /// Over whatever `route` makes of a socket address.
+    /// Connects over the addresses that `route` returns.
     pub fn with_route(
         driver: Driver,
         config: Config,
@@ -66,7 +68,7 @@ impl commonware_runtime::Network for Network {
     }
 }
 
-/// Where channels are accepted.
+/// A listener for channels.
 #[derive(Debug)]
 pub struct Listener {
     server: Server,
@@ -81,9 +83,9 @@ impl commonware_runtime::Listener for Listener {
     async fn accept(&mut self) -> Result<(SocketAddr, Sink, Stream), Error> {
         loop {
             let channel = self.server.accept().await.map_err(|_| Error::Closed)?;
-            // What has no address of the internet is on this machine.
+            // A peer without an internet address is on this machine.
             let peer = channel.0.peer().unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-            // One that has gone already is not worth an error of the listener.
+            // A peer that is gone already is no error of the listener.
             if let Ok((sink, stream)) = halves(channel, self.buffers).await {
                 return Ok((peer, sink, stream));
             }
@@ -105,23 +107,24 @@ async fn halves((mut sender, receiver): (Sender, Receiver), buffers: u16) -> Res
         receiver,
         current: IoBuf::default(),
         held: Arc::default(),
-        // Credits are told when half of the buffers came back, and the peer keeps one for the end of its stream.
+        // Credits are granted once half of the buffers are back, and the peer reserves one for the end of its stream.
         limit: usize::from(buffers / 4),
         is_usable: true,
     };
     Ok((sink, stream))
 }
 
-/// The half of a channel that sends bytes.
+/// The sending half of a channel, as a byte stream.
 #[derive(Debug)]
 pub struct Sink {
     sender: Sender,
-    /// What tells the peer the end of the stream, kept so that there is always room for it. None once the sink is unusable.
+    /// Buffer reserved to signal the end of the stream, so that there is always room for it. `None` once the sink is
+    /// unusable.
     end: Option<Buffer>,
 }
 
 impl Sink {
-    /// The channel's half. Messages that are sent by it are bytes of the stream, without a copy; empty ones end it.
+    /// The channel's sending half. Messages sent with it join the stream without a copy; an empty one ends it.
     pub fn sender(&mut self) -> &mut Sender {
         &mut self.sender
     }
@@ -139,7 +142,7 @@ impl Sink {
 
 impl commonware_runtime::Sink for Sink {
     async fn send(&mut self, bytes: impl Into<IoBufs> + Send) -> Result<(), Error> {
-        // Taken meanwhile: a send that fails, or is dropped in the middle, leaves the sink unusable.
+        // Taken meanwhile: a send that fails or is dropped midway leaves the sink unusable.
         let end = self.end.take().ok_or(Error::Closed)?;
         self.send_all(bytes.into()).await.map_err(|_| Error::SendFailed)?;
         self.end = Some(end);
@@ -150,19 +153,19 @@ impl commonware_runtime::Sink for Sink {
 impl Drop for Sink {
     fn drop(&mut self) {
         if let Some(end) = self.end.take() {
-            // If it fails, the peer is told by the failure.
+            // If this fails, the failure itself informs the peer.
             let _ = self.sender.send(end);
         }
     }
 }
 
-/// The half of a channel that receives bytes.
+/// The receiving half of a channel, as a byte stream.
 #[derive(Debug)]
 pub struct Stream {
     receiver: Receiver,
-    /// What was received and not taken yet.
+    /// Received data that was not taken yet.
     current: IoBuf,
-    /// Registered buffers that are in the hands of whoever received, or in `current`.
+    /// Number of registered buffers in the hands of the receiver or in `current`.
     held: Arc<AtomicUsize>,
     limit: usize,
     is_usable: bool,

@@ -1,52 +1,53 @@
-//! Sizes and times of channels. Every bound is here.
+//! Sizes and timeouts of channels. Every limit is here.
 
 use std::{sync::Arc, time::Duration};
 
 use crate::{Error, Identity};
 
-/// How a channel is to be. Both sides have their own; of sizes, the smaller one holds.
+/// Configuration of a channel. Each side has its own; the smaller size applies.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Buffers in each direction: messages that can be on the way, or held by the receiver, at once.
+    /// Buffers per direction: messages that can be in flight or held by the receiver at once.
     pub buffers: u16,
-    /// Bytes of a buffer, which is the longest message.
+    /// Bytes per buffer, which is the maximum message length.
     pub buffer_bytes: u32,
-    /// Connections of a server channel whose greeting is not finished. A further one takes the place of the oldest.
+    /// Connections of a server channel with an unfinished greeting. A further one replaces the oldest.
     pub greeting: usize,
-    /// How long a peer has for its greeting.
+    /// Time limit for a peer's greeting.
     pub greeting_timeout: Duration,
-    /// One of so many sends of `rdma://` is signalled, and tells that those before it are done, too. Their buffers are kept until
-    /// then, so each channel has as many more.
+    /// On `rdma://` every n-th send is signalled, which also completes the sends before it. Their buffers stay occupied
+    /// until then, so each channel has this number of extra buffers.
     pub signal_every: u16,
-    /// Who this side is and whom it talks to: then peers are authenticated, and messages encrypted. Without, nothing is.
+    /// The key of this side and its accepted peers. With it, peers are authenticated and messages encrypted; without it
+    /// neither happens.
     pub identity: Option<Arc<Identity>>,
-    /// From whom messages of `shm://` are handed out where they lie.
+    /// The peers whose `shm://` messages are handed out without a copy.
     pub zero_copy_from: ZeroCopyFrom,
 }
 
-/// From whom messages of `shm://` are handed out where they lie: in memory that the sender can still write. From others, each
-/// message is copied once, word by word, before it is handed out.
+/// The peers whose `shm://` messages are handed out in place, in memory that the sender can still write. Messages of
+/// other peers are copied once, word by word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroCopyFrom {
     /// Every message is copied.
     Nobody,
-    /// From processes of the same user, which could write the memory of this one by other means as well (ptrace).
+    /// Processes of the same user, which could write this process's memory anyway (ptrace).
     SameUser,
-    /// From everybody: whoever may connect is trusted not to change what it has sent.
+    /// Every peer: whoever may connect is trusted not to change a message after sending it.
     Anyone,
 }
 
 impl Config {
-    /// Buffers of a direction at most: what an index of 16 bits tells apart, and a bound for what a peer may ask for.
+    /// Maximum number of buffers per direction: an index has 16 bits, and a peer's demand needs a bound.
     pub const MAX_BUFFERS: u16 = 4096;
-    /// Bytes of a buffer at most.
+    /// Maximum number of bytes per buffer.
     pub const MAX_BUFFER_BYTES: u32 = 16 << 20;
 
-    /// Sends of which one is signalled, at most: more save nothing any more, and each costs a buffer.
+    /// Maximum of `signal_every`: higher values save nothing more, and each step costs a buffer.
     pub const MAX_SIGNAL_EVERY: u16 = 256;
 
     pub(crate) fn check(&self) -> Result<(), Error> {
-        // Half of one buffer is none: there would be frames of no credits.
+        // Half of one buffer is none: there would be frames without credits.
         if !(2..=Self::MAX_BUFFERS).contains(&self.buffers) {
             return Err(Error::Config("a channel has 2 to 4,096 buffers in each direction"));
         }
@@ -64,7 +65,7 @@ impl Config {
 }
 
 impl Default for Config {
-    /// 64 buffers of 128 KiB, which is 8 MiB in each direction, of which only what is used becomes memory.
+    /// 64 buffers of 128 KiB, which is 8 MiB per direction. Only used buffers take up memory.
     fn default() -> Self {
         Self {
             buffers: 64,

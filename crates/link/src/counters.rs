@@ -1,12 +1,12 @@
-//! What a channel counts.
+//! Counters of a channel.
 
 /// Counts since the channel was connected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Messages and frames of credits that were sent.
+    /// Messages and credit frames sent.
     pub sent: u64,
-    /// Messages that were received.
+    /// Messages received.
     pub received: u64,
-    /// Sends of `rdma://` that the device was asked to tell the end of: see [`Config::signal_every`](crate::Config).
+    /// Sends of `rdma://` for which the device reported completion: see [`Config::signal_every`](crate::Config).
     pub signalled: u64,
 }

@@ -1,30 +1,30 @@
-//! What can go wrong, and what to do about it.
+//! The errors of channels, with what to do about them.
 
 use rustix::io::Errno;
 
 use crate::PublicKey;
 
-/// Why a channel cannot be had, or was closed. A channel that failed keeps its error, so it can be asked again.
+/// Why a channel could not be opened, or was closed. A failed channel keeps its error, so it can be asked again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A text is no address.
+    /// A text is not an address.
     #[error("{text:?} is no address of a channel: {reason}")]
     Address {
-        /// What was given.
+        /// The text.
         text: String,
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// Sizes that no channel can have.
+    /// The configuration's sizes are out of range.
     #[error("{0}")]
     Config(&'static str),
     /// A system call failed.
     #[error("cannot {what}: {errno}")]
     System {
-        /// What was tried.
+        /// The attempted operation.
         what: &'static str,
-        /// What the system said.
+        /// The operating system's error.
         errno: Errno,
     },
     /// The channel has no peer yet: wait for [`Operations::CONNECT`](crate::Operations::CONNECT).
@@ -33,86 +33,86 @@ pub enum Error {
     /// The peer closed the channel, between two messages.
     #[error("the peer closed the channel")]
     Closed,
-    /// The peer went in the middle of a message.
+    /// The peer disconnected in the middle of a message.
     #[error("the peer went in the middle of a message; connect again, and ask what it has")]
     Truncated,
-    /// The peer went without a close: it was killed, or the way to it is lost.
+    /// The peer disconnected without a close: it was killed, or the network path is lost.
     #[error("the peer went without closing the channel; connect again, and ask what it has")]
     Lost,
-    /// What is no key, or no list of them.
+    /// A text is not a key, or not a list of keys.
     #[error("{0}")]
     Key(&'static str),
-    /// The peer has proved to have a key that is none of the peers'.
+    /// The peer proved a key that is not among the accepted peers.
     #[error("the peer's key {key} is not among the peers of this side; add it if it is who you mean")]
     PeerUnknown {
         /// The peer's key.
         key: PublicKey,
     },
-    /// The peer did not prove who it is.
+    /// The peer did not authenticate.
     #[error("the handshake failed: {0}")]
     Handshake(&'static str),
-    /// A message does not open.
+    /// A message failed to decrypt.
     #[error(
         "a message is not the one that the peer sealed: changed, replayed, lost or swapped on the way; connect again"
     )]
     Tampered,
-    /// There is no RDMA here.
+    /// RDMA is unavailable.
     #[error("rdma:// cannot be had: {0}")]
     RdmaUnavailable(&'static str),
     /// The queue pair of a channel failed.
     #[error("the queue pair failed ({status}); connect again, and ask the peer what it has")]
     QueuePair {
-        /// What rdma-core says.
+        /// The status according to rdma-core.
         status: &'static str,
     },
-    /// The peer does not speak this protocol, or not this version of it.
+    /// The peer does not speak this protocol, or not this version.
     #[error("the peer is no link of version {ours}: {reason}; check address and version of both sides")]
     Greeting {
-        /// The version that is spoken here.
+        /// The version of this side.
         ours: u16,
         /// What is wrong with its greeting.
         reason: &'static str,
     },
-    /// The peer announced a message that is longer than it may be.
+    /// The peer announced a message longer than the limit.
     #[error("the peer sent a message of {length} bytes, and {limit} are allowed")]
     TooLong {
-        /// Bytes of the message.
+        /// Length of the message in bytes.
         length: u32,
-        /// Bytes that were agreed on.
+        /// The agreed limit in bytes.
         limit: u32,
     },
-    /// A frame came twice, too early or too late.
+    /// A frame is repeated, too early or too late.
     #[error("frame {got} came where frame {expected} was due: frames were lost, replayed or put in another order")]
     OutOfSequence {
-        /// The number that was due.
+        /// The expected number.
         expected: u32,
-        /// The number that came.
+        /// The received number.
         got: u32,
     },
     /// The peer sent a message without a credit for it.
     #[error("the peer sent a message that it had no credit for")]
     CreditExceeded,
-    /// The peer gave back more credits than it was sent messages.
+    /// The peer returned more credits than it was sent messages.
     #[error("the peer granted more credits than it has buffers")]
     CreditForged,
-    /// The peer gave back a buffer that it was not sent.
+    /// The peer returned a buffer that it was not sent.
     #[error("the peer gave back a buffer that it does not have")]
     NotItsBuffer,
-    /// The peer sent a buffer that it had sent already, or that there is none of.
+    /// The peer sent a buffer that it had already sent, or that does not exist.
     #[error("the peer sent a buffer that is not its to send")]
     NotItsToSend,
-    /// The peer shares memory that is not what it has to be.
+    /// The peer shared memory without the required properties.
     #[error("the peer shares memory of another size, or without the seals that keep its size")]
     BadMemory,
     /// A frame whose fields contradict each other.
     #[error("the peer sent a frame that is none: {0}")]
     BadFrame(&'static str),
-    /// The selector does not have this key any more.
+    /// The selector no longer has this key.
     #[error("the selector has no such key: its channel was taken out")]
     StaleKey,
 }
 
-/// Names what was tried when a system call failed.
+/// Adds the attempted operation to the error of a system call.
 pub(crate) trait Tried<T> {
     fn tried(self, what: &'static str) -> Result<T, Error>;
 }

@@ -1,4 +1,4 @@
-//! What the system tells of descriptors: one `epoll` in the way that selectors, drivers and server channels use it.
+//! Descriptor events: the `epoll` of selectors, drivers and server channels.
 
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -12,20 +12,20 @@ use rustix::{
 
 use crate::error::{Error, Tried};
 
-/// Events taken from the system at once.
+/// Maximum number of events per system call.
 const EVENTS: usize = 256;
 
-/// The peer has gone, or will send nothing more.
+/// The peer is gone, or will send nothing more.
 const OVER: epoll::EventFlags = epoll::EventFlags::RDHUP.union(epoll::EventFlags::HUP).union(epoll::EventFlags::ERR);
 
-/// Edges of everything.
+/// All events, edge-triggered.
 const EDGES: epoll::EventFlags =
     epoll::EventFlags::IN.union(epoll::EventFlags::OUT).union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
 
 /// Longer than any machine runs.
 const LONGEST: Timespec = Timespec { tv_sec: i32::MAX as i64, tv_nsec: 0 };
 
-/// Descriptors that are watched, each with a token of the watcher.
+/// Watched descriptors, each with a token of the watcher.
 #[derive(Debug)]
 pub(crate) struct Events(OwnedFd);
 
@@ -34,12 +34,12 @@ impl Events {
         epoll::create(epoll::CreateFlags::CLOEXEC).tried("make an epoll; raise `ulimit -n`").map(Self)
     }
 
-    /// Watches for edges: what was there before may be told to nobody.
+    /// Watches for edges. Those from before may go unreported.
     pub(crate) fn watch(&self, descriptor: BorrowedFd<'_>, token: u64) -> Result<(), Error> {
         self.add(descriptor, token, EDGES)
     }
 
-    /// Watches for bytes, and tells as long as there are some.
+    /// Watches for bytes, and signals as long as there are some.
     pub(crate) fn watch_level(&self, descriptor: BorrowedFd<'_>, token: u64) -> Result<(), Error> {
         self.add(descriptor, token, epoll::EventFlags::IN)
     }
@@ -53,8 +53,8 @@ impl Events {
         epoll::delete(&self.0, descriptor).tried("stop to watch a descriptor")
     }
 
-    /// Waits, for ever without a timeout, and gives each token that something happened to, and whether it may be over. Tells whether
-    /// that was all.
+    /// Waits for events, forever without a timeout, and reports each token with an event and whether its peer may be
+    /// gone. Returns whether those were all events.
     pub(crate) fn wait(&self, timeout: Option<Duration>, mut happened: impl FnMut(u64, bool)) -> Result<bool, Error> {
         let timeout = timeout.map(|timeout| Timespec::try_from(timeout).unwrap_or(LONGEST));
         let nothing = epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };

@@ -1,11 +1,14 @@
-//! Channels that carry messages, and a selector that serves many of them on one thread: what RUBIN gives RDMA after Java
-//! NIO (Rüsch, Messadi, Kapitza, *Towards Low-Latency Byzantine Agreement Protocols Using RDMA*, 2018), for every way to
-//! a peer.
+//! Channels that carry messages, and a selector that serves many of them on one thread. The interface follows RUBIN,
+//! which brings Java NIO to RDMA (Rüsch, Messadi, Kapitza, *Towards Low-Latency Byzantine Agreement Protocols Using
+//! RDMA*, 2018), on every transport.
 //!
-//! A [`Channel`] carries whole messages in order, each in a registered buffer: the sender fills a [`Buffer`] in place, and
-//! the receiver is handed the [`Message`] where it came to, and gives it back by dropping it. There is no other copy.
-//! Credits say how many messages the peer has room for, so a receiver never runs dry of buffers. The [`Address`] chooses
-//! what carries the messages. Everything has a bound: [`Config`].
+//! - A [`Channel`] carries whole messages, in order. The [`Address`] selects the transport.
+//! - Each message occupies a registered buffer. The sender fills a [`Buffer`] in place. The receiver gets a [`Message`]
+//!   in the buffer that it arrived in, and returns the buffer by dropping the message.
+//! - Credits bound the messages in flight: a side sends a message only with a credit, and the receiver grants one for
+//!   each free buffer. So a receiver never runs out of buffers, and a peer that sends without a credit is disconnected.
+//! - No method of a channel waits. A [`Selector`] waits for many channels at once; [`future`] does so for tasks.
+//! - Every resource has a limit, see [`Config`].
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod address;

@@ -1,6 +1,6 @@
-//! Round trips and throughput, measured in the same way over every backend: what `turnpike link` and the benchmark do.
+//! Round trips and throughput, measured the same way on every backend, for `turnpike link` and the benchmark.
 //!
-//! The first message of a channel is one byte that says what the responder is to do with the others.
+//! The first message of a channel is one byte: the [`Role`] of the responder for all later ones.
 
 use std::{
     collections::HashMap,
@@ -13,11 +13,11 @@ use crate::{Address, Channel, Config, Error, Operations, SelectionKey, Selector,
 /// What a responder does with messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Each is sent back.
+    /// It echoes each message.
     Echo,
-    /// They are dropped; an empty one is sent back.
+    /// It drops messages and echoes an empty one.
     Drop,
-    /// They are copied to memory of the responder's own; an empty one is sent back.
+    /// It copies messages to its own memory and echoes an empty one.
     Copy,
 }
 
@@ -35,7 +35,7 @@ impl Role {
     }
 }
 
-/// Serves all who measure, on one thread.
+/// Serves all probers, on one thread.
 #[derive(Debug)]
 pub struct Responder {
     selector: Selector,
@@ -46,7 +46,7 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// Listens.
+    /// Listens on an address.
     ///
     /// # Errors
     ///
@@ -60,21 +60,21 @@ impl Responder {
         Ok(Self { selector, server, address, roles: HashMap::new(), copy })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// What makes it look whether it is over.
+    /// Wakes [`run`](Self::run) to check whether it is over.
     pub fn waker(&self) -> Waker {
         self.selector.waker()
     }
 
-    /// Serves until it is over. Peers that go or break a rule are left.
+    /// Serves until `is_over` is set. Peers that disconnect or break a rule are dropped.
     ///
     /// # Errors
     ///
-    /// What the selector or the server channel fails with.
+    /// Those of the selector and of the server channel.
     pub fn run(&mut self, is_over: &AtomicBool) -> Result<(), Error> {
         let mut selected = Vec::new();
         while !is_over.load(Relaxed) {
@@ -100,7 +100,7 @@ impl Responder {
         let Self { selector, roles, copy, .. } = self;
         let channel = selector.channel(key)?;
         let Some(role) = roles.get_mut(&key) else { return Err(Error::StaleKey) };
-        // A buffer first, so that a message that has to be answered is not taken before it can be.
+        // Get a buffer first, so that a message that needs an answer is taken only once it can be answered.
         while let Some(mut buffer) = channel.buffer()? {
             let Some(message) = channel.receive()? else { return selector.set_interest(key, Operations::RECEIVE) };
             match role {
@@ -127,7 +127,7 @@ pub struct Prober {
 }
 
 impl Prober {
-    /// Connects, and tells the responder its role.
+    /// Connects and sends the responder its role.
     ///
     /// # Errors
     ///
@@ -166,7 +166,8 @@ impl Prober {
         }
     }
 
-    /// How long a message of so many bytes takes to the responder and back. What of it says its number is filled and checked.
+    /// Measures how long a message of `length` bytes takes to the responder and back. Its first bytes hold a number,
+    /// which is checked.
     ///
     /// # Errors
     ///
@@ -194,7 +195,7 @@ impl Prober {
         }
     }
 
-    /// How long so many messages take, each a copy of `bytes`, until the responder has the last one.
+    /// Measures how long `messages` copies of `bytes` take until the responder has the last one.
     ///
     /// # Errors
     ///
@@ -207,7 +208,7 @@ impl Prober {
         self.stream_of(bytes.len(), messages, |buffer| buffer.copy_from_slice(bytes))
     }
 
-    /// The same with messages that are sent as they lie in their buffers: nothing is copied.
+    /// The same with messages sent as they are in their buffers: nothing is copied.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
-//! Memory that buffers lie in: mapped once, and unmapped when the last buffer is gone.
+//! Memory of buffers: mapped once, and unmapped when the last buffer is gone.
 //!
-//! One of the modules with `unsafe`: it maps memory, and makes slices of places that nobody else has.
+//! One of the modules with `unsafe`: it maps memory, and creates slices of parts that nobody else uses.
 
 use std::{
     os::fd::{BorrowedFd, OwnedFd},
@@ -21,20 +21,20 @@ const FIXED: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 /// The file system of memory files (linux/magic.h).
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 
-/// A mapping.
+/// A memory mapping.
 #[derive(Debug)]
 pub(crate) struct Memory {
     start: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: a mapping belongs to the process, not to a thread. Who may touch which part is said at each access.
+// SAFETY: a mapping belongs to the process, not to a thread. Each accessor states who may touch which part.
 unsafe impl Send for Memory {}
 // SAFETY: as above; the accessors below hand out disjoint parts or atomics.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Zeroed memory of this process.
+    /// Zeroed private memory of this process.
     pub(crate) fn private(bytes: usize) -> Result<Self, Error> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at a place that the kernel chooses overlaps nothing.
@@ -42,8 +42,8 @@ impl Memory {
         Self::new(start.tried("map memory for buffers; lower buffers or buffer_bytes")?, bytes)
     }
 
-    /// Zeroed memory for this process to write and for others to read: it cannot change its size, and nobody can map it to
-    /// write any more.
+    /// Zeroed memory that this process writes and others can map read-only. Its size is fixed, and nobody else can map
+    /// it writable.
     pub(crate) fn shared(bytes: usize) -> Result<(Self, OwnedFd), Error> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = memfd_create(c"turnpike-link", flags).tried("make shared memory; raise `ulimit -n`")?;
@@ -54,8 +54,8 @@ impl Memory {
         Ok((memory, file))
     }
 
-    /// Memory that another process writes, to be read. What it is has to be proven: a file that shrinks would kill whoever
-    /// reads behind its end, and one on a disk or in huge pages might.
+    /// Maps memory that another process writes, for reading. Its properties must be checked: a file that shrinks would
+    /// kill a reader beyond its end, and one on a disk or in huge pages might.
     pub(crate) fn of_peer(file: BorrowedFd<'_>, bytes: usize) -> Result<Self, Error> {
         let is_sealed = fcntl_get_seals(file).is_ok_and(|seals| seals.contains(FIXED));
         let is_in_memory = fstatfs(file).is_ok_and(|system| system.f_type == TMPFS_MAGIC);
@@ -77,20 +77,20 @@ impl Memory {
         Ok(Self { start, bytes })
     }
 
-    /// Where it begins, and its bytes.
+    /// Start and size in bytes.
     #[cfg(feature = "rdma")]
     pub(crate) fn extent(&self) -> (NonNull<u8>, usize) {
         (self.start, self.bytes)
     }
 
-    /// Where a part begins.
+    /// Address of a part.
     ///
     /// # Panics
     ///
-    /// If it is not within the mapping.
+    /// If the part is not within the mapping.
     pub(crate) fn at(&self, offset: usize, bytes: usize) -> NonNull<u8> {
         assert!(offset <= self.bytes && bytes <= self.bytes - offset, "a part outside of its mapping");
-        // SAFETY: the offset is within the mapping, as was asserted.
+        // SAFETY: the offset is within the mapping, as asserted above.
         unsafe { self.start.add(offset) }
     }
 
@@ -98,15 +98,15 @@ impl Memory {
     ///
     /// # Panics
     ///
-    /// If it is not within the mapping, or not aligned.
+    /// If the word is not within the mapping, or not aligned.
     pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
         assert!(offset.is_multiple_of(size_of::<u64>()), "a word that is not aligned");
-        // SAFETY: within the mapping and aligned, as the mapping is to a page. An atomic load of a word that another process
-        // changes gives one value or the other; a store to memory of a peer is refused by the memory unit.
+        // SAFETY: within the mapping and aligned, because the mapping is page-aligned. An atomic load of a word that
+        // another process changes yields the old or the new value; the MMU refuses a store to memory of a peer.
         unsafe { AtomicU64::from_ptr(self.at(offset, size_of::<u64>()).as_ptr().cast()) }
     }
 
-    /// Copies bytes that another process may change meanwhile: whatever each word is, once.
+    /// Copies bytes that another process may change meanwhile. Reads each word once.
     pub(crate) fn copy_out(&self, offset: usize, to: &mut [u8]) {
         for (at, part) in to.chunks_mut(size_of::<u64>()).enumerate() {
             let word = self.word(offset + at * size_of::<u64>()).load(Relaxed).to_ne_bytes();
@@ -118,17 +118,17 @@ impl Memory {
     ///
     /// # Safety
     ///
-    /// Nobody writes the part while the slice lives.
+    /// Nobody may write the part while the slice lives.
     pub(crate) unsafe fn slice(&self, offset: usize, bytes: usize) -> &[u8] {
         // SAFETY: within the mapping, which is initialised by the kernel; the caller promises the rest.
         unsafe { std::slice::from_raw_parts(self.at(offset, bytes).as_ptr(), bytes) }
     }
 
-    /// The bytes of a part, to be written.
+    /// The bytes of a part, mutable.
     ///
     /// # Safety
     ///
-    /// Nobody else in this process has the part while the slice lives.
+    /// Nobody else in this process may access the part while the slice lives.
     #[allow(clippy::mut_from_ref, reason = "the caller promises that nobody else has the part")]
     pub(crate) unsafe fn slice_mut(&self, offset: usize, bytes: usize) -> &mut [u8] {
         // SAFETY: as above.
@@ -138,7 +138,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by this value, and whatever points into it keeps this value alive.
+        // SAFETY: this value created the mapping, and everything that points into it keeps this value alive.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

@@ -1,4 +1,4 @@
-//! How other threads reach a selector: to wake it, or to tell that a channel wants to be looked at.
+//! How other threads reach a selector: to wake it, or to have it look at a channel.
 
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -12,11 +12,11 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::error::{Error, Tried};
 
-/// What a selector and other threads share.
+/// State shared by a selector and other threads.
 #[derive(Debug)]
 pub(crate) struct Doorbell {
     event: OwnedFd,
-    /// The selector sleeps, or is about to: only then does a system call wake it.
+    /// The selector sleeps or is about to: only then does waking it take a system call.
     asleep: AtomicBool,
     woken: AtomicBool,
     has_tokens: AtomicBool,
@@ -37,12 +37,12 @@ impl Doorbell {
 
     fn ring(&self) {
         if self.asleep.load(SeqCst) {
-            // It fails only if the counter is full: then the selector is woken already.
+            // Fails only if the counter is full: then the selector is already awake.
             let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
         }
     }
 
-    /// Tells that the selector is about to sleep; false if it may not.
+    /// Announces that the selector is about to sleep; false if it must not.
     pub(crate) fn fall_asleep(&self) -> bool {
         self.asleep.store(true, SeqCst);
         let may = !self.woken.load(SeqCst) && !self.has_tokens.load(SeqCst);
@@ -60,13 +60,13 @@ impl Doorbell {
         let _ = rustix::io::read(&self.event, &mut [0; 8]);
     }
 
-    /// Whether somebody wanted the selector to return.
+    /// Whether the selector was asked to return.
     pub(crate) fn take_woken(&self) -> bool {
-        // Looked at first: a load is much cheaper than a swap, and it is rarely set.
+        // Load first: a load is much cheaper than a swap, and the flag is rarely set.
         self.woken.load(SeqCst) && self.woken.swap(false, SeqCst)
     }
 
-    /// Puts the tokens of channels that want to be looked at behind `into`.
+    /// Appends the tokens of channels that need a look to `into`.
     pub(crate) fn take_tokens(&self, into: &mut Vec<usize>) {
         if self.has_tokens.load(SeqCst) && self.has_tokens.swap(false, SeqCst) {
             into.append(&mut self.tokens.lock().unwrap_or_else(PoisonError::into_inner));
@@ -80,7 +80,7 @@ impl AsFd for Doorbell {
     }
 }
 
-/// Ends a [`select`](crate::Selector::select) from another thread: the one that runs, or the next.
+/// Ends a [`select`](crate::Selector::select) from another thread: the running one, or the next.
 #[derive(Clone, Debug)]
 pub struct Waker(pub(crate) Arc<Doorbell>);
 
@@ -92,12 +92,12 @@ impl Waker {
     }
 }
 
-/// Tells a selector that one of its channels wants to be looked at.
+/// Asks a selector to look at one of its channels.
 #[derive(Debug)]
 pub(crate) struct Notify {
     doorbell: Arc<Doorbell>,
     token: usize,
-    /// It was told already, and did not look yet: the list of tokens is no longer than there are channels.
+    /// Already requested and not yet looked at: this bounds the list of tokens by the number of channels.
     is_pending: AtomicBool,
 }
 
@@ -115,7 +115,7 @@ impl Notify {
         self.doorbell.ring();
     }
 
-    /// The selector is about to look.
+    /// Notes that the selector is about to look.
     pub(crate) fn seen(&self) {
         if self.is_pending.load(SeqCst) {
             self.is_pending.store(false, SeqCst);

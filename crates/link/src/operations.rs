@@ -1,4 +1,4 @@
-//! Sets of what a channel can be ready for.
+//! Sets of operations that a channel can be ready for.
 
 use std::{
     fmt,
@@ -12,13 +12,13 @@ pub struct Operations(u8);
 impl Operations {
     /// No operation.
     pub const NONE: Self = Self(0);
-    /// The channel has its peer, or failed to get one.
+    /// The channel is connected, or failed to connect.
     pub const CONNECT: Self = Self(1);
     /// A server channel has a channel to accept.
     pub const ACCEPT: Self = Self(1 << 1);
     /// A message can be received, or the channel was closed.
     pub const RECEIVE: Self = Self(1 << 2);
-    /// A buffer can be had, with the right to send it; or the channel was closed.
+    /// A buffer is available, with the right to send it; or the channel was closed.
     pub const SEND: Self = Self(1 << 3);
 
     const NAMES: [(Self, &'static str); 4] =
@@ -29,12 +29,12 @@ impl Operations {
         self.0 & other.0 == other.0
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The set, where `condition` holds.
+    /// The set if `condition` holds, otherwise the empty one.
     pub(crate) const fn when(self, condition: bool) -> Self {
         if condition { self } else { Self::NONE }
     }

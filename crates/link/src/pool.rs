@@ -1,6 +1,6 @@
-//! Pools of registered buffers, and the two ways in which a user has one: [`Buffer`] to be sent, [`Message`] that was received.
+//! Pools of registered buffers. A user holds one as a [`Buffer`] to send or as a received [`Message`].
 //!
-//! A pool hands out each index once, until it is given back. That is what makes the slices of [`Buffer`] and [`Message`] sound.
+//! A pool hands out each index once until it is returned. That makes the slices of [`Buffer`] and [`Message`] sound.
 
 use std::{
     collections::VecDeque,
@@ -11,12 +11,12 @@ use std::{
 
 use crate::{error::Error, memory::Memory, notify::Notify};
 
-/// What becomes of a buffer that its holder drops.
+/// Where a buffer goes when its holder drops it.
 pub(crate) trait Home: Send + Sync {
     fn give_back(&self, index: u16);
 }
 
-/// Buffers of one size in one mapping.
+/// Buffers of one size in one memory mapping.
 pub(crate) struct Pool<H: ?Sized = dyn Home> {
     memory: Arc<Memory>,
     offset: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Pool<H: ?Sized = dyn Home> {
 }
 
 impl<H: Home> Pool<H> {
-    /// A pool of `count` buffers from `offset` of `memory` on.
+    /// A pool of `count` buffers in `memory`, starting at `offset`.
     pub(crate) fn new(memory: Arc<Memory>, offset: usize, buffer_bytes: u32, count: u16, home: H) -> Arc<Self> {
         let stride = stride(buffer_bytes);
         memory.at(offset, stride * usize::from(count));
@@ -38,13 +38,13 @@ impl<H: Home> Pool<H> {
 }
 
 impl<H: ?Sized> Pool<H> {
-    /// Where a buffer is. Who may touch it is whoever has its lease.
+    /// Address of a buffer. Only the holder of its lease may access it.
     #[cfg(feature = "rdma")]
     pub(crate) fn place(&self, index: u16) -> std::ptr::NonNull<u8> {
         self.memory.at(self.offset(index), self.stride)
     }
 
-    /// All of the memory that its buffers lie in.
+    /// The whole mapping that contains the buffers.
     #[cfg(feature = "rdma")]
     pub(crate) fn extent(&self) -> (std::ptr::NonNull<u8>, usize) {
         self.memory.extent()
@@ -60,52 +60,52 @@ pub(crate) const LINES: usize = 128;
 
 pub(crate) const PAGE: usize = 4096;
 
-/// Where the first buffer begins behind the start of a page. Processors copy slowly from there: the kernel took twice as long
-/// to take a message of 100 KB from a buffer at the start of a page (Zen 3).
+/// Offset of the first buffer from the start of a page. Processors copy slowly from a page start: the kernel took twice
+/// as long to take a message of 100 KB from there (Zen 3).
 pub(crate) const FIRST: usize = LINES;
 
-/// Bytes from one buffer to the next. Long ones begin each at another place of a page, and none at its start, so that their
-/// beginnings do not compete for the same sets of a cache.
+/// Distance in bytes between buffers. Long ones start at different offsets in their pages, never at 0, so that their
+/// first lines do not compete for the same cache sets.
 pub(crate) fn stride(buffer_bytes: u32) -> usize {
     let bytes = buffer_bytes as usize;
     if bytes < PAGE { bytes.next_multiple_of(LINES) } else { bytes.next_multiple_of(PAGE) + 2 * LINES }
 }
 
-/// The one right to use a buffer. Dropped, the buffer goes home.
+/// The exclusive right to use a buffer. Dropping it returns the buffer to the pool.
 pub(crate) struct Lease {
     pool: Arc<Pool>,
     index: u16,
 }
 
 impl Lease {
-    /// Of an index that the pool's home has just handed out.
+    /// Creates the lease of an index that the pool's home has just handed out.
     pub(crate) fn new(pool: Arc<Pool>, index: u16) -> Self {
         Self { pool, index }
     }
 
-    /// Whether it is one of this pool's.
+    /// Whether it belongs to this pool.
     pub(crate) fn is_of<H>(&self, pool: &Arc<Pool<H>>) -> bool {
         std::ptr::addr_eq(Arc::as_ptr(&self.pool), Arc::as_ptr(pool))
     }
 
-    /// Takes the right over: the buffer does not go home by itself any more.
+    /// Consumes the lease without returning the buffer to the pool.
     pub(crate) fn into_index(self) -> u16 {
         let mut this = std::mem::ManuallyDrop::new(self);
         let index = this.index;
-        // SAFETY: `this` is never dropped or used again, so the reference is given up once.
+        // SAFETY: `this` is never dropped or used again, so the reference is released once.
         unsafe { std::ptr::drop_in_place(&raw mut this.pool) };
         index
     }
 
     pub(crate) fn bytes(&self, length: usize) -> &[u8] {
         assert!(length <= self.pool.stride);
-        // SAFETY: the index is leased to `self` alone, which is borrowed.
+        // SAFETY: only `self` holds the lease of the index, and it is borrowed.
         unsafe { self.pool.memory.slice(self.pool.offset(self.index), length) }
     }
 
     pub(crate) fn bytes_mut(&mut self, length: usize) -> &mut [u8] {
         assert!(length <= self.pool.stride);
-        // SAFETY: the index is leased to `self` alone, which is borrowed for writing.
+        // SAFETY: only `self` holds the lease of the index, and it is mutably borrowed.
         unsafe { self.pool.memory.slice_mut(self.pool.offset(self.index), length) }
     }
 }
@@ -116,9 +116,9 @@ impl Drop for Lease {
     }
 }
 
-/// A registered buffer to be filled and sent: the right to send one message. Dropped, it goes back to its channel.
+/// A registered buffer to fill and send: the right to send one message. Dropping it returns it to its channel.
 ///
-/// It dereferences to the bytes of the message, which are as many as the buffer was asked for.
+/// It dereferences to the bytes of the message.
 pub struct Buffer {
     lease: Lease,
     length: usize,
@@ -130,16 +130,16 @@ impl Buffer {
         Self { lease, length: 0, room }
     }
 
-    /// Bytes that it has room for: the longest message.
+    /// Maximum length of the message in bytes.
     pub fn capacity(&self) -> usize {
         self.room
     }
 
-    /// Makes the message so long. Bytes that it gets are whatever was there.
+    /// Sets the length of the message. Added bytes have unspecified values.
     ///
     /// # Panics
     ///
-    /// If that is more than its capacity.
+    /// If `length` exceeds the capacity.
     pub fn set_len(&mut self, length: usize) {
         assert!(length <= self.room, "a message of {length} bytes, where {} have room", self.room);
         self.length = length;
@@ -149,18 +149,18 @@ impl Buffer {
     ///
     /// # Panics
     ///
-    /// If they are more than its capacity.
+    /// If `bytes` is longer than the capacity.
     pub fn fill(&mut self, bytes: &[u8]) {
         self.set_len(bytes.len());
         self.copy_from_slice(bytes);
     }
 
-    /// Keeps so many bytes behind the message for what is [appended](Self::append).
+    /// Reserves this number of bytes after the message, to be [appended](Self::append).
     pub(crate) fn reserve(&mut self, bytes: usize) {
         self.room = self.room.saturating_sub(bytes);
     }
 
-    /// Puts bytes behind the message, to where they were reserved.
+    /// Appends bytes to the message, in the reserved space.
     pub(crate) fn append(&mut self, bytes: &[u8]) {
         let end = self.length + bytes.len();
         self.lease.bytes_mut(end)[self.length..].copy_from_slice(bytes);
@@ -196,7 +196,8 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// A message that was received, in the registered buffer that it came to. Dropped, on any thread, the buffer takes the next one.
+/// A received message, in the registered buffer that it arrived in. Dropping it, on any thread, frees the buffer for
+/// the next one.
 pub struct Message {
     lease: Lease,
     length: usize,
@@ -207,12 +208,12 @@ impl Message {
         Self { lease, length }
     }
 
-    /// The bytes, for what undoes the peer's last step before a user has them.
+    /// The bytes, to be decrypted in place before a user gets them.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         self.lease.bytes_mut(self.length)
     }
 
-    /// Leaves off what is behind `length` bytes.
+    /// Truncates the message to `length` bytes.
     pub(crate) fn truncate(&mut self, length: usize) {
         self.length = self.length.min(length);
     }
@@ -238,36 +239,36 @@ impl fmt::Debug for Message {
     }
 }
 
-/// Which of the free indexes is taken next.
+/// Which free index to take next.
 #[derive(Clone, Copy)]
 pub(crate) enum Next {
     /// The one that was used last: its bytes are still in this processor's cache.
     Hottest,
-    /// The one that was used first, where another processor read it last: that one's own cache gives lines up slowly, and by then they
-    /// are in the cache that both share.
+    /// The one that was used first. For buffers that another processor read last: its own cache releases lines slowly,
+    /// and by then they are in the shared cache.
     Coldest,
 }
 
-/// Indexes that are free.
+/// The free indexes of a pool.
 pub(crate) struct FreeList {
     state: Mutex<FreeState>,
 }
 
 struct FreeState {
-    /// In the order in which they were used.
+    /// In order of last use.
     free: VecDeque<u16>,
     next: Next,
-    /// Indexes that users gave back since they were last asked for.
+    /// Indexes that users returned since the last check.
     given_back: u16,
-    /// How many of them are worth a notification and a frame of credits.
+    /// Number of returned indexes that justifies a notification and a frame of credits.
     worth: u16,
     notify: Option<Arc<Notify>>,
 }
 
 impl FreeList {
-    /// All of `count` are free. Once users gave `worth` of them back, whoever waits is notified.
+    /// All `count` indexes are free. A notification is sent once users have returned `worth` of them.
     pub(crate) fn new(count: u16, worth: u16, next: Next) -> Self {
-        // The first one that is taken is 0.
+        // Index 0 is taken first.
         let free = match next {
             Next::Hottest => (0..count).rev().collect(),
             Next::Coldest => (0..count).collect(),
@@ -292,30 +293,30 @@ impl FreeList {
         self.state().free.len() as u16
     }
 
-    /// Gives an index back without a notification: the channel itself does, and knows.
+    /// Returns an index without a notification, for the channel itself.
     pub(crate) fn put(&self, index: u16) {
         self.state().free.push_back(index);
     }
 
-    /// How many indexes are worth a notification.
+    /// Number of returned indexes that triggers a notification.
     pub(crate) fn worth(&self) -> u16 {
         self.state().worth
     }
 
-    /// Changes that. Whoever waits is notified if so many were given back already.
+    /// Changes that number. Notifies at once if enough were already returned.
     pub(crate) fn set_worth(&self, worth: u16) {
         let mut state = self.state();
         state.worth = worth;
         notify_if_due(state);
     }
 
-    /// How many indexes users gave back since this was last asked, where that is worth telling, or none.
+    /// Takes the count of indexes that users returned, or 0 while it is below the threshold.
     pub(crate) fn take_given_back(&self) -> u16 {
         let mut state = self.state();
         if state.given_back >= state.worth { std::mem::take(&mut state.given_back) } else { 0 }
     }
 
-    /// The same, however few they are.
+    /// The same without a threshold.
     pub(crate) fn take_all_given_back(&self) -> u16 {
         std::mem::take(&mut self.state().given_back)
     }
@@ -344,13 +345,13 @@ fn notify_if_due(state: MutexGuard<'_, FreeState>) {
     }
 }
 
-/// A pool whose memory is this process's own.
+/// A pool in private memory of this process.
 pub(crate) fn private_pool(count: u16, buffer_bytes: u32, worth: u16) -> Result<Arc<Pool<FreeList>>, Error> {
     let memory = Arc::new(Memory::private(FIRST + stride(buffer_bytes) * usize::from(count))?);
     Ok(Pool::new(memory, FIRST, buffer_bytes, count, FreeList::new(count, worth, Next::Hottest)))
 }
 
-/// Takes a buffer of such a pool.
+/// Takes a free buffer.
 pub(crate) fn lease(pool: &Arc<Pool<FreeList>>) -> Option<Lease> {
     let index = pool.home().take()?;
     Some(Lease::new(Arc::clone(pool) as Arc<Pool>, index))

@@ -1,4 +1,4 @@
-//! What this machine has for channels, and what to change: for `turnpike doctor`.
+//! Checks of this machine for `turnpike doctor`: what channels need, and what to change.
 
 use std::path::Path;
 
@@ -9,16 +9,16 @@ use crate::{Config, memory::Memory};
 /// Where Linux lists RDMA devices.
 const DEVICES: &str = "/sys/class/infiniband";
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What.
+    /// The thing checked.
     pub what: String,
     /// Whether it is as it should be.
     pub good: bool,
-    /// How it is.
+    /// Its state.
     pub how: String,
-    /// What to do to have it otherwise; empty where there is nothing.
+    /// How to improve it; empty if there is nothing to do.
     pub advice: String,
 }
 
@@ -29,7 +29,7 @@ impl Finding {
     }
 }
 
-/// Looks at shared memory, RDMA devices and the limit of locked memory.
+/// Checks shared memory, RDMA devices and the limit of locked memory.
 pub fn machine() -> Vec<Finding> {
     vec![shared_memory(), devices(Path::new(DEVICES)), locked_memory(getrlimit(Resource::Memlock).current)]
 }

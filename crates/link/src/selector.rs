@@ -1,4 +1,4 @@
-//! The selector: tells which of many channels are ready for what they are wanted for.
+//! The selector: reports which of many channels are ready.
 
 use std::{
     os::fd::{AsFd, BorrowedFd},
@@ -16,40 +16,40 @@ use crate::{
 /// The token of the selector's own doorbell, which no channel has.
 const DOORBELL: u64 = u64::MAX;
 
-/// Selections that find something without the system, until it is asked again: a system call costs about as much as so many
+/// Selections that find work before the selector asks the kernel again. A system call costs about as much as this many
 /// messages of a polled channel.
 const UNASKED: u32 = 16;
 
-/// The same for rounds that find nothing: some microseconds. More than the least looks, so that a selector that spins as little
-/// as that sleeps before it lets others have the processor.
+/// The same for rounds that find nothing: some microseconds. It exceeds the minimum of looks, so that a selector that
+/// spins least sleeps before it yields the processor.
 const UNASKED_ROUNDS: u32 = 64;
 
-/// Names a channel that a selector has. A key whose channel was taken out names nothing, even if its place is taken again.
+/// Identifies a channel in a selector. The key of a removed channel stays invalid, even if its slot is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SelectionKey {
     token: usize,
     generation: u32,
 }
 
-/// Has channels, and waits until some of them are ready (`java.nio.channels.Selector`).
+/// Owns channels and waits until some of them are ready (`java.nio.channels.Selector`).
 ///
-/// What is ready stays ready: a channel that still has a message is in the next selection, too. What nothing happened to
-/// costs nothing.
+/// Readiness is level-triggered: a channel that still has a message is in the next selection, too. Channels without
+/// events cost nothing.
 pub struct Selector {
     events: Events,
     doorbell: Arc<Doorbell>,
     places: Vec<Place>,
     free: Vec<usize>,
-    /// Places of server channels, which time passes for.
+    /// Slots of server channels, which have deadlines.
     servers: Vec<usize>,
-    /// Places that may be ready though nothing happens to them any more.
+    /// Slots that may be ready even without a further event.
     hot: Vec<usize>,
-    /// Places whose channels a user had since the last selection, and may have sent something.
+    /// Slots whose channels the user accessed since the last selection and may have sent on.
     used: Vec<usize>,
     selected: Vec<(SelectionKey, Operations)>,
-    /// Room for the tokens of a turn.
+    /// Scratch space for the tokens of one turn.
     tokens: Vec<usize>,
-    /// Selections since the system was last asked.
+    /// Selections since the kernel was last asked.
     unasked: u32,
     spinning: Spinning,
 }
@@ -63,12 +63,12 @@ struct Entry {
     endpoint: Endpoint,
     interest: Operations,
     notify: Arc<Notify>,
-    /// The channel knows whom to tell of buffers that come back, which it can only when it is connected.
+    /// The channel knows where to report returned buffers. It must be connected for that.
     is_notifying: bool,
     is_hot: bool,
     is_used: bool,
     is_selected: bool,
-    /// How often it was looked at in vain.
+    /// Consecutive looks that found nothing.
     idle: u32,
 }
 
@@ -78,11 +78,11 @@ enum Endpoint {
 }
 
 impl Selector {
-    /// A selector without channels.
+    /// Creates a selector without channels.
     ///
     /// # Errors
     ///
-    /// [`Error::System`] where the process has no descriptor left.
+    /// [`Error::System`] if the process has run out of descriptors.
     pub fn new() -> Result<Self, Error> {
         let events = Events::new()?;
         let doorbell = Doorbell::new()?;
@@ -102,21 +102,21 @@ impl Selector {
         })
     }
 
-    /// What wakes the selector from another thread.
+    /// Returns a handle that wakes the selector from another thread.
     pub fn waker(&self) -> Waker {
         Waker(Arc::clone(&self.doorbell))
     }
 
-    /// Takes a channel in, to be told of what is in `interest`.
+    /// Registers a channel for the operations in `interest`.
     ///
     /// # Errors
     ///
-    /// [`Error::System`] where the system watches no more descriptors.
+    /// [`Error::System`] if the kernel refuses to watch another descriptor.
     pub fn register(&mut self, channel: Channel, interest: Operations) -> Result<SelectionKey, Error> {
         self.insert(Endpoint::Channel(Box::new(channel)), interest)
     }
 
-    /// Takes a server channel in, to be told of [`Operations::ACCEPT`].
+    /// Registers a server channel for [`Operations::ACCEPT`].
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl Selector {
             Endpoint::Channel(channel) => {
                 channel.set_watched(true);
                 channel.set_flushed(true);
-                // What happened before is told to nobody.
+                // Edges from before the registration are not reported, so assume one.
                 channel.signalled(true);
             }
             Endpoint::Server(_) => self.servers.push(token),
@@ -157,7 +157,7 @@ impl Selector {
         Ok(SelectionKey { token, generation })
     }
 
-    /// Gives the channel back, which is none of the selector's any more.
+    /// Removes a channel from the selector and returns it.
     ///
     /// # Errors
     ///
@@ -175,7 +175,7 @@ impl Selector {
         }
     }
 
-    /// Takes a channel or a server channel out, and closes it.
+    /// Removes a channel or a server channel and closes it.
     ///
     /// # Errors
     ///
@@ -198,7 +198,7 @@ impl Selector {
         Ok(entry.endpoint)
     }
 
-    /// The channel of a key.
+    /// Returns the channel of a key.
     ///
     /// # Errors
     ///
@@ -216,7 +216,7 @@ impl Selector {
         Ok(channel)
     }
 
-    /// The server channel of a key.
+    /// Returns the server channel of a key.
     ///
     /// # Errors
     ///
@@ -228,7 +228,7 @@ impl Selector {
         }
     }
 
-    /// What a channel is wanted for.
+    /// Returns the operations that a channel is registered for.
     ///
     /// # Errors
     ///
@@ -237,7 +237,7 @@ impl Selector {
         Ok(self.entry(key)?.interest)
     }
 
-    /// Changes what a channel is wanted for, from the next selection on.
+    /// Changes the operations that a channel is registered for, from the next selection on.
     ///
     /// # Errors
     ///
@@ -258,17 +258,19 @@ impl Selector {
         self.places.len() - self.free.len()
     }
 
-    /// Whether there are none.
+    /// Whether the selector has no channels.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Waits until a channel is ready, the time is over, or the [waker](Self::waker) is used. `None` waits for ever, and
-    /// zero not at all. [`selected`](Self::selected) tells which channels are ready.
+    /// Waits until a channel is ready, the timeout passes or the [waker](Self::waker) is used. Returns the number of
+    /// ready channels; [`selected`](Self::selected) lists them.
+    ///
+    /// `None` waits forever, a timeout of zero does not wait.
     ///
     /// # Errors
     ///
-    /// [`Error::System`], after which nothing was lost. Failures of channels are told by the channels, which are ready then.
+    /// [`Error::System`]; nothing is lost then. A channel that failed counts as ready and reports its own error.
     pub fn select(&mut self, timeout: Option<Duration>) -> Result<usize, Error> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         for (key, _) in self.selected.drain(..) {
@@ -279,7 +281,7 @@ impl Selector {
         self.flush();
         for round in 1_u32.. {
             self.look_at_hot();
-            // The system is asked rarely where there is something to do, and seldom where something is polled for.
+            // Ask the kernel rarely while there is work, and seldom while polling.
             if !self.selected.is_empty() && self.unasked < UNASKED {
                 self.unasked += 1;
                 self.doorbell.take_woken();
@@ -299,7 +301,7 @@ impl Selector {
                 break;
             }
             if !is_idle {
-                // Whom this waits for may have no other processor.
+                // The thread that this one waits for may have no other processor.
                 let begun = Instant::now();
                 std::thread::yield_now();
                 self.spinning.yielded(begun.elapsed());
@@ -308,7 +310,7 @@ impl Selector {
         Ok(self.selected.len())
     }
 
-    /// Sends what waits in channels that a user had.
+    /// Sends what is queued in channels that the user accessed.
     fn flush(&mut self) {
         for token in self.used.drain(..) {
             if let Some(entry) = self.places[token].entry.as_mut() {
@@ -320,13 +322,13 @@ impl Selector {
         }
     }
 
-    /// How long may be slept.
+    /// How long the selector may sleep.
     fn time_left(&self, deadline: Option<Instant>) -> Option<Duration> {
         let earliest = deadline.into_iter().chain(self.next_greeting()).min()?;
         Some(earliest.saturating_duration_since(Instant::now()))
     }
 
-    /// Asks the system what happened, and sleeps until something does where there is time for it.
+    /// Asks the kernel for events. Sleeps until there is one, if time allows.
     fn ask(&mut self, time: Option<Duration>) -> Result<(), Error> {
         if time == Some(Duration::ZERO) || !self.doorbell.fall_asleep() {
             return self.wait(Some(Duration::ZERO));
@@ -338,12 +340,12 @@ impl Selector {
         waited
     }
 
-    /// The channels that the last selection found ready, and for what.
+    /// Returns the channels that the last selection found ready, with the operations that each is ready for.
     pub fn selected(&self) -> impl Iterator<Item = (SelectionKey, Operations)> + '_ {
         self.selected.iter().copied()
     }
 
-    /// Takes what happened from the system: channels that it happened to are hot.
+    /// Takes events from the kernel and marks their channels hot.
     fn wait(&mut self, timeout: Option<Duration>) -> Result<(), Error> {
         let (places, hot, doorbell) = (&mut self.places, &mut self.hot, &self.doorbell);
         self.events.wait(timeout, |token, may_be_over| match token {
@@ -359,7 +361,7 @@ impl Selector {
         Ok(())
     }
 
-    /// When the next peer of a server channel has had its time for a greeting.
+    /// The next deadline for a greeting on a server channel.
     fn next_greeting(&self) -> Option<Instant> {
         self.servers.iter().filter_map(|token| self.deadline(*token)).min()
     }
@@ -371,7 +373,7 @@ impl Selector {
         }
     }
 
-    /// Server channels whose time has come are looked at though nothing happened.
+    /// Marks server channels hot whose deadline has passed, although they have no event.
     fn heat_servers(&mut self) {
         for at in 0..self.servers.len() {
             let token = self.servers[at];
@@ -387,7 +389,7 @@ impl Selector {
         }
     }
 
-    /// Looks at all channels that something happened to, or that were ready when they were last looked at.
+    /// Looks at all channels that had an event, or were ready at the last look.
     fn look_at_hot(&mut self) {
         let mut tokens = std::mem::take(&mut self.tokens);
         self.doorbell.take_tokens(&mut tokens);
@@ -420,14 +422,14 @@ impl Selector {
 }
 
 impl Entry {
-    /// Puts the entry among those that are looked at, where it is not.
+    /// Adds the entry to the hot ones unless it is already there.
     fn heat(&mut self, token: usize, hot: &mut Vec<usize>) {
         if !std::mem::replace(&mut self.is_hot, true) {
             hot.push(token);
         }
     }
 
-    /// Moves what moves, and tells what of the interest is ready.
+    /// Makes progress without waiting, and returns which operations of the interest are ready.
     fn look(&mut self) -> Operations {
         match &mut self.endpoint {
             Endpoint::Channel(channel) => {
@@ -444,7 +446,8 @@ impl Entry {
 }
 
 impl Entry {
-    /// Whether the entry is looked at again though it is not ready: it is polled for some looks, or something came meanwhile.
+    /// Whether to look at the entry again although it is not ready: it is still being polled, or something arrived
+    /// meanwhile.
     fn is_awake(&mut self, looks: u32) -> bool {
         let Endpoint::Channel(channel) = &mut self.endpoint else { return false };
         if channel.is_polled() && self.idle < looks {

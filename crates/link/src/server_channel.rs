@@ -1,4 +1,4 @@
-//! Where channels are accepted.
+//! Listeners for channels.
 
 use std::{
     collections::VecDeque,
@@ -17,27 +17,27 @@ use crate::{
     transport::Listener,
 };
 
-/// Listens at an address, and gives a [`Channel`] for each peer that greeted.
+/// Listens on an address and yields a [`Channel`] for each peer that greeted.
 ///
-/// A connection whose peer says nothing costs a descriptor and some hundred bytes until its time is over, or until
-/// [`Config::greeting`] further ones came.
+/// A silent connection costs a descriptor and some hundred bytes until its time is over, or until [`Config::greeting`]
+/// newer ones arrive.
 pub struct ServerChannel {
     listener: Box<dyn Listener>,
     /// The listening socket and the connections that have not greeted, as one descriptor.
     events: Events,
     greeting: VecDeque<(Channel, Instant)>,
     accepted: VecDeque<Channel>,
-    /// More connections may wait than were taken.
+    /// There may be more pending connections than were taken.
     has_more: bool,
     config: Config,
 }
 
 impl ServerChannel {
-    /// Listens. With port 0, or without a name, one is chosen, which [`address`](Self::address) tells.
+    /// Listens on an address. With port 0 or an empty name it chooses one, which [`address`](Self::address) returns.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`], and [`Error::System`] where the address is in use.
+    /// [`Error::Config`], and [`Error::System`] if the address is in use.
     pub fn bind(address: &Address, config: &Config) -> Result<Self, Error> {
         let below = &secure::below(address, config)?;
         let mut listener: Box<dyn Listener> = match address {
@@ -57,16 +57,17 @@ impl ServerChannel {
         Ok(Self { listener, events, greeting, accepted, has_more: false, config: config.clone() })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> Address {
         self.listener.address()
     }
 
-    /// The next channel whose peer greeted, or `None`: wait for [`Operations::ACCEPT`](crate::Operations::ACCEPT).
+    /// Returns the next channel whose peer greeted, or `None`: then wait for
+    /// [`Operations::ACCEPT`](crate::Operations::ACCEPT).
     ///
     /// # Errors
     ///
-    /// [`Error::System`] where the process has no descriptor left; later calls may succeed.
+    /// [`Error::System`] if the process has run out of descriptors; later calls may succeed.
     pub fn accept(&mut self) -> Result<Option<Channel>, Error> {
         if self.accepted.is_empty() {
             self.progress()?;
@@ -74,12 +75,12 @@ impl ServerChannel {
         Ok(self.accepted.pop_front())
     }
 
-    /// Takes new connections and their greetings.
+    /// Accepts new connections and receives their greetings.
     pub(crate) fn progress(&mut self) -> Result<(), Error> {
         let now = Instant::now();
-        // Edges are taken off the descriptor: everything is looked at below.
+        // Only consumes the edges: everything is looked at below.
         self.events.wait(Some(Duration::ZERO), |_, _| {})?;
-        // No more at once than have a place, so that a flood leaves time for others.
+        // Limited per call, so that a flood leaves time for others.
         self.has_more = true;
         for _ in 0..self.config.greeting {
             let Some(transport) = self.listener.accept()? else {
@@ -111,13 +112,13 @@ impl ServerChannel {
         Ok(())
     }
 
-    /// [`Operations::ACCEPT`] where [`accept`](Self::accept) has a channel to give, or an error.
+    /// Ready for [`Operations::ACCEPT`] if [`accept`](Self::accept) would return a channel or an error.
     pub(crate) fn ready(&mut self) -> Operations {
         let has_failed = self.progress().is_err();
         Operations::ACCEPT.when(has_failed || !self.accepted.is_empty())
     }
 
-    /// When it has to be looked at though nothing happens.
+    /// When it must be looked at without an event.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         if self.has_more {
             return Some(Instant::now());

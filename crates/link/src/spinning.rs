@@ -1,27 +1,27 @@
-//! How long polled channels are looked at in vain before a selector sleeps.
+//! How long polled channels are looked at without success before a selector sleeps.
 
 use std::time::Duration;
 
-/// A number of looks that adapts: it doubles with each sleep that turns out shorter than it takes to fall asleep and wake, and
-/// halves with each longer one, so an idle selector costs next to nothing. It is least where others want the processor: who
-/// spins then loses it for milliseconds, while who sleeps is woken at once.
+/// An adaptive number of looks: it doubles with each sleep shorter than falling asleep and waking take, and halves with
+/// each longer one, so an idle selector costs next to nothing. It is least when other threads want the processor: a
+/// thread that spins then loses it for milliseconds, while one that sleeps is woken at once.
 #[derive(Debug)]
 pub(crate) struct Spinning {
     looks: u32,
 }
 
-/// Looks at one channel, together some tens of microseconds: about what a sleep costs both sides.
+/// Looks at a single channel, together some tens of microseconds: about what a sleep costs both sides.
 const FULL: u32 = 1024;
 
-/// Looks at each channel where there are many, unless sleeps are long: some microseconds, as long as a bell takes both sides. So
-/// who goes through all of its channels is done with them before the peer's fall asleep, even where it rings a bell for each.
-/// With fewer looks bells bring about bells, and do not end.
+/// Looks at each of many channels, unless sleeps are long: some microseconds, about what a bell costs both sides. A
+/// peer that goes through all of its channels then finishes before these fall asleep, even if it rings a bell for each.
+/// With fewer looks bells cause more bells without end.
 const EACH: u32 = 256;
 
-/// However idle channels were, each is looked at so often.
+/// Minimum number of looks, however idle the channels were.
 const LEAST: u32 = 48;
 
-/// A sleep that was shorter was not worth it.
+/// A sleep shorter than this was not worth it.
 const SHORT: Duration = Duration::from_micros(50);
 
 impl Spinning {
@@ -29,17 +29,17 @@ impl Spinning {
         Self { looks: FULL }
     }
 
-    /// Looks at each of so many channels.
+    /// Looks at each of `channels` channels.
     pub(crate) fn looks(&self, channels: usize) -> u32 {
         (self.looks / u32::try_from(channels.max(1)).unwrap_or(u32::MAX)).max(self.looks.min(EACH))
     }
 
-    /// The selector slept so long.
+    /// Notes how long the selector slept.
     pub(crate) fn slept(&mut self, time: Duration) {
         self.looks = if time < SHORT { self.looks * 2 } else { self.looks / 2 }.clamp(LEAST, FULL);
     }
 
-    /// The selector let others have the processor for so long.
+    /// Notes how long the selector yielded the processor.
     pub(crate) fn yielded(&mut self, time: Duration) {
         if time >= SHORT {
             self.looks = LEAST;

@@ -1,86 +1,86 @@
-//! What a backend has to do. Everything above is the same for all of them.
+//! The interface of a backend. Everything above it is the same for all backends.
 
 use std::{net::SocketAddr, os::fd::BorrowedFd, sync::Arc};
 
 use crate::{Address, Buffer, Counters, Error, Message, Operations, PublicKey, notify::Notify};
 
-/// One side of a connection, which never waits.
+/// One end of a connection. No method waits.
 ///
-/// What is added here with a body of its own has to be handed on by `secure::Secure`, too.
+/// `secure::Secure` must forward every method that has a default body here.
 pub(crate) trait Transport: Send {
-    /// What a selector sleeps on. It is watched for edges: after one come [`signalled`](Self::signalled) and
-    /// [`progress`](Self::progress).
+    /// The descriptor that a selector sleeps on. It is watched edge-triggered: after each edge the selector calls
+    /// [`signalled`](Self::signalled) and [`progress`](Self::progress).
     fn descriptor(&self) -> BorrowedFd<'_>;
 
-    /// The descriptor told of something, or nobody watches it. `may_be_over`: the peer may have gone, so that nothing will be
-    /// told any more.
+    /// Notes that the descriptor signalled, or that nobody watches it. `may_be_over`: the peer may be gone, so there
+    /// may be no further edge.
     fn signalled(&mut self, may_be_over: bool);
 
-    /// Moves what moves without waiting: finishes the connection, sends what is queued, takes what came, grants credits.
+    /// Makes progress without waiting: finishes the connection, sends queued frames, receives, grants credits.
     fn progress(&mut self) -> Result<(), Error>;
 
     /// Whether both sides have greeted each other.
     fn is_connected(&self) -> bool;
 
-    /// [`Operations::RECEIVE`] and [`Operations::SEND`], as they are after the last progress.
+    /// Readiness for [`Operations::RECEIVE`] and [`Operations::SEND`] after the last progress.
     fn ready(&self) -> Operations;
 
-    /// A buffer, if one is free and the peer has room for its message.
+    /// Returns a buffer, if one is free and the peer has room for its message.
     fn buffer(&mut self) -> Option<Buffer>;
 
-    /// Sends a buffer that [`buffer`](Self::buffer) gave. `may_wait`: the next [`flush`](Self::flush) or
-    /// [`progress`](Self::progress) is near, so it may wait for others that go with it.
+    /// Sends a buffer from [`buffer`](Self::buffer). With `may_wait` it may be delayed for batching until the next
+    /// [`flush`](Self::flush) or [`progress`](Self::progress), which is near.
     fn send(&mut self, buffer: Buffer, may_wait: bool) -> Result<(), Error>;
 
-    /// Sends what waits for others, as far as it can go now.
+    /// Sends delayed messages, as far as possible now.
     fn flush(&mut self) {}
 
-    /// The next message, if it is here.
+    /// Returns the next message, if any.
     fn receive(&mut self) -> Option<Message>;
 
-    /// Whom to tell when a user gave back a buffer that matters.
+    /// Sets whom to notify when users have returned enough buffers.
     fn set_notify(&mut self, notify: Option<Arc<Notify>>);
 
-    /// What was counted, where the backend counts.
+    /// Counters, for backends that count.
     fn counters(&self) -> Counters {
         Counters::default()
     }
 
-    /// The key that the peer has proved to have, where peers are authenticated.
+    /// The key that the peer proved, if peers are authenticated.
     fn peer_key(&self) -> Option<PublicKey> {
         None
     }
 
-    /// Whether a look finds what came without a system call, so that looking again is better than to sleep at once.
+    /// Whether a look finds new messages without a system call, so that looking again is better than sleeping at once.
     fn is_polled(&self) -> bool {
         false
     }
 
-    /// From now on the descriptor tells of what is in `interest`, and nobody looks before. False if it may be there already:
-    /// then comes another [`progress`](Self::progress).
+    /// Makes the descriptor signal the operations in `interest` from now on. Returns false if one of them may be ready
+    /// already: then call [`progress`](Self::progress) again.
     fn rest(&mut self, _interest: Operations) -> bool {
         true
     }
 
-    /// Goes on with what was sent, and with nothing else, without waiting. True once nothing of it would be lost with this
-    /// value.
+    /// Continues to send what was queued, without waiting. Returns true once dropping this value would lose nothing of
+    /// it.
     fn close(&mut self) -> bool {
         true
     }
 
-    /// Where the peer is, for those that have an address of the internet.
+    /// The peer's internet address, if it has one.
     fn peer(&self) -> Option<SocketAddr> {
         None
     }
 }
 
-/// What gives transports: a socket that is listened on.
+/// A source of transports: a listening socket.
 pub(crate) trait Listener: Send {
     fn descriptor(&self) -> BorrowedFd<'_>;
 
-    /// The next connection, which may not have greeted yet.
+    /// Returns the next connection, which may not have greeted yet.
     fn accept(&mut self) -> Result<Option<Box<dyn Transport>>, Error>;
 
-    /// Where it listens, with the port that the system chose.
+    /// The address that it listens on, with the port that the kernel chose.
     fn address(&self) -> Address;
 }

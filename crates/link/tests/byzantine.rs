@@ -1,4 +1,4 @@
-//! Peers that keep to no rule: their channel is closed with the error that says which, and no other one is disturbed.
+//! Peers that break the rules: their channel is closed with the error for that rule, and no other channel is disturbed.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
@@ -32,13 +32,13 @@ fn message(sequence: u32, body: &[u8], credits: u16) -> Vec<u8> {
     [&header.encode()[..], body].concat()
 }
 
-/// What a channel says to a peer that greets and then sends these bytes; the messages that came before.
+/// The messages and the error of a channel whose peer greets and then sends these bytes.
 fn said_to(bytes: &[u8], goes: bool) -> (Vec<Vec<u8>>, Error) {
     let (mut server, at) = server();
     let mut peer = TcpStream::connect(at).unwrap();
     peer.write_all(&greeting()).unwrap();
     let channel = accept(&mut server);
-    // What was not read would make the system reset the connection when the peer goes.
+    // Read everything: unread data would make the kernel reset the connection when the peer closes.
     peer.read_exact(&mut greeting()).unwrap();
     peer.write_all(bytes).unwrap();
     let peer = (!goes).then_some(peer);
@@ -93,14 +93,14 @@ fn a_peer_that_goes_in_the_middle_is_told_apart_from_one_that_ends() {
 
 #[test]
 fn messages_without_a_credit_close_the_channel() {
-    // All in one piece, so that no buffer can have come back meanwhile.
+    // All in one piece, so that no buffer can be returned meanwhile.
     let bytes: Vec<u8> = (0..5).flat_map(|sequence| message(sequence, b"unasked", 0)).collect();
     let (mut server, at) = server();
     let mut peer = TcpStream::connect(at).unwrap();
     peer.write_all(&greeting()).unwrap();
     let mut channel = accept(&mut server);
     peer.write_all(&bytes).unwrap();
-    // Held, so their buffers are not free.
+    // Held, so that their buffers are not free.
     let mut held = Vec::new();
     let deadline = Instant::now() + PATIENCE;
     let error = loop {
@@ -160,7 +160,7 @@ fn a_flood_of_silent_connections_keeps_nobody_out() {
         assert!(selector.channel(client).unwrap().finish_connect().is_ok());
         selector.close(client).unwrap();
     }
-    // Those that said nothing are closed once their time is over, though nothing happens.
+    // Silent connections are closed when their time is over, although nothing happens.
     let begun = Instant::now();
     for peer in &mut silent {
         peer.set_nonblocking(true).unwrap();

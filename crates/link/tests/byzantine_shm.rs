@@ -1,5 +1,5 @@
-//! Peers of `shm://` that scribble in their memory, or share something else: their channel is closed with the error that says
-//! why, and nothing else is disturbed.
+//! Peers of `shm://` that corrupt their memory or share something else: their channel is closed with the error for
+//! that, and nothing else is disturbed.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
@@ -30,7 +30,7 @@ use turnpike_link::{
     tcp::frame::Greeting,
 };
 
-/// Where things are in the memory of either side, for the buffers of [`config`] (docs/link.md).
+/// Offsets in the memory of either side, for the buffers of [`config`] (docs/link.md).
 const MESSAGES: usize = 128;
 const GIVEN_BACK: usize = 256;
 const FIRST_BUFFER: usize = 4096 + 128;
@@ -47,7 +47,7 @@ fn server(config: &Config) -> (ServerChannel, String) {
     (server, name)
 }
 
-/// Memory as an honest peer shares it.
+/// Memory like that of an honest peer.
 fn sealed(bytes: usize) -> OwnedFd {
     let file = memfd_create(c"peer", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
     ftruncate(&file, bytes as u64).unwrap();
@@ -58,7 +58,7 @@ fn sealed(bytes: usize) -> OwnedFd {
 /// A peer that does everything by hand.
 struct Peer {
     socket: OwnedFd,
-    /// Its memory, mapped for ever.
+    /// Its memory, never unmapped.
     words: &'static [AtomicU64],
     file: OwnedFd,
 }
@@ -113,7 +113,7 @@ impl Peer {
         self.ring();
     }
 
-    /// Sends what an honest peer would: as message number `position`, a buffer.
+    /// Sends what an honest peer would: a buffer, as message number `position`.
     fn send(&self, position: u64, index: u64, length: u64) {
         self.put(MESSAGES + (position as usize % 4) * 8, (position + 1) << 48 | index << 32 | length);
     }
@@ -128,7 +128,7 @@ fn connected(config: &Config) -> (Peer, Channel) {
     (peer, channel)
 }
 
-/// What a channel says, and how many messages came before that.
+/// The error of a channel, and the number of messages before it.
 fn said(channel: Channel) -> (usize, Error) {
     let mut selector = Selector::new().unwrap();
     let key = selector.register(channel, Operations::RECEIVE).unwrap();
@@ -242,7 +242,7 @@ fn honest(selector: &mut Selector) -> (SelectionKey, SelectionKey) {
     (near, selector.register(far.unwrap(), Operations::RECEIVE).unwrap())
 }
 
-/// Sends messages from one to the other.
+/// Sends messages from one end to the other.
 fn goes_on(selector: &mut Selector, (near, far): (SelectionKey, SelectionKey)) {
     for number in 0_u32..50 {
         assert!(selector.channel(near).unwrap().send_copy(&number.to_be_bytes()).unwrap());
@@ -275,7 +275,7 @@ fn whatever_is_scribbled_anywhere_ends_in_a_message_or_an_error() {
                     random ^= random << 13;
                     random ^= random >> 7;
                     random ^= random << 17;
-                    // Mostly near the truth, so that some of it is taken for an entry.
+                    // Mostly close to valid words, so that some are taken for entries.
                     let word = if seed.is_multiple_of(2) {
                         random
                     } else {
@@ -319,7 +319,7 @@ fn what_a_copied_message_says_is_not_changed_any_more() {
     let message = channel.receive().unwrap().unwrap();
     peer.words[FIRST_BUFFER / 8].store(0, Relaxed);
     assert_eq!(&message[..], b"what was said");
-    // Its buffer went back at once.
+    // Its buffer was returned at once.
     let theirs = peer.shared();
     let mut given_back = [0; 8];
     rustix::io::pread(&theirs, &mut given_back, GIVEN_BACK as u64).unwrap();

@@ -13,7 +13,7 @@ use turnpike_link::{
     future::Driver,
 };
 
-/// Far more than anything takes; a test that waits so long fails.
+/// Far longer than any step takes; a test that waits this long fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
@@ -53,7 +53,7 @@ async fn receive(stream: &mut Stream, length: usize) -> Vec<u8> {
 fn bytes_come_as_they_were_sent_however_they_are_cut() {
     run(|context, network| async move {
         let [(mut near, mut from_far), (mut far, mut from_near)] = pair(&network).await;
-        // More than all buffers together, in pieces of all sizes; sent back by the other side.
+        // More than all buffers together, in pieces of all sizes; the other side echoes it.
         let sent: Vec<u8> = (0..100_000_u32).map(|at| (at * 7 + at / 251) as u8).collect();
         let echo = context.child("echo").spawn(move |_| async move {
             for length in [1, 1023, 1024, 1025, 30_000, 66_927] {
@@ -81,7 +81,7 @@ fn bytes_come_as_they_were_sent_however_they_are_cut() {
     });
 }
 
-/// Addresses of bytes.
+/// Address range of bytes.
 fn place(bytes: &[u8]) -> std::ops::Range<usize> {
     let bytes = bytes.as_ptr_range();
     bytes.start.addr()..bytes.end.addr()
@@ -100,7 +100,7 @@ fn what_is_received_is_the_registered_buffer_itself() {
         assert_eq!(place(first.as_ref()).end, place(second.as_ref()).start);
         assert_eq!(place(second.as_ref()), peeked);
         assert!(from_near.peek(1).is_empty());
-        // It is one of the buffers of 1 KiB that lie side by side, as is that of another message. Copies are as long as messages.
+        // It is one of the adjacent 1 KiB buffers, as is that of another message. Copies are as long as messages.
         near.send(vec![8; 600]).await.unwrap();
         let other = from_near.recv(600).await.unwrap().coalesce();
         assert_eq!(place(other.as_ref()).start.abs_diff(place(first.as_ref()).start), 1 << 10);
@@ -143,7 +143,7 @@ fn what_is_dropped_in_the_middle_is_unusable() {
         let receiving = from_near.recv(1);
         assert!(tokio::time::timeout(Duration::from_millis(5), receiving).await.is_err());
         assert!(matches!(from_near.recv(1).await, Err(Error::Closed)));
-        // Nobody receives, so that some send waits for ever.
+        // Nobody receives, so that some send waits forever.
         while tokio::time::timeout(Duration::from_millis(20), near.send(vec![0; 4096])).await.is_ok() {}
         assert!(matches!(near.send(b"more").await, Err(Error::Closed)));
         far.send(b"ok").await.unwrap();

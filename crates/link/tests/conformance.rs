@@ -1,6 +1,6 @@
-//! What holds for channels, whatever carries them: each test runs for every address of [`ADDRESSES`], and over `rdma://`
-//! where `TURNPIKE_RDMA` tells the address of an RDMA device, as in the machine of `make test-rdma`. Each has its turn in
-//! the clear, and encrypted.
+//! Properties of channels on every transport: each test runs for every address of [`ADDRESSES`], and over `rdma://` if
+//! `TURNPIKE_RDMA` is the address of an RDMA device, as in the machine of `make test-rdma`. Each test runs both
+//! unencrypted and encrypted.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
@@ -18,7 +18,7 @@ use turnpike_link::{
     Address, Channel, Config, Error, Identity, KEY_BYTES, Operations, SecretKey, SelectionKey, Selector, ServerChannel,
 };
 
-/// Where a server channel chooses a place of its own.
+/// Addresses at which a server channel chooses its own port or name.
 const ADDRESSES: [&str; 2] = ["tcp://127.0.0.1:0", "shm://"];
 
 fn each(test: impl Fn(&Address)) {
@@ -35,11 +35,11 @@ fn each(test: impl Fn(&Address)) {
 }
 
 thread_local! {
-    /// Whether the channels of this test encrypt, which its configurations tell them.
+    /// Whether the channels of this test encrypt; read by its configurations.
     static IS_ENCRYPTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Both sides have one key, and take each other in.
+/// Both sides have the same key and accept each other.
 fn identity() -> Option<Arc<Identity>> {
     let secret = SecretKey::from_bytes([42; KEY_BYTES]);
     let public = secret.public().unwrap();
@@ -47,11 +47,11 @@ fn identity() -> Option<Arc<Identity>> {
 }
 
 fn usual() -> Config {
-    // An emulated machine may need longer for a greeting than is right elsewhere.
+    // An emulated machine may need longer for a greeting than is sensible elsewhere.
     Config { greeting_timeout: PATIENCE, identity: identity(), ..Config::default() }
 }
 
-/// Two ends of a connection.
+/// Both ends of a connection.
 fn pair(address: &Address, ours: &Config, theirs: &Config) -> (Channel, Channel) {
     let mut server = ServerChannel::bind(address, theirs).unwrap();
     let mut near = Channel::connect(&server.address(), ours).unwrap();
@@ -68,7 +68,7 @@ fn pair(address: &Address, ours: &Config, theirs: &Config) -> (Channel, Channel)
     }
 }
 
-/// Both ends in a selector, which moves them.
+/// Both ends in one selector, which drives them.
 fn selected_pair(address: &Address, config: &Config) -> (Selector, SelectionKey, SelectionKey) {
     let (near, far) = pair(address, config, config);
     let mut selector = Selector::new().unwrap();
@@ -83,7 +83,7 @@ fn send(selector: &mut Selector, key: SelectionKey, bytes: &[u8]) {
     }
 }
 
-/// A message whose bytes tell its number.
+/// A message whose bytes depend on its number.
 fn body(number: u32, length: usize) -> Vec<u8> {
     (0..length).map(|at| (number as usize * 31 + at * 7) as u8).collect()
 }
@@ -110,7 +110,7 @@ fn messages_come_whole_and_in_order_both_ways() {
 fn what_was_sent_together_goes_with_a_flush_or_the_next_selection() {
     each(|address| {
         let (near, far) = pair(address, &usual(), &usual());
-        // Each side in a selector of its own, so that none moves the other one.
+        // Each side has its own selector, so that neither drives the other.
         let (mut ours, mut theirs) = (Selector::new().unwrap(), Selector::new().unwrap());
         let near = ours.register(near, Operations::NONE).unwrap();
         let far = theirs.register(far, Operations::NONE).unwrap();
@@ -127,7 +127,7 @@ fn what_was_sent_together_goes_with_a_flush_or_the_next_selection() {
                 assert_eq!(receive(&mut theirs, far).unwrap(), body(number, 100));
             }
         }
-        // A channel that is taken out keeps nothing back.
+        // Removing a channel from a selector flushes it.
         for number in 0..5 {
             assert!(ours.channel(near).unwrap().send_copy(&body(number, 100)).unwrap());
         }
@@ -158,12 +158,12 @@ fn a_close_is_one_though_credits_are_on_the_way() {
                 Err(end) => break Err(end),
             }
         };
-        // Credits leave with the look that finds nothing more, and nobody takes them.
+        // Credits leave with the look that finds nothing more, and this side never reads them.
         assert_eq!(receive(&mut far), Ok(4));
         let mut near = Some(near);
         let deadline = Instant::now() + PATIENCE;
         let end = loop {
-            // An encrypted channel says with a message that it closes, which waits for a credit.
+            // An encrypted channel closes with a message, which waits for a credit.
             if near.as_mut().is_some_and(Channel::close) {
                 near = None;
             }
@@ -181,7 +181,7 @@ fn a_receiver_that_keeps_messages_stops_the_sender_and_nothing_is_lost() {
     each(|address| {
         let (mut selector, near, far) = selected_pair(address, &small());
         let mut sent = 0;
-        // The sender has a credit for each of the receiver's buffers, and no more.
+        // The sender has one credit for each of the receiver's buffers.
         while selector.channel(near).unwrap().send_copy(&body(sent, 1024)).unwrap() {
             sent += 1;
         }
@@ -195,7 +195,7 @@ fn a_receiver_that_keeps_messages_stops_the_sender_and_nothing_is_lost() {
         selector.set_interest(near, Operations::SEND).unwrap();
         assert_eq!(selector.select(Some(Duration::from_millis(50))).unwrap(), 0, "there is no room");
         assert!(!selector.channel(near).unwrap().send_copy(b"more").unwrap());
-        // Held messages stay as they are until they are given back, on whatever thread.
+        // Held messages do not change until they are returned, on any thread.
         assert!((0..).zip(&held).all(|(number, message)| message[..] == body(number, 1024)));
         thread::spawn(move || drop(held)).join().unwrap();
         wait_for(&mut selector, near, Operations::SEND);
@@ -268,7 +268,7 @@ fn a_close_is_told_behind_the_messages_from_before_it() {
         assert_eq!(selector.len(), 1);
         assert_eq!(receive(&mut selector, far).unwrap(), b"last");
         assert_eq!(receive(&mut selector, far), Err(Error::Closed));
-        // It stays so, and the channel is ready for whatever tells.
+        // It stays closed, and the channel is ready for any operation, which reports it.
         assert_eq!(receive(&mut selector, far), Err(Error::Closed));
         wait_for_any(&mut selector, far);
         assert_eq!(selector.channel(far).unwrap().send_copy(b"late"), Err(Error::Closed));
@@ -322,7 +322,7 @@ fn a_waker_ends_a_selection_from_another_thread() {
         assert_eq!(selector.select(None).unwrap(), 0);
         other.join().unwrap();
     }
-    // One that comes before the selection ends it, too, and only that one.
+    // A wakeup before the selection ends it, too, and only that one.
     waker.wake();
     waker.wake();
     assert_eq!(selector.select(None).unwrap(), 0);
@@ -365,7 +365,7 @@ fn a_server_channel_and_many_channels_on_one_thread() {
                     assert_eq!(message[..], body(number as u32, 100));
                     answered += 1;
                 } else {
-                    // Sends back what came.
+                    // Echoes each message.
                     let message = selector.channel(key).unwrap().receive().unwrap().unwrap();
                     assert!(selector.channel(key).unwrap().send_copy(&message).unwrap());
                 }

@@ -9,7 +9,7 @@ use turnpike_link::{
     future::{Driver, Receiver, Sender, Server},
 };
 
-/// Where a server channel chooses a place of its own.
+/// Addresses at which a server channel chooses its own port or name.
 const ADDRESSES: [&str; 2] = ["tcp://127.0.0.1:0", "shm://"];
 
 /// Longer than anything takes; a test that waits so long fails.

@@ -1,4 +1,4 @@
-//! What measures channels does so over each of them, and nothing is allocated for a message.
+//! The measuring tools work on each transport, and a message allocates nothing.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::{
@@ -18,14 +18,14 @@ use turnpike_link::{
 
 const ADDRESSES: [&str; 2] = ["tcp://127.0.0.1:0", "shm://"];
 
-/// Both sides have one key, and take each other in.
+/// Both sides have the same key and accept each other.
 fn identity() -> Arc<Identity> {
     let secret = SecretKey::from_bytes([42; KEY_BYTES]);
     let public = secret.public().unwrap();
     Arc::new(Identity::new(secret, [public]).unwrap())
 }
 
-/// Counts allocations of both sides' threads. The test runner has threads of its own, which tell how long a test takes.
+/// Counts allocations of both sides' threads. The test runner has other threads, which time the test.
 struct Counting;
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);

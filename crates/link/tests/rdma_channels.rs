@@ -1,5 +1,5 @@
-//! What only `rdma://` has: processes that are killed, queue pairs that fail, signals that are saved. They run where
-//! `TURNPIKE_RDMA` tells the address of an RDMA device, as in the machine of `make test-rdma`.
+//! Tests specific to `rdma://`: killed processes, failing queue pairs, saved signals. They run if `TURNPIKE_RDMA` is
+//! the address of an RDMA device, as in the machine of `make test-rdma`.
 #![allow(missing_docs, clippy::unwrap_used)]
 #![cfg(feature = "rdma")]
 
@@ -17,7 +17,7 @@ use common::{receive, wait_for};
 use skip::Ability;
 use turnpike_link::{Address, Channel, Config, Error, Operations, SelectionKey, Selector, ServerChannel};
 
-/// Names the part that a child process plays: a test of this program, which is left out otherwise.
+/// Selects the role of a child process, which runs an otherwise ignored test of this program.
 const PART: &str = "TURNPIKE_LINK_PART";
 
 fn device() -> Option<Address> {
@@ -32,7 +32,7 @@ fn config() -> Config {
     Config { buffers: 8, buffer_bytes: 16 << 10, ..Config::default() }
 }
 
-/// A process that connects to an address, and plays a part there.
+/// A process that connects to an address and plays a role there.
 fn child(part: &str, to: &Address) -> Child {
     Command::new(env::current_exe().unwrap())
         .args(["--exact", "a_child_plays_its_part", "--ignored", "--nocapture"])
@@ -63,7 +63,7 @@ fn a_child_plays_its_part() {
         "flood" => loop {
             send(&mut selector, key, &[7; 16 << 10]).unwrap();
         },
-        // Gives each message back, until it is killed.
+        // Echoes each message, until it is killed.
         "drain" => {
             println!("\nready");
             loop {
@@ -108,7 +108,7 @@ fn without_a_device_the_error_tells_what_to_do() {
     for failed in
         [Channel::connect(&address, &config()).unwrap_err(), ServerChannel::bind(&address, &config()).unwrap_err()]
     {
-        // There may be a device that this is not the address of.
+        // There may be a device with another address.
         let helps = |text: &str| text.contains("apt-get install") || text.contains("modprobe");
         let tells = matches!(&failed, Error::RdmaUnavailable(text) if helps(text));
         assert!(tells || matches!(failed, Error::System { .. }), "{failed}");

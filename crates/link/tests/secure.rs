@@ -1,5 +1,5 @@
-//! Channels that encrypt, with somebody between the two sides who changes, repeats, swaps and cuts what they send, and peers
-//! that have other keys than they should.
+//! Encrypted channels, with a man in the middle that changes, repeats, swaps and cuts frames, and peers with unexpected
+//! keys.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::{
@@ -14,7 +14,7 @@ use turnpike_link::{Address, Channel, Config, Error, Identity, PublicKey, Secret
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Frames of a handshake, from the side that connects and from the one that accepts.
+/// Frames of a handshake, from the connecting and from the accepting side.
 const HANDSHAKE: [usize; 2] = [2, 2];
 
 fn secret(number: u8) -> SecretKey {
@@ -40,7 +40,7 @@ fn bind(config: &Config) -> (ServerChannel, SocketAddr) {
     (server, at)
 }
 
-/// Moves both ends until each has the other one, or the side that connects has failed.
+/// Drives both ends until each has the other, or the connecting side has failed.
 fn connect(server: &mut ServerChannel, to: SocketAddr, config: &Config) -> Result<(Channel, Channel), Error> {
     let mut near = Channel::connect(&Address::Tcp(to), config)?;
     let deadline = Instant::now() + PATIENCE;
@@ -68,15 +68,15 @@ fn receive(channel: &mut Channel) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// What somebody in between does to frames of one direction: it is given the header and the body of each from number 0 on, and
-/// says which frames go on.
+/// What the man in the middle does to frames of one direction: it gets header and body of each, numbered from 0, and
+/// returns the frames to forward.
 type Hand = Box<dyn FnMut(usize, Vec<u8>) -> Vec<Vec<u8>> + Send>;
 
 fn pass() -> Hand {
     Box::new(|_, frame| vec![frame])
 }
 
-/// Changes a bit of one frame's body.
+/// Flips a bit of one frame's body.
 fn flip(frame: usize, byte: usize) -> Hand {
     Box::new(move |number, mut bytes| {
         if number == frame {
@@ -86,7 +86,8 @@ fn flip(frame: usize, byte: usize) -> Hand {
     })
 }
 
-/// Somebody in between. Frames that go on get the numbers that are due, so that only the seal tells. All bytes are kept.
+/// A man in the middle. Forwarded frames are renumbered, so that only the seal can reveal changes. All bytes are
+/// recorded.
 fn between(to: SocketAddr, from_client: Hand, from_server: Hand) -> (SocketAddr, Arc<Mutex<Vec<u8>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
@@ -118,7 +119,7 @@ fn relay(mut from: TcpStream, mut to: TcpStream, mut hand: Hand, seen: &Mutex<Ve
             bytes.resize(frame::Header::BYTES + body, 0);
             from.read_exact(&mut bytes[frame::Header::BYTES..])?;
             seen.lock().unwrap().extend_from_slice(&bytes);
-            // Frames of credits are not counted: when they come is chance.
+            // Credit frames are not counted: they arrive at random times.
             let frames = if bytes[10] == 0 { hand(number, bytes.clone()) } else { vec![bytes.clone()] };
             number += usize::from(bytes[10] == 0);
             for mut frame in frames {
@@ -132,7 +133,7 @@ fn relay(mut from: TcpStream, mut to: TcpStream, mut hand: Hand, seen: &Mutex<Ve
     let _ = to.shutdown(std::net::Shutdown::Write);
 }
 
-/// Two ends with somebody in between.
+/// Both ends with a man in the middle.
 fn apart(from_client: Hand, from_server: Hand) -> Result<(Channel, Channel), Error> {
     let (mut server, at) = bind(&config(2, &[1]));
     let (at, _) = between(at, from_client, from_server);
@@ -166,20 +167,20 @@ fn what_is_sent_is_not_on_the_wire() {
     let seen = seen.lock().unwrap();
     assert!(seen.len() > 3 * body.len());
     assert!(!seen.windows(8).any(|bytes| body.windows(8).any(|part| part == bytes)));
-    // Nor are the static keys.
+    // Static keys do not appear in the clear either.
     assert!(!seen.windows(32).any(|bytes| bytes == public(1).0 || bytes == public(2).0));
 }
 
 #[test]
 fn strangers_are_refused_on_both_sides() {
-    // The server has another key than the client takes.
+    // The server's key is not the one that the client accepts.
     let (mut server, at) = bind(&config(3, &[1]));
     assert_eq!(connect(&mut server, at, &config(1, &[2])).unwrap_err(), Error::PeerUnknown { key: public(3) });
-    // The client has another key than the server takes: it is not accepted, and told so.
+    // The client's key is not the one that the server accepts: it is refused, and notices.
     let (mut server, at) = bind(&config(2, &[1]));
     assert!(matches!(connect(&mut server, at, &config(4, &[2])), Err(Error::Handshake(_))));
     assert!(server.accept().unwrap().is_none());
-    // The next one is.
+    // The next client is accepted.
     connect(&mut server, at, &config(1, &[2])).unwrap();
 }
 
@@ -208,7 +209,7 @@ fn who_says_to_encrypt_and_sends_something_else_is_not_accepted() {
         let deadline = Instant::now() + PATIENCE;
         let mut told = Vec::new();
         let mut bytes = [0; 512];
-        // What it is answered to a key of its own making leads nowhere.
+        // The answer to a key of its own making leads nowhere.
         while told.len() < frame::Greeting::BYTES + frame::Header::BYTES + 96 {
             match peer.read(&mut bytes) {
                 Ok(0) => break,
@@ -240,7 +241,7 @@ fn a_bit_that_flips_in_the_handshake_ends_it() {
     }
 }
 
-/// What the far side makes of four messages that somebody has his hands on.
+/// What the far side receives of four messages that a man in the middle handles.
 fn four(hand: impl FnMut(usize, Vec<u8>) -> Vec<Vec<u8>> + Send + 'static) -> (Vec<Vec<u8>>, Error) {
     let mut hand = hand;
     let hand: Hand = Box::new(move |number, frame| match number.checked_sub(HANDSHAKE[0]) {
@@ -265,7 +266,7 @@ fn four(hand: impl FnMut(usize, Vec<u8>) -> Vec<Vec<u8>> + Send + 'static) -> (V
 fn what_is_changed_replayed_lost_or_swapped_on_the_way_does_not_open() {
     let all = || ["one", "two", "three", "four"].map(|body| body.as_bytes().to_vec());
     assert_eq!(four(|_, frame| vec![frame]), (all().to_vec(), Error::Closed));
-    // Replayed, lost, swapped, shorter, longer, of no bytes.
+    // Replayed, lost, swapped, shorter, longer, empty.
     assert_eq!(four(|number, frame| vec![frame; 1 + usize::from(number == 1)]), (all()[..2].to_vec(), Error::Tampered));
     assert_eq!(four(|number, frame| vec![frame; usize::from(number != 1)]), (all()[..1].to_vec(), Error::Tampered));
     let mut held = Vec::new();
@@ -318,7 +319,7 @@ fn a_handshake_that_is_replayed_leads_nowhere() {
     let (mut near, mut far) = connect(&mut server, through, &config(1, &[2])).unwrap();
     assert!(near.send_copy(b"pay").unwrap());
     assert_eq!(receive(&mut far).unwrap(), b"pay");
-    // All that the client said is said again.
+    // Replay everything that the client sent.
     let mut peer = TcpStream::connect(at).unwrap();
     let below = frame::Greeting { buffers: 10, buffer_bytes: 4096 + 16, is_encrypted: true };
     peer.write_all(&below.encode()).unwrap();
@@ -334,7 +335,7 @@ fn a_handshake_that_is_replayed_leads_nowhere() {
             _ => assert!(Instant::now() < deadline, "still connected"),
         }
     }
-    // The first one is not disturbed.
+    // The first connection is not disturbed.
     assert!(near.send_copy(b"more").unwrap());
     assert_eq!(receive(&mut far).unwrap(), b"more");
 }

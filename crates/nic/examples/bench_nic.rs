@@ -1,5 +1,5 @@
-//! What the data path costs by itself: a store controller that does nothing, client and node in one process over
-//! loopback. Prints operations a second with batch frames, and the time of a compact frame there and back.
+//! Cost of the data path alone: a store controller that does nothing, client and node in one process over loopback.
+//! Prints operations per second with batch frames, and the round-trip time of a compact frame.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use wire::{
 };
 use zerocopy::IntoBytes;
 
-/// Finds everything done.
+/// Does nothing.
 struct Nothing;
 
 impl StoreController for Nothing {
@@ -45,8 +45,8 @@ impl StoreController for Nothing {
     fn commit(&mut self, _lone: bool) {}
 }
 
-/// Keeps `window` copies of a datagram in flight for a while. Returns how many were answered, and the median time of one
-/// there and back.
+/// Keeps `window` copies of a datagram in flight for a while. Returns how many were answered, and the median round-trip
+/// time.
 fn drive(client: &mut UdpBackend, peer: Peer, datagram: &[u8], window: usize, time: Duration) -> (usize, Duration) {
     let mut batch = Batch::new(64);
     let mut times = Vec::new();
@@ -62,7 +62,7 @@ fn drive(client: &mut UdpBackend, peer: Peer, datagram: &[u8], window: usize, ti
         sent = Instant::now();
         client.transmit(&mut std::iter::repeat_n(Reply { peer, bytes: datagram }, back));
     }
-    // Nothing of this run may be taken for an answer in the next.
+    // No leftover of this run may be taken for a reply in the next.
     while !batch.messages.is_empty() {
         client.receive(&mut batch, Duration::from_millis(20)).unwrap();
     }

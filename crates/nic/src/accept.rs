@@ -1,4 +1,4 @@
-//! Refusing connections: clients above a limit, and clients that no file descriptor is left for.
+//! Refusing connections: clients above a limit, and clients for which no file descriptor is left.
 
 use std::{
     fs::File,
@@ -15,19 +15,19 @@ use rustix::{
 /// How often the same warning may be logged: often enough to be noticed, too seldom to fill a disk.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// Bytes of a refused client's first requests that are read before its connection is closed.
+/// Bytes of a refused client's first requests read before its connection is closed.
 const DISCARDED: usize = 4096;
 
 /// Sends a client the reason for the refusal, without waiting. The caller closes the connection.
 pub fn refuse(connection: impl AsFd, reason: &[u8]) {
-    // The client may be gone, or may not read: it is refused all the same.
+    // The client may be gone or not reading; it is refused all the same.
     let _ = rustix::io::write(&connection, reason);
     let _ = shutdown(&connection, Shutdown::Write);
     // Closing a socket that has unread bytes resets the connection, and the client could lose the reason.
     let _ = rustix::io::read(&connection, &mut [0; DISCARDED]);
 }
 
-/// What to do about an address that cannot be listened on.
+/// Advice for an address that cannot be listened on.
 pub fn listen_advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {

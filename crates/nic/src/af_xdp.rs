@@ -1,8 +1,8 @@
-//! Backend `af_xdp`: network frames of the node's port, taken from the driver past the host's network stack.
+//! Backend `af_xdp`: network frames of the node's port, taken from the driver, bypassing the host's network stack.
 //!
-//! The XDP program hands over what it does not answer itself ([`xdp::Socket`]). A reply is written where the request lies and goes back
-//! the way it came, so neither routes nor neighbours are looked up. Whatever frames do not carry, the host's sockets do: fragments,
-//! large datagrams, other interfaces, a queue that has no room.
+//! The XDP program redirects what it does not answer itself ([`xdp::Socket`]). A reply replaces its request in place
+//! and returns the same way, so neither routes nor neighbours are looked up. The host's sockets handle everything else:
+//! fragments, large datagrams, other interfaces, a queue without room.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,10 +18,10 @@ use crate::frame;
 use crate::udp::{UdpBackend, UdpTransmitter};
 use crate::wait::Wait;
 
-/// How often the host's socket is looked at first while there are always frames.
+/// How often the host's socket comes first while there are always frames.
 const HOST_FIRST: u32 = 16;
 
-/// Frames, and the host's sockets beside them.
+/// Frames, with the host's sockets next to them.
 pub struct AfXdpBackend {
     host: UdpBackend,
     receivers: Vec<Receiver>,
@@ -31,7 +31,7 @@ pub struct AfXdpBackend {
 }
 
 impl AfXdpBackend {
-    /// Puts the sockets of an interface's queues, which are in their order, beside the host's. Without any it is the host's alone.
+    /// Adds the sockets of an interface's queues, in order, to the host's. Without any it uses the host's alone.
     pub fn new(host: UdpBackend, sockets: Vec<Socket>, counters: Arc<Counters>) -> io::Result<Self> {
         let port = host.local_address()?.port();
         let (receivers, senders): (Vec<_>, Vec<_>) =
@@ -42,7 +42,7 @@ impl AfXdpBackend {
     }
 }
 
-/// Takes frames from the queues until the batch is full. Whether there were any.
+/// Takes frames from the queues until the batch is full. Returns whether there were any.
 fn receive_frames(receivers: &mut [Receiver], transmitter: &AfXdpTransmitter, batch: &mut Batch, first: u32) -> bool {
     let count = receivers.len();
     let limit = batch.limit();
@@ -61,7 +61,7 @@ fn receive_frames(receivers: &mut [Receiver], transmitter: &AfXdpTransmitter, ba
                 }
             }
         }
-        // For what was taken the kernel gets others at once.
+        // The kernel immediately gets replacements for the taken frames.
         if let Some(mut sender) = transmitter.sender(queue) {
             for _ in 0..receiver.missing() {
                 let Some(frame) = sender.take() else { break };
@@ -81,7 +81,7 @@ impl Backend for AfXdpBackend {
         batch.messages.clear();
         let Self { host, receivers, transmitter, wait, turn } = self;
         for (queue, frame) in batch.memory.lent() {
-            // Requests that were not answered where they lay.
+            // Requests without a reply in place.
             let receiver = &mut receivers[queue];
             match transmitter.sender(queue) {
                 Some(mut sender) if receiver.missing() == 0 => sender.put_back(frame),
@@ -129,10 +129,10 @@ impl Transmit for AfXdpBackend {
     }
 }
 
-/// Sends frames, and what they do not carry from the host's socket.
+/// Sends frames, and everything else from the host's socket.
 pub struct AfXdpTransmitter {
     host: UdpTransmitter,
-    /// By queue; none where a queue is for receiving only.
+    /// By queue; `None` for a receive-only queue.
     senders: Arc<[Option<Mutex<Sender>>]>,
     port: u16,
     counters: Arc<Counters>,
@@ -159,7 +159,7 @@ fn lock(senders: &[Option<Mutex<Sender>>], queue: usize) -> Option<MutexGuard<'_
     Some(senders.get(queue)?.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Puts frames on the rings of several queues, of which it holds one at a time: what comes together mostly goes to one.
+/// Puts frames on the rings of several queues, locking one at a time: frames of a batch mostly go to one.
 struct Outlet<'a> {
     senders: &'a [Option<Mutex<Sender>>],
     current: Option<(u8, MutexGuard<'a, Sender>)>,
@@ -182,7 +182,7 @@ impl<'a> Outlet<'a> {
         sender.has_room().then_some(sender)
     }
 
-    /// Sends a reply in the frame that its request came in. False where it cannot.
+    /// Sends a reply in the frame of its request. Returns whether it could.
     fn send_in_place(&mut self, memory: &mut Memory, peer: &Peer, place: &Range<usize>) -> bool {
         let (Some(via), port) = (peer.via, self.port) else { return false };
         let Some(sender) = self.sender(via.queue) else { return false };
@@ -193,7 +193,7 @@ impl<'a> Outlet<'a> {
         true
     }
 
-    /// Sends a reply in a frame of its own. False where it cannot.
+    /// Sends a reply in a new frame. Returns whether it could.
     fn send(&mut self, reply: &Reply<'_>) -> bool {
         let Reply { peer, bytes } = reply;
         let (Some(via), port) = (peer.via, self.port) else { return false };
@@ -210,14 +210,14 @@ impl<'a> Outlet<'a> {
         pushed
     }
 
-    /// Has the kernel send what is on the ring.
+    /// Makes the kernel send the frames on the ring.
     fn flush(&mut self) {
         if let Some((_, mut sender)) = self.current.take() {
             sender.send();
         }
     }
 
-    /// How many frames were sent.
+    /// Flushes. Returns the number of frames sent.
     fn finish(mut self) -> usize {
         self.flush();
         self.sent

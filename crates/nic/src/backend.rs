@@ -1,4 +1,4 @@
-//! What carries datagrams: the trait behind which `udp` and `af_xdp` stand.
+//! Transport of datagrams: the trait that `udp` and `af_xdp` implement.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -10,24 +10,25 @@ use xdp::{FRAME_BYTES, Frame};
 pub use crate::ethernet::Via;
 pub use crate::waker::Waker;
 
-/// The largest message a backend delivers: what fits the length field of an IPv4 packet.
+/// Maximum length of a message in bytes: what fits the length field of an IPv4 packet.
 pub const MESSAGE_BYTES: usize = 65_536;
 
-/// Where a datagram came from, and where its reply goes.
+/// The sender of a datagram, and the route of its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// The sender. IPv4 senders on a dual-stack socket stand here as IPv4.
+    /// The sender's address. IPv4 senders on a dual-stack socket appear as IPv4.
     pub address: SocketAddr,
-    /// The address that the datagram was sent to, if the backend serves several: the reply leaves from it.
+    /// The address that the datagram was sent to, if the backend serves several: the reply is sent from it.
     pub local: Option<IpAddr>,
-    /// The number of the connection that it came on, if it came on one.
+    /// The number of its connection, if it came on one.
     pub connection: Option<u32>,
-    /// The way that its frame came, if it came past the host's network stack. Both addresses are known then, and of one family.
+    /// The route of its frame, if it bypassed the host's network stack. Both addresses are then known, and of one
+    /// family.
     pub via: Option<Via>,
 }
 
 impl Peer {
-    /// A peer that is reached from whichever address the routing table chooses.
+    /// A peer for whose replies the routing table chooses the local address.
     pub const fn new(address: SocketAddr) -> Self {
         Self { address, local: None, connection: None, via: None }
     }
@@ -38,56 +39,56 @@ impl Peer {
 pub struct Message {
     /// Who sent it.
     pub peer: Peer,
-    /// Where it begins in the memory of the batch.
+    /// Its offset in the memory of the batch.
     pub offset: usize,
     /// Its length.
     pub length: usize,
-    /// The length of each datagram in it; the last may be shorter.
+    /// Length of each datagram in it; the last may be shorter.
     pub segment: usize,
 }
 
 impl Message {
-    /// The places of its datagrams in the memory of the batch.
+    /// The ranges of its datagrams in the memory of the batch.
     pub fn datagrams(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let (offset, end, segment) = (self.offset, self.offset + self.length, self.segment.max(1));
-        // An empty datagram has no place; nothing would answer it anyway.
+        // An empty datagram has no range; it would get no reply anyway.
         (offset..end).step_by(segment).map(move |start| start..(start + segment).min(end))
     }
 }
 
-/// The bytes of a batch: memory of its own, and network frames that a backend lends it. Places in it are told as ranges.
+/// The bytes of a batch: its own memory, and network frames lent by a backend. Both are addressed by ranges.
 #[derive(Debug)]
 pub struct Memory {
     own: Box<[u8]>,
-    /// The queue of each, and it, until it is taken back.
+    /// The queue and the frame, until it is taken back.
     frames: Vec<Option<(usize, Frame)>>,
 }
 
 impl Memory {
-    /// The memory of its own.
+    /// Its own memory.
     pub fn own(&mut self) -> &mut [u8] {
         &mut self.own
     }
 
-    /// Adds a frame of a queue. Gives the place where it begins.
+    /// Adds a frame of a queue. Returns its offset.
     pub(crate) fn lend(&mut self, queue: usize, frame: Frame) -> usize {
         let place = self.own.len() + self.frames.len() * FRAME_BYTES;
         self.frames.push(Some((queue, frame)));
         place
     }
 
-    /// Takes the frame back that a place is in, if it is in one.
+    /// Takes back the frame that contains a range, if any.
     pub(crate) fn take_back(&mut self, place: &Range<usize>) -> Option<Frame> {
         let at = place.start.checked_sub(self.own.len())? / FRAME_BYTES;
         self.frames.get_mut(at)?.take().map(|(_, frame)| frame)
     }
 
-    /// Takes back all frames that are left, with their queues.
+    /// Takes back all remaining frames, with their queues.
     pub(crate) fn lent(&mut self) -> impl Iterator<Item = (usize, Frame)> {
         self.frames.drain(..).flatten()
     }
 
-    /// The frame that an offset behind the own memory is in, and the place in it.
+    /// The frame that contains an offset after the own memory, and the range in it.
     fn in_frame(offset: usize, length: usize) -> (usize, Range<usize>) {
         let start = offset % FRAME_BYTES;
         (offset / FRAME_BYTES, start..start + length)
@@ -114,12 +115,12 @@ impl IndexMut<Range<usize>> for Memory {
     }
 }
 
-/// Datagrams received at once, in memory that is given at start.
+/// Datagrams received at once, in memory allocated at start.
 #[derive(Debug)]
 pub struct Batch {
-    /// The messages' bytes. Requests are replied to in place.
+    /// The bytes of the messages. Replies replace their requests.
     pub memory: Memory,
-    /// The messages that were received.
+    /// The received messages.
     pub messages: Vec<Message>,
     limit: usize,
 }
@@ -127,18 +128,18 @@ pub struct Batch {
 impl Batch {
     /// Room for `limit` messages of at most [`MESSAGE_BYTES`].
     pub fn new(limit: usize) -> Self {
-        // Zeroed memory comes untouched from the kernel: pages that no datagram reaches never become resident.
+        // The kernel maps zeroed memory lazily: pages that no datagram reaches never become resident.
         let own = vec![0; limit * MESSAGE_BYTES].into_boxed_slice();
         let memory = Memory { own, frames: Vec::with_capacity(limit) };
         Self { memory, messages: Vec::with_capacity(limit), limit }
     }
 
-    /// How many messages are taken at once.
+    /// Maximum number of messages received at once.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Takes at most `limit` messages at once from now on, if it has room for as many.
+    /// Sets the maximum number of messages received at once, limited by the memory.
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit.clamp(1, self.memory.own.len() / MESSAGE_BYTES);
     }
@@ -147,35 +148,35 @@ impl Batch {
 /// A datagram to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply<'a> {
-    /// To whom.
+    /// The recipient.
     pub peer: Peer,
     /// Its bytes.
     pub bytes: &'a [u8],
 }
 
-/// Sends datagrams. Each thread that sends has a transmitter of its own.
+/// Sends datagrams. Each sending thread has its own transmitter.
 pub trait Transmit: Send {
-    /// Sends `replies` and returns how many were sent. Like the network, it may lose some: one that cannot be sent is
-    /// counted, not tried again, as the client asks again.
+    /// Sends `replies` and returns the number sent. Like the network, it may lose some: a reply that cannot be sent is
+    /// counted and not retried, because the client will repeat its request.
     fn transmit(&mut self, replies: &mut dyn Iterator<Item = Reply<'_>>) -> usize;
 }
 
 /// A source and sink of datagrams.
 pub trait Backend: Transmit {
-    /// What other threads send with.
+    /// The transmitter of other threads.
     type Transmitter: Transmit + 'static;
 
-    /// Fills `batch` with what has arrived. If nothing has, waits until something does, the [`Waker`] is used or
-    /// `timeout` is over; the batch may be empty then.
+    /// Fills `batch` with received messages. If there are none, waits until one arrives, the [`Waker`] is used or
+    /// `timeout` passes; the batch may then be empty.
     fn receive(&mut self, batch: &mut Batch, timeout: Duration) -> io::Result<()>;
 
-    /// Sends replies that stand where their requests stood, in the memory of the batch that was received last, and forgets them.
+    /// Sends and removes replies that replace their requests in the memory of the last received batch.
     fn reply(&mut self, memory: &mut Memory, replies: &mut Vec<(Peer, Range<usize>)>) {
         let memory = &*memory;
         self.transmit(&mut replies.drain(..).map(|(peer, place)| Reply { peer, bytes: &memory[place] }));
     }
 
-    /// A transmitter for another thread, which sends from the same address.
+    /// Creates a transmitter for another thread, which sends from the same address.
     fn transmitter(&self) -> io::Result<Self::Transmitter>;
 
     /// Ends a wait in [`receive`](Self::receive) from another thread.
@@ -185,7 +186,7 @@ pub trait Backend: Transmit {
     fn local_address(&self) -> io::Result<SocketAddr>;
 }
 
-/// The address with IPv4 written as IPv4, as dual-stack sockets deliver it mapped into IPv6.
+/// Converts an IPv4 address mapped into IPv6, as dual-stack sockets deliver it, to IPv4.
 pub fn canonical(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V6(v6) => match v6.ip().to_ipv4_mapped() {
@@ -196,7 +197,7 @@ pub fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// Whether `address` is the wildcard, so that replies have to name the address that they leave from.
+/// Whether `address` is the wildcard, so that replies must specify their source address.
 pub fn is_wildcard(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4 == Ipv4Addr::UNSPECIFIED,

@@ -1,8 +1,8 @@
-//! What requests cost.
+//! Costs of requests.
 //!
-//! Rate limits are in operations: a signed operation costs one, for its signature, and a message of a verify frame as many as its
-//! work is worth. How much work a message is follows from its command and its size, in pieces; what a piece of each kind takes is
-//! a price, which begins with a constant and follows what the workers measure.
+//! Rate limits count operations. A signed operation costs one, for its signature; a message of a verify frame costs
+//! what its work is worth. The work of a message is a number of pieces, which follows from its command and its size.
+//! The price of a piece, per kind of work, starts with a constant and follows what the workers measure.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::Duration;
@@ -11,24 +11,24 @@ use wire::{Verification, Verify, VerifyCommand};
 
 use crate::counters::Counter;
 
-/// A kind of work, and what a piece of it is.
+/// A kind of work, which defines its piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// The signature of a signed operation.
     Operation,
-    /// A message of a verify frame; [`pieces`] tells of how many pieces.
+    /// A message of a verify frame; [`pieces`] returns its number of pieces.
     Message(VerifyCommand),
 }
 
-/// Picoseconds in a nanosecond: prices are in them, as a leaf of a tree takes but some hundred nanoseconds.
+/// Picoseconds per nanosecond. Prices are in picoseconds, because a leaf of a tree takes only some hundred nanoseconds.
 const PICOSECONDS: i64 = 1000;
 
-/// How far a price may get away from where it begins. Down: lanes and batches do sixteen times as much as one word does with one message.
-/// Up: batches with one message that is not valid are looked at in halves. Beyond it is not the work that was measured.
+/// How far a price may move from its start. Down: lanes and batches do up to sixteen times as much as one word does
+/// with one message. Up: a batch with one invalid message is bisected. Anything beyond was not measured correctly.
 const DOWN: i64 = 16;
 const UP: i64 = 4;
 
-/// The weight of a new measurement is one in so many: some batches, not one, tell what work is like.
+/// Inverse weight of a new measurement: the price follows several batches, not one.
 const INERTIA: i64 = 8;
 
 impl Work {
@@ -45,20 +45,20 @@ impl Work {
         }
     }
 
-    /// Where its price begins, in nanoseconds a piece: what a message alone takes on the machine of docs/results.md that has no
-    /// AVX-512, in the portable kernels. So no work costs less than it takes before anything was measured.
+    /// The initial price in nanoseconds per piece: the time of a single message in the portable kernels on the machine
+    /// of docs/results.md without AVX-512. So before any measurement no work costs less than it takes.
     const fn first_price(self) -> i64 {
         match self {
             Self::Operation | Self::Message(VerifyCommand::Ecdsa) => 60_000,
             Self::Message(VerifyCommand::Schnorr) => 66_000,
             // A leaf of the solution: 512 take 72 us.
             Self::Message(VerifyCommand::Equihash) => 140,
-            // A node above the leaves, of which there are as many: three compressions.
+            // An inner node, of which there are about as many as leaves: three compressions.
             Self::Message(VerifyCommand::MerkleRoot) => 750,
             // A 64th of a signature, 1.6 ms.
             Self::Message(VerifyCommand::Bls) => 25_000,
             Self::Message(VerifyCommand::Groth16) => 2_000_000,
-            // A pair takes as much as the exponentiation behind all.
+            // A pair takes as long as the exponentiation that follows all pairs.
             Self::Message(VerifyCommand::Pairing) => 400_000,
             // An eighth of a segment of 2,048 bits, 4.4 ms.
             Self::Message(VerifyCommand::Delay) => 550_000,
@@ -73,10 +73,10 @@ impl Work {
     }
 }
 
-/// Kinds of work.
+/// Number of kinds of work.
 const KINDS: usize = 1 + VerifyCommand::ALL.len();
 
-/// Which kind of work a message is, and how many pieces of it.
+/// Returns the kind of work of a message, and its number of pieces.
 pub fn pieces(message: &Verification<'_>) -> (Work, u64) {
     let (command, pieces) = match message {
         Verification::Equihash(body, _) => (VerifyCommand::Equihash, 1 << body.k.min(16)),
@@ -92,23 +92,24 @@ pub fn pieces(message: &Verification<'_>) -> (Work, u64) {
     (Work::Message(command), pieces as u64)
 }
 
-/// A segment of the proof of a delay takes a search for a prime, whatever the modulus, and exponentiations in numbers of its length.
+/// A segment of a delay's proof takes a search for a prime, whatever the modulus, and exponentiations of numbers of its
+/// length.
 fn delay_pieces(proof: &[u8]) -> usize {
-    // The parser has bounded it, so it is there.
+    // The parser has checked the length, so it is there.
     let length = proof.get(8..10).map_or(0, |bytes| usize::from(bytes[0]) << 8 | usize::from(bytes[1])).max(1);
     let numbers = proof.len() / length;
     let segments = (numbers.saturating_sub(2) / 2).max(1);
     segments * (4 + length * length / (128 * 128))
 }
 
-/// What work costs, as far as it is known by now. Any thread may ask and tell.
+/// Present costs of work. Any thread may read and update them.
 #[derive(Debug)]
 pub struct Costs {
-    /// Picoseconds of a processor for a piece.
+    /// Picoseconds of processor time per piece.
     prices: [AtomicI64; KINDS],
-    /// Nanoseconds that it took.
+    /// Nanoseconds spent.
     spent: [Counter; KINDS],
-    /// Operations' worth that was charged to prefixes with a limit.
+    /// Number of operations charged to prefixes with a limit.
     pub charged: Counter,
 }
 
@@ -123,17 +124,17 @@ impl Default for Costs {
 }
 
 impl Costs {
-    /// What a piece takes, in picoseconds.
+    /// Time per piece, in picoseconds.
     pub fn price(&self, work: Work) -> u64 {
         self.prices[work.index()].load(Relaxed).unsigned_abs()
     }
 
-    /// What so much work takes.
+    /// Time of this amount of work.
     pub fn time(&self, work: Work, pieces: u64) -> Duration {
         Duration::from_nanos(self.price(work).saturating_mul(pieces) / PICOSECONDS as u64)
     }
 
-    /// How many operations a verify frame is worth: each of its messages one at least.
+    /// Cost of a verify frame in operations: at least one per message.
     pub fn operations(&self, frame: &Verify<'_>) -> u32 {
         let operation = self.time(Work::Operation, 1).as_nanos().max(1);
         let worth = |(_, message)| {
@@ -143,18 +144,18 @@ impl Costs {
         frame.messages().map(worth).fold(0, u32::saturating_add)
     }
 
-    /// The nanoseconds of a processor that all that was told of took.
+    /// Total processor time of measured work, in nanoseconds.
     pub fn spent(&self, work: Work) -> u64 {
         self.spent[work.index()].get()
     }
 
-    /// Tells how much of a processor so many pieces took.
+    /// Records the processor time that pieces of work took.
     pub fn learn(&self, work: Work, pieces: u64, took: Duration) {
         self.spent[work.index()].add(took.as_nanos() as u64);
         let Some(sample) = (took.as_nanos() * PICOSECONDS as u128).checked_div(pieces.into()) else { return };
         let first = work.first_price() * PICOSECONDS;
         let sample = i64::try_from(sample).unwrap_or(i64::MAX).clamp(first / DOWN, first * UP);
-        // Where two threads tell at a time one may be lost: others come.
+        // A concurrent measurement may be lost: others follow.
         let price = &self.prices[work.index()];
         let before = price.load(Relaxed);
         price.store(before + (sample - before) / INERTIA, Relaxed);

@@ -1,4 +1,4 @@
-//! What the data path counts, for whoever wants to look.
+//! Counters of the data path.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,28 +17,28 @@ impl Counter {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Makes it larger.
+    /// Adds to it.
     pub fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 }
 
-/// Why a connection came to its end.
+/// Why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closed {
-    /// Its client closed it, or it broke.
+    /// The client closed it, or it broke.
     Client,
-    /// It was sent what gets no answer, or is no frame.
+    /// It sent something that gets no reply, or not a frame.
     Malformed,
     /// No byte moved for too long.
     Idle,
-    /// A frame was not whole in time.
+    /// A frame was not complete in time.
     SlowFrame,
     /// Replies were not taken in time.
     SlowReader,
-    /// Another needed its place, and it was the idlest.
+    /// Another connection needed its place, and it was the idlest.
     Room,
-    /// There was no place for it: it was closed as soon as it was open.
+    /// There was no place for it: it was closed at once.
     Refused,
 }
 
@@ -61,29 +61,30 @@ impl Closed {
     }
 }
 
-/// One more than the largest code of a status.
+/// The largest code of a status, plus one.
 const STATUS_CODES: usize = 68;
 
-/// One more than the largest code of a command.
+/// The largest code of a command, plus one.
 const COMMANDS: usize = 5;
 
-/// One more than the largest code of a promise.
+/// The largest code of a promise, plus one.
 const PROMISES: usize = 4;
 
 /// Counters of a data path.
 #[derive(Debug)]
 pub struct Counters {
-    /// Messages received: datagrams, or several that came as one.
+    /// Messages received: datagrams, or several received as one.
     pub messages: Counter,
     /// Datagrams received.
     pub datagrams: Counter,
-    /// Those of them that came past the host's network stack (AF_XDP).
+    /// Those received by AF_XDP, bypassing the host's network stack.
     pub frames: Counter,
     /// Bytes received.
     pub bytes: Counter,
     /// Queries received.
     pub queries: Counter,
-    /// Datagrams that got no answer: not a frame, from the node's own port, or over the rate limit and told so before.
+    /// Datagrams without a reply: not a frame, from the node's own port, or over the rate limit when a reply had
+    /// already said so.
     pub dropped: Counter,
     /// Replies sent.
     pub replies: Counter,
@@ -92,7 +93,7 @@ pub struct Counters {
     /// Connections opened.
     pub connections: Counter,
     operations: [Counter; COMMANDS],
-    /// From the receipt of a request to its reply, by the promise that the reply keeps.
+    /// Time from the receipt of a request to its reply, by the promise of the reply.
     latencies: [Histogram; PROMISES],
     refused: [Counter; STATUS_CODES],
     busy: [Counter; Class::ALL.len()],
@@ -121,12 +122,12 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// How many operations of a command were executed, or refused one by one.
+    /// Number of operations of a command that were executed, or refused individually.
     pub fn operations(&self, command: Command) -> u64 {
         self.operations.get(usize::from(command.code())).map_or(0, Counter::get)
     }
 
-    /// Counts operations by the codes of their commands. Those of no command are not counted: nothing executes them.
+    /// Counts operations by the codes of their commands, ignoring unknown codes: nothing executes them.
     pub fn count_operations(&self, codes: impl Iterator<Item = u8>) {
         let mut counts = [0; COMMANDS];
         codes.filter_map(|code| counts.get_mut(usize::from(code)).map(|count| *count += 1)).for_each(drop);
@@ -135,29 +136,29 @@ impl Counters {
         }
     }
 
-    /// How long requests took until they were answered under a promise.
+    /// Time until requests were answered under a promise.
     pub fn latency(&self, promise: Promise) -> &Histogram {
         &self.latencies[usize::from(promise.code()) % PROMISES]
     }
 
-    /// How many whole frames were refused with a status.
+    /// Number of whole frames refused with a status.
     pub fn refused(&self, status: Status) -> u64 {
         self.refused.get(usize::from(status.code())).map_or(0, Counter::get)
     }
 
-    /// Counts a whole frame that is refused with a status.
+    /// Counts a whole frame refused with a status.
     pub fn refuse(&self, status: Status) {
         if let Some(counter) = self.refused.get(usize::from(status.code())) {
             counter.add(1);
         }
     }
 
-    /// Frames that were refused because all that may wait of their class did.
+    /// Frames refused because the buffers of their class were full.
     pub fn busy(&self, class: Class) -> &Counter {
         &self.busy[class as usize]
     }
 
-    /// Connections that came to their end for this reason.
+    /// Connections that ended for this reason.
     pub fn closed(&self, why: Closed) -> &Counter {
         &self.closed[why as usize]
     }

@@ -1,7 +1,7 @@
 //! Second stage: the command extractor.
 //!
-//! Collects the operations of many datagrams in one list, each with the outcome of the checks that need no state, so
-//! that the store controller executes them in one go.
+//! It collects the operations of many datagrams in one list, each with the outcome of the stateless checks, so that the
+//! store controller executes them in one go.
 
 use std::ops::Range;
 
@@ -18,11 +18,11 @@ use crate::backend::Peer;
 pub struct Request {
     /// Who sent it.
     pub peer: Peer,
-    /// Where it lies in the memory of the batch.
+    /// Its range in the memory of the batch.
     pub place: Range<usize>,
-    /// The format of its entries; none in a compact frame.
+    /// The format of its entries; `None` for a compact frame.
     pub format: Option<BatchFormat>,
-    /// The promise that it asks for, not [`Promise::Default`].
+    /// The promise that it requests, not [`Promise::Default`].
     pub promise: Promise,
     /// Its operations in the list.
     pub operations: Range<usize>,
@@ -35,19 +35,19 @@ pub struct Extraction {
     pub requests: Vec<Request>,
     /// Their operations.
     pub operations: Vec<Operation>,
-    /// The source's balance after each operation, which the store controller fills in.
+    /// The source's balance after each operation, filled in by the store controller.
     pub values: Vec<u64>,
 }
 
 impl Extraction {
-    /// Forgets everything but the memory.
+    /// Clears everything but keeps the memory.
     pub fn clear(&mut self) {
         self.requests.clear();
         self.operations.clear();
         self.values.clear();
     }
 
-    /// Appends the operations of a datagram that the selector found to be a compact frame or an unsigned batch.
+    /// Appends the operations of a datagram that the selector classified as a compact frame or an unsigned batch.
     pub fn extract(&mut self, datagram: &[u8], place: Range<usize>, peer: Peer, promise: Promise) {
         let first = self.operations.len();
         let format = match Frame::parse(datagram) {
@@ -74,11 +74,11 @@ impl Extraction {
     }
 }
 
-/// The operation with the status that it is refused with, if it is.
+/// Sets the status of an operation that is refused.
 #[inline]
 fn checked(mut operation: Operation, status: Status) -> Operation {
     let status = match status {
-        // Only its key may speak for a keyed account, also from a trusted prefix.
+        // Only its key may act for a keyed account, even from a trusted prefix.
         Status::Ok if operation.source.is_keyed() => Status::NotAuthorised,
         status => status,
     };
@@ -86,9 +86,9 @@ fn checked(mut operation: Operation, status: Status) -> Operation {
     operation
 }
 
-/// The signed operations of a full transfer frame or a batch of them, in place. None if the datagram is neither.
+/// The signed operations of a full transfer frame or a batch, in place. `None` if the datagram is neither.
 ///
-/// To be used behind the selector: the shape is looked at, but not whether the fields are as in a request, since workers
+/// Use it after the selector: it checks the form, but not that fields have the values of a request, because workers
 /// write statuses into it.
 pub fn signed_operations(datagram: &mut [u8]) -> Option<&mut [SignedOperation]> {
     let (header, _) = FrameHeader::ref_from_prefix(datagram).ok()?;
@@ -108,14 +108,14 @@ pub fn signed_operations(datagram: &mut [u8]) -> Option<&mut [SignedOperation]> 
     }
 }
 
-/// Writes into each signed operation of a datagram the status of the checks that need no state.
+/// Writes the status of the stateless checks into each signed operation of a datagram.
 pub fn check_signed(datagram: &mut [u8]) {
     for signed in signed_operations(datagram).unwrap_or_default() {
         signed.operation.status = U16::new(signed.check().code());
     }
 }
 
-/// The promise that a full transfer frame or a batch of signed operations asks for.
+/// The promise that a full transfer frame or a batch of signed operations requests.
 pub fn signed_promise(datagram: &[u8]) -> Promise {
     let asked = match FullFrame::ref_from_bytes(datagram) {
         Ok(frame) if frame.header.kind == FrameType::Full as u8 => frame.signed.promise(),

@@ -1,5 +1,5 @@
-//! Network frames around datagrams: Ethernet, up to two VLAN tags, IPv4 without options or IPv6 without extension headers, UDP. What the
-//! XDP program hands over is of this kind. Twin of `bpf/packet.h`.
+//! Network frames around datagrams: Ethernet, up to two VLAN tags, IPv4 without options or IPv6 without extension
+//! headers, UDP. The XDP program redirects only such frames. Twin of `bpf/packet.h`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
@@ -14,10 +14,10 @@ const UDP: usize = 8;
 
 const PROTOCOL_UDP: u8 = 17;
 
-/// What systems send by default (RFC 1700).
+/// The usual default (RFC 1700).
 const TIME_TO_LIVE: u8 = 64;
 
-/// The sum of the Internet checksum (RFC 1071), in the byte order of the machine, which it does not depend on.
+/// The sum of the Internet checksum (RFC 1071), in the machine's byte order, on which it does not depend.
 fn sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<4>();
     let mut last = [0; 4];
@@ -25,7 +25,7 @@ fn sum(bytes: &[u8]) -> u64 {
     words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum::<u64>() + u64::from(u32::from_ne_bytes(last))
 }
 
-/// A sum in 16 bits.
+/// Folds a sum to 16 bits.
 fn fold(mut sum: u64) -> u16 {
     while sum >> 16 != 0 {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -33,7 +33,7 @@ fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// The Internet checksum of a packet's part: 0 if the part has its own, and it is right.
+/// The Internet checksum of a part of a packet: 0 if the part contains a correct one.
 pub fn checksum(bytes: &[u8]) -> u16 {
     !fold(sum(bytes)).to_be()
 }
@@ -48,8 +48,8 @@ fn number(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Finds the datagram in a frame that came on a queue: who sent it, and where its payload is. None where the frame is of another kind,
-/// or a checksum is wrong.
+/// Parses a frame from a queue: returns the datagram's sender, and the range of its payload. `None` for other frames,
+/// and if a checksum is wrong.
 pub fn parse(frame: &[u8], queue: u8) -> Option<(Peer, Range<usize>)> {
     let mut link = ETHERNET;
     let mut kind: [u8; 2] = frame.get(12..14)?.try_into().ok()?;
@@ -60,7 +60,7 @@ pub fn parse(frame: &[u8], queue: u8) -> Option<(Peer, Range<usize>)> {
         }
     }
     let packet = &frame[link..];
-    // How long the header is, where its addresses are, and how long what follows is.
+    // Length of the header, position of its addresses, and length of what follows.
     let (header, addresses, length) = match kind {
         ETHERTYPE_IPV4 => {
             let ip = packet.get(..IPV4)?;
@@ -93,7 +93,7 @@ pub fn parse(frame: &[u8], queue: u8) -> Option<(Peer, Range<usize>)> {
     };
     let (source, destination) = addresses.split_at(addresses.len() / 2);
     let (source, destination) = (ip(source)?, ip(destination)?);
-    // Addresses of IPv4 within IPv6 are not seen on a wire.
+    // IPv4 addresses mapped into IPv6 do not appear on a wire.
     if source.to_canonical() != source || destination.to_canonical() != destination {
         return None;
     }
@@ -104,24 +104,24 @@ pub fn parse(frame: &[u8], queue: u8) -> Option<(Peer, Range<usize>)> {
     Some((peer, start..link + header + length))
 }
 
-/// Whether the checksum of a datagram is right.
+/// Whether the checksum of a datagram is correct.
 fn checksum_is_right(datagram: &[u8], pseudo: u64, ipv6: bool) -> bool {
     match u16::from_ne_bytes([datagram[6], datagram[7]]) {
-        // None was sent, which IPv6 does not allow.
+        // No checksum was sent, which IPv6 does not allow.
         0 => !ipv6,
-        // None was computed, because the sender is on this very machine and left it to a device.
+        // Not computed, because the sender is on this machine and left it to a device.
         checksum if checksum == fold(pseudo) => true,
         _ => fold(pseudo + sum(datagram)) == 0xffff,
     }
 }
 
-/// How long the headers before a payload are that goes to a peer by this way.
+/// Length of the headers before a payload to a peer on this route.
 pub fn headers_length(peer: &Peer, via: &Via) -> usize {
     via.link().len() + if peer.address.is_ipv4() { IPV4 } else { IPV6 } + UDP
 }
 
-/// Writes the headers of a reply from `port` before its payload, which is in its place in `frame` and ends with it. They are as long
-/// as those of the request.
+/// Writes the headers of a reply from `port` before its payload, which ends `frame`. They are as long as those of the
+/// request.
 pub fn write_headers(frame: &mut [u8], peer: &Peer, via: &Via, port: u16) {
     let (link, packet) = frame.split_at_mut(via.link().len());
     link.copy_from_slice(via.link());
@@ -129,7 +129,7 @@ pub fn write_headers(frame: &mut [u8], peer: &Peer, via: &Via, port: u16) {
     let (header, addresses) = match (peer.local, peer.address.ip()) {
         (Some(IpAddr::V4(local)), IpAddr::V4(remote)) => {
             let ip = &mut packet[..IPV4];
-            // Not to be fragmented, which makes an identification needless (RFC 6864).
+            // Do not fragment, so no identification is needed (RFC 6864).
             ip[..10].copy_from_slice(&[0x45, 0, 0, 0, 0, 0, 0x40, 0, TIME_TO_LIVE, PROTOCOL_UDP]);
             ip[2..4].copy_from_slice(&total.to_be_bytes());
             ip[10..12].fill(0);
@@ -155,7 +155,7 @@ pub fn write_headers(frame: &mut [u8], peer: &Peer, via: &Via, port: u16) {
         *field = value.to_be_bytes();
     }
     let checksum = match !fold(pseudo(&ip[addresses], length) + sum(datagram)) {
-        // Sent as its other representation: zero means that there is none (RFC 768).
+        // Sent in its other representation: zero means no checksum (RFC 768).
         0 => 0xffff,
         checksum => checksum,
     };

@@ -11,7 +11,7 @@ use zerocopy::FromBytes;
 
 use crate::extractor::signed_operations;
 
-/// The status that the store controller has written. It knows no others than the protocol has.
+/// The status that the store controller has written, which is always one of the protocol's.
 fn status_of(operation: &Operation) -> Status {
     operation.status().unwrap_or(Status::StorageFailed)
 }
@@ -70,10 +70,10 @@ pub fn reply_signed(datagram: &mut [u8], values: &[u64], promise: Promise) -> us
     }
 }
 
-/// Writes a refusal over a frame, be it the request or the reply to it, in the frame's own shape. Returns its length; 0
-/// if there is no room for one, and so no answer.
+/// Writes a refusal over a frame, a request or its reply, in the frame's own shape.
 ///
-/// `detail` is the length needed with `REPLY_TOO_LARGE`, which has no place but in an error frame.
+/// Returns the refusal's length; 0 if it does not fit, and so there is no answer. For `REPLY_TOO_LARGE`, `detail` is
+/// the length needed; only an error frame has a place for it.
 pub fn refuse(frame: &mut [u8], status: Status, detail: u32) -> usize {
     let Ok((header, _)) = FrameHeader::read_from_prefix(frame) else { return 0 };
     let error = ErrorFrame::new(header.id.get(), status, detail);

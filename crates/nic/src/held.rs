@@ -1,4 +1,5 @@
-//! Datagrams that wait for a worker, in buffers of fixed pools: one for each class of work, so that none takes what another needs.
+//! Datagrams that wait for a worker, in buffers of fixed pools: one pool per class of work, so that no class uses up
+//! another's.
 
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
@@ -11,13 +12,13 @@ use crate::prefix::{Prefix, Sharer};
 /// What a datagram waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The signatures of signed operations, and of approvals of member changes.
+    /// Verification of signed operations, and of approvals of member changes.
     Signed,
-    /// A proof that the cache does not hold.
+    /// A proof that is not in the cache.
     Proof,
-    /// What a verify frame asks for.
+    /// The work of a verify frame.
     Verify,
-    /// Operations without a signature that replicas have to order.
+    /// Ordering of unsigned operations by replicas.
     Ordered,
 }
 
@@ -41,19 +42,19 @@ impl Class {
 pub struct Pools([Pool; Class::ALL.len()]);
 
 impl Pools {
-    /// Pools of the sizes that `size` tells.
+    /// Pools with the sizes that `size` returns.
     pub fn new(size: impl FnMut(Class) -> PoolSize) -> Self {
         Self(Class::ALL.map(size).map(Pool::new))
     }
 
-    /// Copies a datagram into a free buffer of its class; none if all are in use that such a sender may have.
+    /// Copies a datagram into a free buffer of its class; `None` if all that this sender may use are taken.
     pub fn hold(&self, class: Class, peer: Peer, trusted: bool, datagram: &[u8]) -> Option<Held> {
         self.0[class as usize].hold(peer, trusted, datagram)
     }
 }
 
 impl Default for Pools {
-    /// The pools of a node alone, which orders nothing before it executes it.
+    /// The pools of a single node, which does not order operations.
     fn default() -> Self {
         Self::new(|class| match class {
             Class::Ordered => PoolSize { small: 0, large: 0 },
@@ -62,7 +63,7 @@ impl Default for Pools {
     }
 }
 
-/// Buffers of two sizes, so that thousands of single frames can wait without the memory for as many batches.
+/// Buffers of two sizes, so that thousands of single frames can wait without the memory for that many batches.
 #[derive(Clone, Debug)]
 struct Pool {
     small: Arc<Free>,
@@ -72,7 +73,7 @@ struct Pool {
 #[derive(Debug)]
 struct Free {
     size: usize,
-    /// How many of them are for trusted senders only.
+    /// Number of these reserved for trusted senders.
     reserved: usize,
     buffers: Mutex<Buffers>,
 }
@@ -80,15 +81,15 @@ struct Free {
 #[derive(Debug)]
 struct Buffers {
     free: Vec<Box<[u8]>>,
-    /// How many each prefix has that is not trusted and has some.
+    /// Number of buffers in use per untrusted prefix.
     used: HashMap<Prefix, usize>,
 }
 
-/// What a small buffer holds: any single frame, and a proof request that crosses an Ethernet without fragments.
+/// Size of a small buffer: any single frame fits, and a proof request that crosses an Ethernet without fragments.
 pub const SMALL_BYTES: usize = 2048;
 
-/// How many buffers there are for a class; a quarter of them for trusted senders only. Of the others a prefix leaves as many free as it
-/// takes, so that there are some for the next.
+/// Number of buffers of a class; a quarter of them is reserved for trusted senders. Of the others a prefix leaves as
+/// many free as it takes, so that some remain for the next.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolSize {
     /// Buffers of [`SMALL_BYTES`].
@@ -98,9 +99,9 @@ pub struct PoolSize {
 }
 
 impl PoolSize {
-    /// A worker verifies about 30,000 signatures a second: 4096 single frames wait for some tenths of a second at most,
-    /// and so do 64 batches of 356. Clients that ask for proofs wait for few at a time. Of verify frames the work that waits has
-    /// a limit of its own. What is ordered waits for some milliseconds, or as long as no quorum is there.
+    /// A worker verifies about 30,000 signatures per second: 4096 single frames wait for at most some tenths of a
+    /// second, and so do 64 batches of 356. Clients wait for few proofs at a time. The waiting work of verify frames
+    /// has its own limit. Ordering takes some milliseconds, or as long as there is no quorum.
     pub const fn of(class: Class) -> Self {
         match class {
             Class::Signed => Self { small: 4096, large: 64 },
@@ -116,12 +117,12 @@ impl PoolSize {
     }
 }
 
-/// A datagram in a buffer of its own. The buffer goes back to its pool when this is dropped.
+/// A datagram in its own buffer. Dropping it returns the buffer to its pool.
 #[derive(Debug)]
 pub struct Held {
     /// Who sent it.
     pub peer: Peer,
-    /// Whether he is in a trusted prefix.
+    /// Whether the sender is in a trusted prefix.
     pub trusted: bool,
     /// When it was received.
     pub since: Instant,
@@ -179,7 +180,7 @@ impl Free {
 }
 
 impl Held {
-    /// Whose room it takes.
+    /// The sharer that it counts for.
     pub fn sharer(&self) -> Sharer {
         Sharer::of(self.peer.address.ip(), self.trusted)
     }
@@ -216,7 +217,8 @@ mod tests {
         let peer = |number| Peer::new(([192, 0, number, 1], 9).into());
         let hold = |class, number, trusted| pools.hold(class, peer(number), trusted, &[1; 100]);
         let take = |number, trusted| Vec::from_iter((0..16).map_while(|_| hold(Class::Verify, number, trusted)));
-        // A quarter of 16 is reserved. Of the 12 others a prefix leaves as many as it takes, and the next half of those.
+        // A quarter of 16 is reserved. Of the other 12 the first prefix leaves as many as it takes, and each further
+        // one half of the rest.
         let strangers = Vec::from_iter((1..5).map(|number| take(number, false)));
         assert_eq!(Vec::from_iter(strangers.iter().map(Vec::len)), [6, 3, 2, 1]);
         assert!(hold(Class::Verify, 9, false).is_none());

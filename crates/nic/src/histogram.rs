@@ -1,9 +1,9 @@
-//! Histograms of durations, which any thread adds to and any thread reads.
+//! Histograms of durations, which any thread can add to and read.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The upper bounds of the buckets, in microseconds: three a decade, from a reply out of memory to longer than any
+/// The upper bounds of the buckets, in microseconds: three per decade, from a reply from memory to longer than any
 /// client waits.
 pub const BOUNDS: [u64; 17] = [
     50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
@@ -18,10 +18,10 @@ pub struct Histogram {
     nanoseconds: AtomicU64,
 }
 
-/// A histogram at one time.
+/// The counts of a histogram at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HistogramSnapshot {
-    /// Number of durations up to each of [`BOUNDS`], in the same order; and last, of all durations.
+    /// Number of durations up to each of [`BOUNDS`], in the same order, and, last, of all durations.
     pub cumulative: [u64; BOUNDS.len() + 1],
     /// Their sum.
     pub sum: Duration,
@@ -39,7 +39,7 @@ impl Histogram {
         self.nanoseconds.fetch_add(nanoseconds.saturating_mul(times), Relaxed);
     }
 
-    /// The present counts. A duration that is added meanwhile may be in the buckets and not yet in the sum.
+    /// The current counts. A duration added meanwhile may be in the buckets and not yet in the sum.
     pub fn snapshot(&self) -> HistogramSnapshot {
         let mut sum = 0;
         let cumulative = self.buckets.each_ref().map(|bucket| {

@@ -4,13 +4,13 @@
 //! datagram -> packet selector -> command extractor -> store controller -> packet generator -> datagram
 //! ```
 //!
-//! [`selector`] decides what a datagram is and whether its sender may ask for it, [`extractor`] turns frames into
-//! operations, a [`StoreController`] executes them and [`generator`] writes the reply over
-//! the request. [`DataPath`] drives the four over a [`Backend`]: [`udp`], [`af_xdp`] or
-//! the simulated NIC of [`rtl`].
-//! Replies that have to wait for the disk are parked in [`parking`], datagrams that have to wait for a worker are kept
-//! in [`held`], each class of work in buffers of its own. All memory is given at start; what does not fit is answered `BUSY`.
-//! [`cost`] tells what requests cost.
+//! [`selector`] classifies a datagram and decides whether its sender may request it, [`extractor`] turns frames into
+//! operations, a [`StoreController`] executes them and [`generator`] writes the reply over the request. [`DataPath`]
+//! drives the four over a [`Backend`]: [`udp`], [`af_xdp`] or the simulated NIC of [`rtl`].
+//!
+//! Replies that wait for the disk are parked in [`parking`]. Datagrams that wait for a worker are stored in [`held`],
+//! with separate buffers per class of work. All memory is allocated at start; what does not fit is answered `BUSY`.
+//! [`cost`] determines the costs of requests.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod accept;

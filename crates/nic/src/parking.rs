@@ -1,8 +1,8 @@
 //! Replies that wait until the disk has what they promise.
 //!
 //! The data path parks the reply to a durable request with the journal sequence that it waits for; the journal thread
-//! sends it after the sync that covers that sequence. The two share a pair of slabs of fixed size: one is filled
-//! while the other is emptied, as the journal does with its batches, so a lock is only ever held for a copy or a swap.
+//! sends it after the sync that covers that sequence. They share two slabs of fixed size: one fills while the other is
+//! emptied, like the journal's batches, so the lock is held only for a copy or a swap.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use crate::backend::{Peer, Reply, Transmit};
 use crate::generator;
 use crate::histogram::Histogram;
 
-/// One reply in a slab: its bytes follow those of the reply before.
+/// A reply in a slab: its bytes follow those of the previous one.
 #[derive(Clone, Copy, Debug)]
 struct Parked {
     peer: Peer,
@@ -24,7 +24,7 @@ struct Parked {
     since: Instant,
 }
 
-/// Replies and their bytes, in the order in which they were parked, which is that of their sequences.
+/// Replies and their bytes, in the order of parking, which is that of their sequences.
 #[derive(Debug)]
 struct Slab {
     bytes: Vec<u8>,
@@ -37,7 +37,7 @@ impl Slab {
     }
 }
 
-/// How much may be parked in one slab; there are two.
+/// Capacity of one slab; there are two.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Bytes of replies.
@@ -47,26 +47,26 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 4 MiB is 64 of the largest datagrams, which hold 170,000 operations: more than a slow disk falls behind in a
-    /// sync. 16,384 replies is as many clients that wait at a time.
+    /// 4 MiB is 64 of the largest datagrams, with 170,000 operations: more than a slow disk falls behind during a sync.
+    /// 16,384 replies is that many clients waiting at once.
     fn default() -> Self {
         Self { bytes: 4 << 20, replies: 16_384 }
     }
 }
 
-/// The data path's side: where replies are parked.
+/// The data path's side, which parks replies.
 #[derive(Debug)]
 pub struct Parking {
     filling: Arc<Mutex<Slab>>,
     limits: Limits,
 }
 
-/// The journal's side: from where replies depart.
+/// The journal's side, which sends them.
 #[derive(Debug)]
 pub struct Departures {
     filling: Arc<Mutex<Slab>>,
     emptying: Slab,
-    /// Bytes of `emptying` that belong to replies that are gone.
+    /// Bytes of `emptying` that belong to sent replies.
     sent: usize,
 }
 
@@ -77,7 +77,7 @@ pub fn parking(limits: Limits) -> (Parking, Departures) {
 }
 
 impl Parking {
-    /// How much there is room for. It does not become less until it is used, as only the data path parks.
+    /// The free room. It does not shrink before it is used, because only the data path parks replies.
     pub fn room(&self) -> Limits {
         let slab = self.filling.lock().unwrap_or_else(PoisonError::into_inner);
         Limits {
@@ -86,8 +86,8 @@ impl Parking {
         }
     }
 
-    /// Parks replies to requests that were received at a time, until `sequence` is durable. That is at least the
-    /// sequence of every reply parked before.
+    /// Parks replies to requests received at `since`, until `sequence` is durable, which must not be below that of an
+    /// earlier parked reply.
     pub fn park<'a>(&mut self, sequence: u64, since: Instant, replies: impl Iterator<Item = Reply<'a>>) {
         let mut slab = self.filling.lock().unwrap_or_else(PoisonError::into_inner);
         for reply in replies {
@@ -139,7 +139,7 @@ impl Departures {
         transmit.transmit(&mut replies);
     }
 
-    /// Takes what was parked meanwhile, and leaves the empty slab to be filled.
+    /// Takes the parked replies, and leaves the empty slab to be filled.
     fn swap(&mut self) {
         self.emptying.bytes.clear();
         self.sent = 0;

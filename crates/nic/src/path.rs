@@ -1,4 +1,4 @@
-//! The data path: the four stages, one after the other, over a backend.
+//! The data path: runs the four stages over a backend.
 
 use std::io;
 use std::ops::Range;
@@ -19,26 +19,26 @@ use crate::parking::{Limits, Parking};
 use crate::rate::RateLimit;
 use crate::selector::{Selection, Selector};
 
-/// Operations that are executed in one go: they and their values take 288 KiB, which stays in the second-level cache,
-/// and the first replies are not kept waiting for the last.
+/// Operations executed in one go: they and their values take 288 KiB, which stays in the second-level cache, and the
+/// first replies do not wait for the last.
 const CHUNK_OPERATIONS: usize = 4096;
 
-/// Datagrams of signed operations that are executed before new ones are looked at.
+/// Datagrams of signed operations executed before new ones are looked at.
 const VERIFIED_AT_ONCE: usize = 256;
 
-/// Bytes to receive at once while datagrams are large: what stays in the second-level cache until it is replied to.
+/// Bytes received at once while datagrams are large: they stay in the second-level cache until they are answered.
 const RECEIVE_BYTES: usize = 512 << 10;
 
-/// How long the data path sleeps if nothing happens. It is woken for everything; this is a safeguard.
+/// How long the data path sleeps without events. Everything wakes it; this is a safeguard.
 const IDLE: Duration = Duration::from_millis(100);
 
 /// The four stages over a backend, and the memory that requests are received into.
 pub struct DataPath<B, C> {
     stages: Stages<B, C>,
     batch: Batch,
-    /// There is work left that nothing would wake the data path for.
+    /// There is work left for which nothing would wake the data path.
     pending: bool,
-    /// New limits of the rate, as they are reloaded.
+    /// New rate limits after a reload.
     rates: (Sender<Option<RateLimit>>, Receiver<Option<RateLimit>>),
 }
 
@@ -60,7 +60,7 @@ struct Stages<B, C> {
 }
 
 impl<B: Backend, C: StoreController> DataPath<B, C> {
-    /// Puts the stages together. `messages` is the most to receive at once.
+    /// Assembles the stages. `messages` is the maximum to receive at once.
     pub fn new(
         backend: B,
         selector: Selector,
@@ -87,12 +87,12 @@ impl<B: Backend, C: StoreController> DataPath<B, C> {
         Self { stages, batch: Batch::new(messages), pending: false, rates: mpsc::channel() }
     }
 
-    /// Where to send a limit that replaces the rate of each prefix that is not trusted.
+    /// A sender for a limit that replaces that of each untrusted prefix.
     pub fn rates(&self) -> Sender<Option<RateLimit>> {
         self.rates.0.clone()
     }
 
-    /// Works until `stop` is set (use the backend's waker then), and gives the store controller back.
+    /// Runs until `stop` is set (use the backend's waker then). Returns the store controller.
     pub fn run(mut self, stop: &AtomicBool) -> io::Result<C> {
         while !stop.load(Ordering::Acquire) {
             self.step(IDLE)?;
@@ -100,7 +100,7 @@ impl<B: Backend, C: StoreController> DataPath<B, C> {
         Ok(self.stages.controller)
     }
 
-    /// Receives once, waiting for `timeout` at most, and does what there is to do.
+    /// Receives once, waiting up to `timeout`, and does all available work.
     pub fn step(&mut self, timeout: Duration) -> io::Result<()> {
         let timeout = if self.pending { Duration::ZERO } else { timeout };
         self.stages.backend.receive(&mut self.batch, timeout)?;
@@ -132,7 +132,7 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
             }
         }
         let bytes: usize = messages.iter().map(|message: &Message| message.length).sum();
-        // Before the last replies go: whoever has his finds that he was counted.
+        // Before the last replies are sent: a client with its reply can rely on being counted.
         self.counters.messages.add(messages.len() as u64);
         self.counters.datagrams.add(datagrams);
         self.counters.bytes.add(bytes as u64);
@@ -182,12 +182,12 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
         }
     }
 
-    /// Holds a datagram that has signatures for who checks them, if there is room.
+    /// Holds a datagram with signatures for verification, if there is room.
     fn hold_signed(&self, peer: Peer, datagram: &[u8]) -> Option<Held> {
         self.pools.hold(Class::Signed, peer, self.selector.trusts(peer.address.ip()), datagram)
     }
 
-    /// Puts the operations of a datagram on the list, if there is room for its reply to wait.
+    /// Adds the operations of a datagram to the list, if its reply has room to wait.
     fn extract(&mut self, memory: &mut Memory, peer: Peer, place: Range<usize>, promise: Promise) {
         let promise = self.promise(promise);
         if promise >= Promise::Durable && !self.take_room(place.len()) {
@@ -197,7 +197,7 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
         self.extraction.extract(&memory[place.clone()], place, peer, promise);
     }
 
-    /// Has unsigned operations ordered: the length of the refusal, or none if they are.
+    /// Has unsigned operations ordered. Returns the length of the refusal, or `None` if they are.
     fn order(&mut self, peer: Peer, datagram: &mut [u8]) -> Option<usize> {
         let held = self.pools.hold(Class::Ordered, peer, true, datagram);
         match held.and_then(|held| self.controller.order(held).ok()) {
@@ -213,7 +213,7 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
     /// Reserves room in the parking for a reply.
     fn take_room(&mut self, bytes: usize) -> bool {
         if self.room.replies == 0 || self.room.bytes < bytes {
-            // The journal may have taken some away since.
+            // The journal may have removed some since.
             self.room = self.parking.room();
             let waiting = &self.extraction.requests;
             self.room.replies = self.room.replies.saturating_sub(waiting.len());
@@ -228,7 +228,7 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
         true
     }
 
-    /// Executes the operations that were extracted and replies to their requests, or parks the replies.
+    /// Executes the extracted operations and replies to their requests, or parks the replies.
     fn execute(&mut self, memory: &mut Memory, lone: bool) {
         if self.extraction.requests.is_empty() {
             return;
@@ -273,13 +273,13 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
         generator::refuse(datagram, status, detail)
     }
 
-    /// Refuses what would have to wait for a worker of a class that has enough to do.
+    /// Refuses a datagram for lack of buffers in its class.
     fn refuse_busy(&mut self, datagram: &mut [u8], class: Class) -> usize {
         self.counters.busy(class).add(1);
         self.refuse(datagram, Status::Busy, 0)
     }
 
-    /// Answers a query in place: the reply's length, or none if a worker replies.
+    /// Answers a query in place: returns the reply's length, or `None` if a worker replies.
     fn answer(&mut self, kind: QueryKind, peer: Peer, datagram: &mut [u8]) -> Option<usize> {
         self.counters.queries.add(1);
         match self.controller.answer(kind, datagram, &peer) {
@@ -296,7 +296,7 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
         }
     }
 
-    /// Executes signed operations that workers have verified. Whether there may be more.
+    /// Executes signed operations that workers have verified. Returns whether there may be more.
     fn work_on_verified(&mut self) -> bool {
         for _ in 0..VERIFIED_AT_ONCE {
             let Some(mut held) = self.controller.verified() else { return false };
@@ -310,7 +310,7 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
         true
     }
 
-    /// Has signed operations ordered that workers have verified.
+    /// Has verified signed operations ordered.
     fn order_verified(&mut self, held: Held) {
         let peer = held.peer;
         if let Err(mut held) = self.controller.order(held) {

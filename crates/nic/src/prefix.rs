@@ -1,13 +1,14 @@
-//! Network prefixes: who is trusted, and who shares a rate limit.
+//! Network prefixes, for trust and for shared rate limits.
 
 use std::fmt;
 use std::net::{AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::ParseIntError;
 use std::str::FromStr;
 
-/// A network prefix in CIDR notation, such as `10.0.0.0/8` or `fd00::/8`. An address without a length stands for itself.
+/// A network prefix in CIDR notation, such as `10.0.0.0/8` or `fd00::/8`. An address without a length is a prefix of
+/// its own.
 ///
-/// IPv4 and IPv4 mapped into IPv6 are the same addresses here, in prefixes and in what is looked up.
+/// IPv4 and IPv4 mapped into IPv6 are the same addresses here, in prefixes and in look-ups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefix {
     address: IpAddr,
@@ -17,33 +18,33 @@ pub struct Prefix {
 /// Why a text is not a prefix.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum PrefixError {
-    /// The part before the slash.
+    /// The part before the slash is invalid.
     #[error("`{text}` is not an IP address: write a prefix like 10.0.0.0/8 or fd00::/8")]
     Address {
-        /// What was given.
+        /// The text.
         text: String,
-        /// What the parser said.
+        /// The parser's error.
         source: AddrParseError,
     },
-    /// The part behind the slash.
+    /// The part after the slash is invalid.
     #[error("`{text}` is not a prefix length: write a number after the slash, like 10.0.0.0/8")]
     Length {
-        /// What was given.
+        /// The text.
         text: String,
-        /// What the parser said.
+        /// The parser's error.
         source: ParseIntError,
     },
-    /// More bits than the address has.
+    /// The length exceeds that of the address.
     #[error("a prefix of {address} has at most {most} bits, not {length}")]
     TooLong {
         /// The address.
         address: IpAddr,
         /// The length given.
         length: u8,
-        /// The bits of the address.
+        /// Length of the address in bits.
         most: u8,
     },
-    /// Bits behind the length are set, so that the text may not mean what it says.
+    /// Bits after the length are set, so the text may not mean what it says.
     #[error("{address}/{length} has bits set behind its length: did you mean {network}?")]
     HostBits {
         /// The address given.
@@ -55,15 +56,15 @@ pub enum PrefixError {
     },
 }
 
-/// Hosts in the same /24 of IPv4, or /56 of IPv6 (what one customer gets), share what one sender may use.
+/// Hosts in the same /24 of IPv4, or /56 of IPv6 (what one customer gets), share the limits of one sender.
 const SHARED_IPV4_BITS: u8 = 24;
 const SHARED_IPV6_BITS: u8 = 56;
 
-/// The bits before an IPv4 address that is mapped into IPv6.
+/// Length of the prefix of IPv4 addresses mapped into IPv6.
 const MAPPED_BITS: u8 = 96;
 
 impl Prefix {
-    /// The prefix of `length` bits that `address` is in; longer than the address is the address.
+    /// The prefix of `length` bits that contains `address`; the address itself if `length` exceeds it.
     pub fn containing(address: IpAddr, length: u8) -> Self {
         match address.to_canonical() {
             IpAddr::V4(v4) => {
@@ -79,7 +80,7 @@ impl Prefix {
         }
     }
 
-    /// The prefix of those that count as one sender in limits.
+    /// The prefix whose hosts count as one sender in limits.
     pub fn shared_by(address: IpAddr) -> Self {
         let is_ipv4 = address.to_canonical().is_ipv4();
         Self::containing(address, if is_ipv4 { SHARED_IPV4_BITS } else { SHARED_IPV6_BITS })
@@ -102,17 +103,17 @@ impl Prefix {
     }
 }
 
-/// Whose room something takes where senders share some.
+/// The owner of a share, where senders share resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sharer {
-    /// Trusted senders, who have a share together.
+    /// All trusted senders together.
     Trusted,
     /// A prefix that is not trusted.
     Stranger(Prefix),
 }
 
 impl Sharer {
-    /// Whose room what comes from an address takes.
+    /// The sharer that a message from an address counts for.
     pub fn of(address: IpAddr, trusted: bool) -> Self {
         if trusted { Self::Trusted } else { Self::Stranger(Prefix::shared_by(address)) }
     }
@@ -138,7 +139,8 @@ impl FromStr for Prefix {
         }
         let address = written.to_canonical();
         if address == written || length < MAPPED_BITS {
-            // A mapped address with a shorter prefix than the mapping's has its mapping cut off: bits behind the length.
+            // A mapped address whose prefix is shorter than the mapping's loses its mapping, i.e. has bits after the
+            // length.
             let network = match written {
                 IpAddr::V6(v6) if address != written => {
                     let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);

@@ -6,20 +6,20 @@ use std::time::Instant;
 
 use crate::prefix::Prefix;
 
-/// How much a prefix may ask for, in operations: a single frame costs 1, a batch the number of its operations, a verify frame what
-/// [`Costs`](crate::cost::Costs) tells.
+/// Limit of a prefix, in operations: a single frame costs 1, a batch its number of operations, a verify frame the
+/// result of [`Costs`](crate::cost::Costs).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// Operations a second.
+    /// Operations per second.
     pub per_second: u32,
     /// Operations at once, after a pause.
     pub burst: u32,
-    /// How many prefixes are told apart.
+    /// Number of prefixes that are tracked.
     pub prefixes: usize,
 }
 
 impl Default for RateLimit {
-    /// 1000 signatures a second are 3 % of what a core verifies, and a burst of 4096 lets the largest batch of any
+    /// 1000 signatures per second are 3 % of what a core verifies, and a burst of 4096 lets the largest batch of any
     /// format pass. 65,536 prefixes take 1.5 MiB.
     fn default() -> Self {
         Self { per_second: 1000, burst: 4096, prefixes: 65_536 }
@@ -31,22 +31,22 @@ impl Default for RateLimit {
 pub enum Verdict {
     /// Under the limit.
     Pass,
-    /// Over it: say so.
+    /// Over it: reply so.
     Refuse,
-    /// Over it, and it has been said already.
+    /// Over it, and a reply has said so already.
     Drop,
 }
 
-/// Buckets that a prefix may be in.
+/// Number of buckets that a prefix may be in.
 const WAYS: usize = 4;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Bucket {
     /// The prefix's bits, from the top; 0 in buckets never used.
     prefix: u64,
-    /// In thousandths, so that what a millisecond earns is a whole number; below 0 a debt.
+    /// In thousandths, so that the earnings of a millisecond are an integer; negative for a debt.
     tokens: i64,
-    /// Milliseconds since the start, when `tokens` was right.
+    /// Time of `tokens`, in milliseconds since the start.
     updated: u32,
     /// Refusals since the last pass.
     refusals: u32,
@@ -62,24 +62,25 @@ pub struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// A limiter in which every prefix may begin with a burst.
+    /// A limiter in which every prefix may start with a burst.
     pub fn new(limit: RateLimit) -> Self {
         let sets = (limit.prefixes / WAYS).next_power_of_two();
         let full = Bucket { tokens: limit.most(), ..Bucket::default() };
-        // The hash is keyed by chance, so that nobody can choose prefixes that meet in one set.
+        // The hash has a random key, so that nobody can choose prefixes that meet in one set.
         Self { limit, buckets: vec![[full; WAYS]; sets], hasher: RandomState::new(), start: Instant::now() }
     }
 
-    /// Charges `cost` to the prefix of `address`. What costs more than a burst passes where the bucket is full, and nothing of
-    /// the prefix passes until that is paid.
+    /// Charges `cost` to the prefix of `address`. A cost above the burst passes if the bucket is full, and nothing else
+    /// of the prefix passes until the debt is paid.
     pub fn charge(&mut self, address: IpAddr, cost: u32, now: Instant) -> Verdict {
         self.charge_key(key(address), cost, now)
     }
 
-    /// Charges `cost` to the bucket of a key other than 0, as [`Self::charge`] does to that of a prefix: for limits
-    /// that are not by address. A limiter has keys of one kind.
+    /// Charges `cost` to the bucket of a nonzero key, as [`Self::charge`] does for a prefix: for limits that are not by
+    /// address. A limiter has keys of one kind.
     pub fn charge_key(&mut self, prefix: u64, cost: u32, now: Instant) -> Verdict {
-        // Milliseconds wrap around after 49 days, which a bucket that was asleep for so long takes for a short nap.
+        // Milliseconds wrap around after 49 days; a bucket that was idle for that long is treated as idle for a short
+        // time.
         let now = now.saturating_duration_since(self.start).as_millis() as u32;
         let limit = self.limit;
         let hash = self.hasher.hash_one(prefix) as usize;
@@ -88,8 +89,8 @@ impl RateLimiter {
         let bucket = match set.iter().position(|bucket| bucket.prefix == prefix) {
             Some(way) => &mut set[way],
             None => {
-                // The fullest gives way: its prefix loses least. The newcomer gets what the old one had, so that taking
-                // turns with many prefixes gains nothing.
+                // The fullest bucket is replaced: its prefix loses least. The newcomer inherits its tokens, so
+                // alternating between many prefixes gains nothing.
                 let fullest = set.iter_mut().max_by_key(|bucket| bucket.tokens_at(now, limit));
                 let Some(bucket) = fullest else { return Verdict::Pass };
                 *bucket = Bucket { prefix, tokens: bucket.tokens_at(now, limit), updated: now, refusals: 0 };
@@ -105,13 +106,13 @@ impl RateLimiter {
             return Verdict::Pass;
         }
         bucket.refusals = bucket.refusals.saturating_add(1);
-        // The 1st, 2nd, 4th, 8th: an honest client hears of it, a flood is not answered with a flood.
+        // The 1st, 2nd, 4th, 8th: an honest client learns of the limit, and a flood does not cause a flood of replies.
         if bucket.refusals.is_power_of_two() { Verdict::Refuse } else { Verdict::Drop }
     }
 }
 
 impl RateLimit {
-    /// The thousandths of tokens in a full bucket.
+    /// Thousandths of tokens in a full bucket.
     fn most(&self) -> i64 {
         i64::from(self.burst) * 1000
     }
@@ -124,7 +125,7 @@ impl Bucket {
     }
 }
 
-/// The bits that hosts with one bucket share, and a mark that tells the families apart and makes it other than 0.
+/// The bits that hosts in one bucket share, and a marker that distinguishes the families and makes the key nonzero.
 fn key(address: IpAddr) -> u64 {
     match Prefix::shared_by(address).address() {
         IpAddr::V4(v4) => u64::from(v4.to_bits()) << 8 | 4,
@@ -188,7 +189,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain model: tokens as a fraction, one prefix.
+        /// Compared with a simple model: tokens as a fraction, one prefix.
         #[test]
         fn never_passes_more_than_the_model(steps in prop::collection::vec((0u64..50, 1u32..120), 1..200)) {
             let mut limiter = RateLimiter::new(LIMIT);

@@ -1,6 +1,6 @@
 //! First stage: the packet selector.
 //!
-//! Decides what a datagram is and whether its sender may ask for it. Nothing is written and nothing is executed here.
+//! It classifies a datagram and decides whether its sender may request it. It writes and executes nothing.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::cost::Costs;
 use crate::prefix::Prefix;
 use crate::rate::{RateLimit, RateLimiter, Verdict};
 
-/// Whom a service is for.
+/// The senders that a service is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Audience {
     /// Trusted prefixes.
@@ -24,39 +24,39 @@ pub enum Audience {
     All,
 }
 
-/// Who may send what.
+/// Configuration of the selector.
 #[derive(Clone, Debug, Default)]
 pub struct SelectorConfig {
-    /// Where unsigned operations are taken from.
+    /// Prefixes from which unsigned operations are accepted.
     pub trusted: Vec<Prefix>,
-    /// The limit of each prefix that is not trusted; none if there is no limit.
+    /// The limit per untrusted prefix; `None` for no limit.
     pub rate_limit: Option<RateLimit>,
-    /// The limit of each prefix that is trusted; none if there is no limit.
+    /// The limit per trusted prefix; `None` for no limit.
     pub trusted_rate_limit: Option<RateLimit>,
-    /// Whose verify frames are answered.
+    /// Senders whose verify frames are answered.
     pub verify: Audience,
-    /// What requests cost.
+    /// Costs of requests.
     pub costs: Arc<Costs>,
 }
 
-/// What a datagram is.
+/// Classification of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// A compact transfer frame from a trusted sender.
     Compact,
-    /// A batch of unsigned operations from a trusted sender, and the promise that it asks for.
+    /// A batch of unsigned operations from a trusted sender, and the promise that it requests.
     Batch(BatchFormat, Promise),
     /// A full transfer frame, or a batch of signed operations.
     Signed,
     /// An approval of a change of the set of replicas.
     Change,
-    /// A question that changes nothing.
+    /// A query.
     Query(QueryKind),
     /// A frame that is refused.
     Refuse(Status),
-    /// Not a frame; the error knows how to answer it.
+    /// Not a frame; the error determines the reply.
     Error(ParseError),
-    /// A datagram that gets no answer.
+    /// A datagram that gets no reply.
     Drop,
 }
 
@@ -89,15 +89,15 @@ impl Selector {
         self.trusted.iter().any(|prefix| prefix.contains(address))
     }
 
-    /// Replaces the limit of each prefix that is not trusted. What prefixes have spent is forgotten.
+    /// Replaces the limit per untrusted prefix. The usage so far is forgotten.
     pub fn set_rate_limit(&mut self, limit: Option<RateLimit>) {
         self.limiter = limit.map(RateLimiter::new);
     }
 
-    /// Selects what is to be done with a datagram.
+    /// Classifies a datagram.
     pub fn select(&mut self, peer: &Peer, datagram: &[u8], now: Instant) -> Selection {
-        // From its own port another node would speak, and two nodes could be made to answer each other for ever. Port 0
-        // cannot be answered.
+        // A datagram from this port may come from another node, and two nodes could then answer each other forever.
+        // Port 0 cannot be answered.
         if peer.connection.is_none() && (peer.address.port() == self.own_port || peer.address.port() == 0) {
             return Selection::Drop;
         }
@@ -115,13 +115,13 @@ impl Selector {
                 self.costs.charged.add(cost.into());
                 selection
             }
-            // A connection's sender is who he says, and takes one answer before he sends much more.
+            // A connection's sender is genuine, and takes one reply before it sends much more.
             Verdict::Drop if peer.connection.is_none() => Selection::Drop,
             Verdict::Refuse | Verdict::Drop => Selection::Refuse(Status::RateLimited),
         }
     }
 
-    /// What a frame is and how many operations it is worth.
+    /// The kind of a frame, and its cost in operations.
     fn classify(&self, frame: &Frame<'_>, trusted: bool) -> (Selection, u32) {
         match frame {
             Frame::Compact(_) if trusted => (Selection::Compact, 1),
@@ -131,7 +131,7 @@ impl Selector {
                 let promise = batch.header.promise().unwrap_or(Promise::Default);
                 match batch.entries {
                     BatchEntries::Signed(_) => (Selection::Signed, count),
-                    // To refuse the whole costs no more than a single frame.
+                    // Refusing the whole costs no more than a single frame.
                     _ if !trusted => (Selection::Refuse(Status::NotTrusted), 1),
                     BatchEntries::Compact(_) => (Selection::Batch(BatchFormat::Compact, promise), count),
                     BatchEntries::Operation(_) => (Selection::Batch(BatchFormat::Operation, promise), count),
@@ -139,7 +139,7 @@ impl Selector {
             }
             Frame::Compact(_) => (Selection::Refuse(Status::NotTrusted), 1),
             Frame::Full(_) => (Selection::Signed, 1),
-            // It has a signature, as a signed operation has.
+            // It has a signature, like a signed operation.
             Frame::Change(_) => (Selection::Change, 1),
             Frame::Proof(_) => (Selection::Query(QueryKind::Proof), 1),
             Frame::Headers(_) => (Selection::Query(QueryKind::Headers), 1),

@@ -1,11 +1,12 @@
-//! Streams beside datagrams: the same frames over TCP, each with its length before it (32 bits, big-endian).
+//! Streams next to datagrams: the same frames over TCP, each preceded by its length (32 bits, big-endian).
 //!
-//! One thread reads frames from all connections and writes replies to them. To the data path frames of connections are datagrams
-//! of a [`Peer`] with a connection, so every service is there over TCP too. A connection that has as many requests without reply
-//! as it may is not read from until replies are taken: that is how slow clients are slowed down, and nobody else.
+//! One thread reads frames from all connections and writes replies to them. To the data path, frames of connections are
+//! datagrams of a [`Peer`] with a connection, so every service is available over TCP, too. A connection at its limit of
+//! requests without reply is not read from until it takes replies: this slows down slow clients, and nobody else.
 //!
-//! Places are few, so nobody keeps one for nothing: a frame has to be whole in time, replies have to be taken in time, a prefix has its share,
-//! and where all places are taken the idlest connection is closed for a new one. Trusted prefixes have places of their own.
+//! Connections are a limited resource, so each must use its place: a frame must be complete in time, and replies must
+//! be taken in time. A prefix has a share of the places. If all are taken, the idlest connection is closed for a new
+//! one. Trusted prefixes have separate places.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
@@ -24,46 +25,47 @@ use crate::backend::{Backend, Batch, MESSAGE_BYTES, Memory, Message, Peer, Reply
 use crate::counters::{Closed, Counters};
 use crate::prefix::Prefix;
 
-/// Bytes of the length before a frame.
+/// Length of the prefix of a frame in bytes.
 const PREFIX: usize = 4;
 
-/// Bytes read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 64 << 10;
 
-/// How long the thread sleeps at most, and so how long it takes to notice that it is to end.
+/// Maximum sleep of the thread, and so its delay in noticing that it must end.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Connections taken before the others are looked at again.
+/// Connections accepted before the others are looked at again.
 const ACCEPTED_AT_ONCE: usize = 64;
 
-/// How long a connection may be sure of its place after it was opened or did something whole, however many others want it.
+/// How long a connection keeps its place for certain after it was opened or last completed something.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What connections may use.
+/// Limits of connections.
 #[derive(Clone, Debug)]
 pub struct StreamLimits {
-    /// Prefixes whose connections have places of their own.
+    /// Prefixes whose connections have separate places.
     pub trusted: Vec<Prefix>,
-    /// Connections of trusted prefixes at a time, and as many of all others.
+    /// Maximum number of connections of trusted prefixes, and of all others.
     pub connections: usize,
-    /// Connections of one prefix at a time that is not trusted.
+    /// Maximum number of connections of an untrusted prefix.
     pub prefix_connections: usize,
-    /// Requests of a connection that have no reply yet.
+    /// Maximum number of a connection's requests without reply.
     pub requests: usize,
-    /// Their bytes: no further frame is read from a connection with more.
+    /// Bytes of these requests beyond which no further frame is read.
     pub request_bytes: usize,
-    /// Bytes of all connections' frames that the data path has not taken yet: no connection is read from while there are more.
+    /// Bytes of all connections' frames waiting for the data path beyond which no connection is read from.
     pub waiting_bytes: usize,
-    /// A connection on which no byte moves for so long is closed.
+    /// A connection on which no byte moves for this time is closed.
     pub idle: Duration,
-    /// How long a frame may take from its first byte to its last, and a client to take as many bytes of replies as the largest has.
+    /// Time limit for a frame from its first byte to its last, and for a client to take as many reply bytes as the
+    /// largest reply has.
     pub frame: Duration,
 }
 
 impl Default for StreamLimits {
-    /// 256 connections with 256 KiB of requests, and as much of replies, are 128 MiB at worst, and trusted prefixes can have as much. It
-    /// takes eight prefixes to have all places. What waits for the data path is what a socket's receive buffer holds. The largest frame
-    /// takes ten seconds at 52 kbit/s.
+    /// 256 connections with 256 KiB of requests, and as much of replies, are at most 128 MiB, and trusted prefixes can
+    /// use as much again. It takes eight prefixes to occupy all places. The frames waiting for the data path are what a
+    /// socket's receive buffer holds. The largest frame takes ten seconds at 52 kbit/s.
     fn default() -> Self {
         Self {
             trusted: Vec::new(),
@@ -78,14 +80,14 @@ impl Default for StreamLimits {
     }
 }
 
-/// What the thread of the connections shares with the data path and with whoever replies.
+/// State that the connections' thread shares with the data path and with senders of replies.
 #[derive(Debug)]
 struct Hub {
     /// Frames for the data path.
     inbox: Mutex<Inbox>,
-    /// Replies by connection, with their lengths before them.
+    /// Replies by connection, with their length prefixes.
     outboxes: Mutex<HashMap<u32, Outbox>>,
-    /// Wakes the thread of the connections.
+    /// Wakes the connections' thread.
     replied: Waker,
 }
 
@@ -106,7 +108,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Hub {
-    /// Puts a reply where the thread of the connections finds it. Whether the connection is still there.
+    /// Queues a reply for the connections' thread. Returns whether the connection still exists.
     fn reply(&self, connection: u32, bytes: &[u8]) -> bool {
         match lock(&self.outboxes).get_mut(&connection) {
             Some(outbox) => {
@@ -120,21 +122,21 @@ impl Hub {
     }
 }
 
-/// A backend of datagrams, and streams beside it.
+/// A backend of datagrams with streams next to it.
 pub struct WithStreams<B> {
     datagrams: B,
     hub: Arc<Hub>,
-    /// Whose turn it is while both have something.
+    /// Which of the two is next when both have something.
     streams_first: bool,
 }
 
-/// Sends replies, be it as datagrams or on connections.
+/// Sends replies as datagrams or on connections.
 pub struct StreamTransmitter<T> {
     datagrams: T,
     hub: Arc<Hub>,
 }
 
-/// The connections; [`Streams::run`] is for a thread of its own.
+/// The connections; [`Streams::run`] needs its own thread.
 pub struct Streams {
     listener: TcpListener,
     hub: Arc<Hub>,
@@ -142,14 +144,14 @@ pub struct Streams {
     limits: StreamLimits,
     counters: Arc<Counters>,
     connections: Vec<Connection>,
-    /// How many there are of each prefix.
+    /// Number of connections per prefix.
     shares: HashMap<Prefix, usize>,
     next: u32,
-    /// No connections are taken before, as the system had no room for one.
+    /// No connections are accepted before this time, because the system was out of resources.
     resumes: Instant,
-    /// For refusing a client when no other descriptor is left.
+    /// Needed to refuse a client when no other descriptor is left.
     spare: SpareDescriptor,
-    /// New limits, as they are reloaded.
+    /// New limits after a reload.
     reloads: (Sender<StreamLimits>, Receiver<StreamLimits>),
 }
 
@@ -160,26 +162,26 @@ struct Connection {
     prefix: Prefix,
     trusted: bool,
     received: Vec<u8>,
-    /// Since when the frame that `received` ends with is not whole.
+    /// Since when the frame at the end of `received` has been incomplete.
     incomplete: Option<Instant>,
     sending: Vec<u8>,
     sent: usize,
-    /// Since when the client does not take what is behind `sent`, and what that was then.
+    /// Since when the client has not taken the data after `sent`, and its amount then.
     unread: Option<(Instant, usize)>,
-    /// Requests without a reply that was written, and their bytes until there are none.
+    /// Requests without a written reply, and their bytes until there are none.
     requests: usize,
     request_bytes: usize,
     /// Replies in `sending`.
     replies: usize,
-    /// The last byte either way.
+    /// Time of the last byte in either direction.
     moved: Instant,
-    /// The last frame that came whole or replies that were taken.
+    /// Time of the last complete frame, or of the last replies taken.
     whole: Instant,
     over: Option<Closed>,
 }
 
 impl<B: Backend> WithStreams<B> {
-    /// Puts the connections of a listener beside a backend.
+    /// Adds the connections of a listener to a backend.
     pub fn new(
         datagrams: B,
         listener: TcpListener,
@@ -205,7 +207,7 @@ impl<B: Backend> WithStreams<B> {
         Ok((Self { datagrams, hub, streams_first: true }, streams))
     }
 
-    /// Fills the batch with frames of connections. Whether there were any.
+    /// Fills the batch with frames of connections. Returns whether there were any.
     fn take(&self, batch: &mut Batch) -> bool {
         let mut inbox = lock(&self.hub.inbox);
         let limit = batch.limit();
@@ -226,7 +228,7 @@ impl<B: Backend> Backend for WithStreams<B> {
 
     fn receive(&mut self, batch: &mut Batch, timeout: Duration) -> io::Result<()> {
         if lock(&self.hub.inbox).frames.is_empty() {
-            // A frame that comes from now on wakes the wait for datagrams.
+            // A frame that arrives from now on wakes the wait for datagrams.
             return self.datagrams.receive(batch, timeout);
         }
         self.streams_first = !self.streams_first;
@@ -280,7 +282,7 @@ impl<T: Transmit> Transmit for StreamTransmitter<T> {
     }
 }
 
-/// Gives the replies for connections to them, and the others to the backend of datagrams.
+/// Passes replies for connections to them, and the others to the backend of datagrams.
 fn transmit(hub: &Hub, datagrams: &mut impl Transmit, replies: &mut dyn Iterator<Item = Reply<'_>>) -> usize {
     let mut streamed = 0;
     let mut others = replies.filter(|reply| match reply.peer.connection {
@@ -299,7 +301,7 @@ fn transmit(hub: &Hub, datagrams: &mut impl Transmit, replies: &mut dyn Iterator
 }
 
 impl Streams {
-    /// Where to send limits that replace the present ones. Connections that are open stay open.
+    /// A sender for limits that replace the present ones. Open connections stay open.
     pub fn reloads(&self) -> Sender<StreamLimits> {
         self.reloads.0.clone()
     }
@@ -336,12 +338,12 @@ impl Streams {
         Ok(())
     }
 
-    /// Whether no connection is read from, as the data path has enough to do.
+    /// Whether reading is paused for all connections, because the data path is busy.
     fn is_full(&self) -> bool {
         lock(&self.hub.inbox).bytes > self.limits.waiting_bytes
     }
 
-    /// Waits until something can be done: whether somebody connects, and which connections can be read from.
+    /// Waits for an event. Returns whether a client connects, and which connections are readable.
     fn wait(&self) -> io::Result<(bool, Vec<bool>)> {
         let is_full = self.is_full();
         let accepts = if Instant::now() < self.resumes { PollFlags::empty() } else { PollFlags::IN };
@@ -367,7 +369,7 @@ impl Streams {
             match self.listener.accept() {
                 Ok((stream, address)) => self.open(stream, Peer::new(canonical(address)), now),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // A connection that is gone already.
+                // The connection is already gone.
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
                 }
                 Err(error) if is_exhausted(&error) => {
@@ -415,8 +417,9 @@ impl Streams {
         });
     }
 
-    /// Whether there is a place for another connection of a prefix. Where its share or all places are taken it is that of the idlest: idle
-    /// time counts as often as the prefix has connections. Where all are busy, who has most gives to who has less.
+    /// Whether another connection of a prefix fits. If its share or all places are taken, it replaces the idlest one,
+    /// where idle time is multiplied by the prefix's number of connections. If all are busy, a prefix with more gives
+    /// way to one with fewer.
     fn make_room(&mut self, prefix: Prefix, trusted: bool, now: Instant) -> bool {
         let share = |prefix: &Prefix| self.shares.get(prefix).copied().unwrap_or(0);
         let is_shared_out = !trusted && share(&prefix) >= self.limits.prefix_connections;
@@ -430,7 +433,7 @@ impl Streams {
             .filter(|(_, connection)| same(connection) && (!is_shared_out || connection.prefix == prefix))
             .filter(|(_, connection)| idle(connection) >= GRACE)
             .max_by_key(|(_, connection)| idle(connection).as_micros() * share(&connection.prefix) as u128);
-        // One more than the newcomer's is what both have afterwards.
+        // Afterwards the prefix must have at least as many connections as the newcomer's.
         let largest = || {
             (self.connections.iter().enumerate())
                 .filter(|(_, connection)| same(connection) && share(&connection.prefix) > share(&prefix) + 1)
@@ -491,7 +494,7 @@ impl Connection {
                 Err(_) => return self.over = Some(Closed::Client),
             }
         }
-        // All that was to be sent is sent, so these replies count as taken.
+        // Everything is sent, so these replies count as taken.
         self.unread = None;
         let taken = std::mem::take(&mut self.replies);
         if taken > 0 {
@@ -503,7 +506,7 @@ impl Connection {
         }
     }
 
-    /// Reads once: whoever sends much takes turns with the others.
+    /// Reads once: a connection that sends a lot alternates with the others.
     fn read(&mut self, buffer: &mut [u8], now: Instant) {
         match self.stream.read(buffer) {
             Ok(0) => self.over = Some(Closed::Client),
@@ -516,7 +519,7 @@ impl Connection {
         }
     }
 
-    /// Hands the frames that are whole to the data path, as many as the connection may have without reply.
+    /// Passes complete frames to the data path, up to the connection's limit of requests without reply.
     fn hand_over(&mut self, hub: &Hub, limits: &StreamLimits, path: &Waker, now: Instant) {
         let mut start = 0;
         while self.may_read(limits) && self.over.is_none() {
@@ -527,7 +530,7 @@ impl Connection {
                 break;
             }
             let Some(frame) = rest.get(..length) else { break };
-            // What gets no answer as a datagram ends a connection: nothing could tell its client.
+            // A frame that would get no reply as a datagram ends the connection: nothing else could inform its client.
             if Frame::parse(frame).is_err_and(|error| !error.is_answered()) {
                 self.over = Some(Closed::Malformed);
                 break;
@@ -547,7 +550,7 @@ impl Connection {
         }
     }
 
-    /// Ends the connection if it takes too long for something. While it is not read from, no frame can become whole.
+    /// Ends the connection if it takes too long. While it is not being read from, no frame can become complete.
     fn check_times(&mut self, limits: &StreamLimits, is_full: bool, now: Instant) {
         if self.received.is_empty() {
             self.incomplete = None;

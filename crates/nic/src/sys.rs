@@ -1,7 +1,8 @@
-//! The system calls that have no safe wrapper: `recvmmsg` and `sendmmsg` with control messages, socket options, and TAP devices.
+//! System calls without a safe wrapper: `recvmmsg` and `sendmmsg` with control messages, socket options, and TAP
+//! devices.
 //!
-//! With `rtl::model` the only module of the crate with `unsafe`. Headers hold pointers only while a call is made: each call fills them from
-//! borrowed slices, and nothing reads them afterwards.
+//! Besides `rtl::model` the only module of the crate with `unsafe`. Headers hold pointers only during a call: each call
+//! fills them from borrowed slices, and nothing reads them afterwards.
 
 use std::io;
 use std::mem::{self, MaybeUninit};
@@ -14,7 +15,7 @@ use crate::backend::{MESSAGE_BYTES, Message, Peer, canonical};
 
 /// Sets a socket option whose value is an integer.
 pub fn set_option(socket: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
-    // SAFETY: the option's value is read from a live integer of the length given.
+    // SAFETY: the option's value is read from a live integer of the given length.
     let done = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -27,8 +28,8 @@ pub fn set_option(socket: BorrowedFd<'_>, level: c_int, name: c_int, value: c_in
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Opens a TAP device by its name, and makes it if there is none. Reads and writes are packets with their Ethernet header, and
-/// never wait.
+/// Opens a TAP device by name, created if it does not exist. Reads and writes are packets with their Ethernet header,
+/// and are non-blocking.
 pub fn open_tap(name: &str) -> io::Result<OwnedFd> {
     use rustix::fs::{Mode, OFlags, open};
     let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "an interface's name has 1 to 15 characters");
@@ -72,7 +73,7 @@ impl Name {
         },
     };
 
-    /// The address as the kernel takes it on a socket of the given family, and its length.
+    /// Converts an address for a socket of the given family. Returns it with its length.
     fn from_address(address: SocketAddr, ipv6_socket: bool) -> (Self, usize) {
         match address {
             SocketAddr::V4(v4) if !ipv6_socket => {
@@ -123,11 +124,11 @@ impl Name {
 const EMPTY_IOVEC: iovec = iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
 fn empty_header() -> mmsghdr {
-    // SAFETY: a message header is integers and pointers; all zero is a valid value, naming nothing.
+    // SAFETY: a message header consists of integers and pointers; all zero is a valid value, which points to nothing.
     unsafe { MaybeUninit::<mmsghdr>::zeroed().assume_init() }
 }
 
-/// What `recvmmsg` fills.
+/// Reusable buffers of `recvmmsg`.
 pub struct Receiver {
     headers: Vec<mmsghdr>,
     slices: Vec<iovec>,
@@ -135,7 +136,7 @@ pub struct Receiver {
     controls: Vec<Control>,
 }
 
-// SAFETY: the pointers in the headers are set anew for each call and are not read outside of it.
+// SAFETY: each call sets the pointers in the headers anew, and nothing reads them outside of it.
 unsafe impl Send for Receiver {}
 
 impl Receiver {
@@ -148,8 +149,8 @@ impl Receiver {
         }
     }
 
-    /// Receives what has arrived, without waiting, into consecutive pieces of `memory` of [`MESSAGE_BYTES`], and appends
-    /// the messages to `messages`. Fails with `WouldBlock` if there is none.
+    /// Receives what has arrived, without waiting, into consecutive pieces of `memory` of [`MESSAGE_BYTES`], and
+    /// appends the messages to `messages`. Fails with `WouldBlock` if there is none.
     pub fn receive(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -169,8 +170,8 @@ impl Receiver {
             header.msg_controllen = CONTROL_BYTES as _;
             header.msg_flags = 0;
         }
-        // SAFETY: the first `limit` headers point to buffers, names and control areas that live until the call is over
-        // and have the lengths that are given.
+        // SAFETY: the first `limit` headers point to buffers, names and control areas that outlive the call and have
+        // the given lengths.
         let count = unsafe {
             let headers = self.headers.as_mut_ptr();
             libc::recvmmsg(socket.as_raw_fd(), headers, limit as u32, libc::MSG_DONTWAIT as _, std::ptr::null_mut())
@@ -225,18 +226,18 @@ fn read_int(bytes: &[u8]) -> Option<c_int> {
     Some(c_int::from_ne_bytes(bytes.get(..4)?.try_into().ok()?))
 }
 
-/// One message to send: slices that together hold datagrams of `segment` bytes, the last of which may be shorter.
+/// A message to send: slices that together hold datagrams of `segment` bytes, the last of which may be shorter.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
     pub peer: Peer,
     pub segment: usize,
-    /// Its slices among those given with it.
+    /// The range of its slices in the list.
     pub first_slice: usize,
     pub slices: usize,
     pub datagrams: usize,
 }
 
-/// What `sendmmsg` reads.
+/// Reusable buffers of `sendmmsg`.
 pub struct Sender {
     headers: Vec<mmsghdr>,
     slices: Vec<iovec>,
@@ -245,7 +246,7 @@ pub struct Sender {
     ipv6_socket: bool,
 }
 
-// SAFETY: the pointers in the headers are set anew for each call and are not read outside of it.
+// SAFETY: each call sets the pointers in the headers anew, and nothing reads them outside of it.
 unsafe impl Send for Sender {}
 
 impl Sender {
@@ -259,11 +260,11 @@ impl Sender {
         }
     }
 
-    /// Sends messages, as many as the socket takes without waiting, and returns how many it took. Fails if the first
+    /// Sends as many messages as the socket accepts without waiting, and returns their number. Fails if the first
     /// cannot be sent.
     pub fn send(&mut self, socket: BorrowedFd<'_>, messages: &[Outgoing], slices: &[&[u8]]) -> io::Result<usize> {
         self.slices.clear();
-        // The kernel only reads what is sent: the pointer is mutable as receiving has the same header.
+        // The kernel only reads what is sent: the pointer is mutable because receiving uses the same header.
         let iovecs = slices.iter().map(|s| iovec { iov_base: s.as_ptr().cast_mut().cast(), iov_len: s.len() });
         self.slices.extend(iovecs);
         let count = messages.len().min(self.headers.len());
@@ -280,8 +281,8 @@ impl Sender {
             header.msg_control = (&raw mut self.controls[index]).cast();
             header.msg_controllen = control_length as _;
         }
-        // SAFETY: the first `count` headers point to slices, names and control areas that live until the call is over and
-        // have the lengths that are given.
+        // SAFETY: the first `count` headers point to slices, names and control areas that outlive the call and have the
+        // given lengths.
         let sent = unsafe {
             let headers = self.headers.as_mut_ptr();
             libc::sendmmsg(socket.as_raw_fd(), headers, count as u32, (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _)
@@ -334,17 +335,17 @@ impl ControlWriter<'_> {
     }
 }
 
-/// How much nicer a thread is that yields: of a processor that both want others get three quarters.
+/// Niceness of a thread that yields: if two threads want the same processor, the other one gets three quarters.
 const NICENESS: i32 = 5;
 
-/// Has the calling thread yield to others where they want the same processor: what answers for longer may not keep what
-/// answers in microseconds waiting. Alone on a processor it runs as before.
+/// Makes the calling thread yield to others on the same processor: long work must not delay what replies in
+/// microseconds. Alone on a processor it runs as before.
 pub fn yield_to_others() {
-    // On Linux a niceness is a thread's. It may always be raised; were it not, the thread would run as before.
+    // On Linux a niceness is a thread's. It may always be raised; if that failed, the thread would run as before.
     let _ = rustix::process::setpriority_process(None, NICENESS);
 }
 
-/// Lets the calling thread run on one processor only.
+/// Pins the calling thread to one processor.
 pub fn pin_thread(processor: usize) -> io::Result<()> {
     let mut set = rustix::thread::CpuSet::new();
     if processor >= rustix::thread::CpuSet::MAX_CPU {

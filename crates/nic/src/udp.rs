@@ -1,7 +1,7 @@
-//! Backend `udp`: the sockets of the host, with as many datagrams as possible in each system call.
+//! Backend `udp`: the host's sockets, with as many datagrams as possible per system call.
 //!
-//! `recvmmsg` and `sendmmsg` carry many messages, and a message many datagrams of equal size: the kernel joins what
-//! arrives from one peer (GRO) and cuts what goes to one peer (GSO).
+//! `recvmmsg` and `sendmmsg` carry many messages, and a message carries many datagrams of equal size: the kernel joins
+//! those that arrive from one peer (GRO) and splits those sent to one peer (GSO).
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,22 +17,22 @@ use crate::counters::Counters;
 use crate::sys::{self, Outgoing, Receiver, Sender};
 use crate::wait::Wait;
 
-/// How the backend uses its socket.
+/// Configuration of the backend.
 #[derive(Clone, Debug)]
 pub struct UdpConfig {
-    /// Where to listen. The IPv6 wildcard takes IPv4 as well.
+    /// Address to listen on. The IPv6 wildcard accepts IPv4 as well.
     pub listen: SocketAddr,
-    /// Bytes that the kernel keeps while the node is busy; it grants no more than `net.core.rmem_max`.
+    /// Size of the kernel's receive buffer in bytes, for when the node is busy; limited by `net.core.rmem_max`.
     pub receive_buffer: usize,
-    /// Bytes that the kernel keeps while the network is busy; it grants no more than `net.core.wmem_max`.
+    /// Size of the kernel's send buffer in bytes, for when the network is busy; limited by `net.core.wmem_max`.
     pub send_buffer: usize,
-    /// Most messages in a system call.
+    /// Maximum number of messages per system call.
     pub messages: usize,
-    /// Let the kernel join and cut datagrams of equal size (GRO and GSO).
+    /// Whether the kernel joins and splits datagrams of equal size (GRO and GSO).
     pub offload: bool,
-    /// Let the kernel poll the network device for so long before it sleeps (`SO_BUSY_POLL`).
+    /// How long the kernel polls the network device before it sleeps (`SO_BUSY_POLL`).
     pub busy_poll: Option<Duration>,
-    /// Try again for so long before the thread sleeps: it answers sooner and leaves less of the processor to others.
+    /// How long the thread retries before it sleeps: it replies sooner and leaves less of the processor to others.
     pub spin: Duration,
 }
 
@@ -51,14 +51,14 @@ impl UdpConfig {
     }
 }
 
-/// Most datagrams in a message that the kernel cuts (`UDP_MAX_SEGMENTS` of all kernels with GSO).
+/// Maximum number of datagrams in a message that the kernel splits (`UDP_MAX_SEGMENTS` of all kernels with GSO).
 const MAX_SEGMENTS: usize = 64;
 
-/// Most bytes in a message that the kernel cuts: an IP packet less the headers of IPv6 and UDP.
+/// Maximum length of such a message in bytes: an IP packet minus the headers of IPv6 and UDP.
 const MAX_MESSAGE: usize = 65_535 - 48;
 
-/// How long to wait for room in the send buffer before a reply is given up. Loopback drains in microseconds, and the
-/// client asks again.
+/// How long to wait for room in the send buffer before a reply is dropped. Loopback drains in microseconds, and the
+/// client repeats its request.
 const SEND_PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 /// The socket backend.
@@ -85,7 +85,7 @@ impl UdpBackend {
             sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL, microseconds)?;
         }
         if config.offload {
-            // A kernel without GRO delivers each datagram on its own, which is as right.
+            // Without GRO the kernel delivers each datagram on its own, which is just as correct.
             let _ = sys::set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_GRO, 1);
         }
         if is_wildcard(config.listen.ip()) {
@@ -102,12 +102,12 @@ impl UdpBackend {
         Ok(Self { socket, wait, receiver, transmitter })
     }
 
-    /// What it waits for.
+    /// The sockets that it waits for.
     pub(crate) fn wait(&self) -> &Wait {
         &self.wait
     }
 
-    /// Receives without waiting. Whether anything came.
+    /// Receives without waiting. Returns whether anything arrived.
     pub(crate) fn try_receive(&mut self, batch: &mut Batch) -> io::Result<bool> {
         try_receive(&self.socket, &mut self.receiver, batch)
     }
@@ -118,7 +118,8 @@ fn try_receive(socket: &OwnedFd, receiver: &mut Receiver, batch: &mut Batch) -> 
     match receiver.receive(socket.as_fd(), batch.memory.own(), limit, &mut batch.messages) {
         Ok(()) => Ok(!batch.messages.is_empty()),
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(false),
-        // An ICMP answer to a reply is about a peer that is gone, and memory comes back: not about this socket.
+        // An ICMP error for a reply concerns a peer that is gone, and lack of memory passes: neither concerns this
+        // socket.
         Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::OutOfMemory) => {
             Ok(false)
         }
@@ -162,10 +163,10 @@ pub struct UdpTransmitter {
     counters: Arc<Counters>,
     messages: usize,
     ipv6: bool,
-    /// The largest datagrams that the kernel cuts messages into; 0 if it is not asked to. What exceeds the path's MTU
-    /// has to be sent one by one, which is learnt when it fails.
+    /// Maximum length of datagrams in a message that the kernel splits; 0 if it does not split. Datagrams beyond the
+    /// path's MTU must be sent one by one, which a failure reveals.
     max_segment: usize,
-    /// Empty between calls, and kept for the memory that they have.
+    /// Empty between calls; kept to reuse their memory.
     lists: (Vec<Outgoing>, Vec<&'static [u8]>),
 }
 
@@ -196,7 +197,7 @@ impl UdpTransmitter {
         }
     }
 
-    /// Sends the messages that were put together. How many datagrams were sent.
+    /// Sends the assembled messages. Returns the number of datagrams sent.
     fn flush(&mut self, messages: &mut Vec<Outgoing>, slices: &mut Vec<&[u8]>) -> usize {
         let mut sent = 0;
         let mut rest = &messages[..];
@@ -219,7 +220,7 @@ impl UdpTransmitter {
                     }
                 }
                 Err(error) if first.datagrams > 1 && cannot_cut(&error) => {
-                    // Too large for the path, or a device that cannot: one by one, and no more of this size.
+                    // Too large for the path, or for the device: send them one by one, and do not use this size again.
                     self.max_segment = self.max_segment.min(first.segment - 1);
                     sent += self.send_singly(first, slices);
                 }
@@ -247,7 +248,7 @@ impl UdpTransmitter {
             .count()
     }
 
-    /// Whether `reply` may join the message: one more of its size, or a shorter last one.
+    /// Whether `reply` can join the message: one more of its size, or a shorter last one.
     fn joins(&self, message: &Outgoing, length: usize, reply: &Reply<'_>) -> bool {
         message.peer == reply.peer
             && message.segment <= self.max_segment
@@ -258,7 +259,7 @@ impl UdpTransmitter {
     }
 }
 
-/// Whether a message failed because of its segments, not because of its peer.
+/// Whether a message failed because of its segments rather than its peer.
 fn cannot_cut(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMSGSIZE | libc::EIO | libc::EOPNOTSUPP))
 }
@@ -297,7 +298,8 @@ impl Transmit for UdpTransmitter {
     }
 }
 
-/// The list's memory, for slices of another lifetime: the standard library collects in place what it maps to its like.
+/// Reuses the list's memory for slices of another lifetime: the standard library collects in place when the types have
+/// the same layout.
 fn emptied<'a>(mut slices: Vec<&[u8]>) -> Vec<&'a [u8]> {
     slices.clear();
     slices.into_iter().map(|_| &[][..]).collect()

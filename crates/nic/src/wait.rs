@@ -1,4 +1,4 @@
-//! Waiting for what may come on several sockets, or on a device.
+//! Waits for several sockets, or for a device.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,28 +9,28 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::backend::Waker;
 
-/// Most sockets that are waited for: those of an interface's queues, and the host's.
+/// Maximum number of sockets to wait for: those of an interface's queues, and the host's.
 const MOST_SOURCES: usize = xdp::QUEUES as usize + 1;
 
-/// What a backend waits for.
+/// The sockets of a backend, and how to wait for them.
 pub struct Wait {
-    /// The sockets that datagrams come from.
+    /// The sockets that datagrams arrive on.
     pub sockets: Vec<Arc<OwnedFd>>,
     /// Ends a wait.
     pub waker: Waker,
-    /// Try again for so long before the thread sleeps.
+    /// How long to retry before the thread sleeps.
     pub spin: Duration,
 }
 
 impl Wait {
-    /// The same for more sockets.
+    /// The same with more sockets.
     pub fn also(&self, more: impl Iterator<Item = Arc<OwnedFd>>) -> Self {
         let Self { sockets, waker, spin } = self;
         Self { sockets: sockets.iter().cloned().chain(more).collect(), waker: waker.clone(), spin: *spin }
     }
 
-    /// Calls `receive` until it tells that something came, or fails. If nothing comes, the waker is used or `timeout` is over, it is
-    /// called one last time.
+    /// Calls `receive` until it returns true or fails. If nothing arrives before the waker is used or `timeout` passes,
+    /// it is called one last time.
     pub fn until(&self, timeout: Duration, mut receive: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
         if receive()? {
             return Ok(());
@@ -53,8 +53,8 @@ impl Wait {
     }
 }
 
-/// Sleeps until one of them has something to read, the waker is used or the time is over. Nothing is allocated for it, as a thread may
-/// come here for each datagram.
+/// Sleeps until a source is readable, the waker is used or the timeout passes. Allocates nothing, because a thread may
+/// call this for each datagram.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! Ending a wait of a data path from another thread.
+//! Ends a data path's wait from another thread.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{EventfdFlags, eventfd};
 
-/// Ends a wait of a data path from another thread.
+/// Ends a data path's wait from another thread.
 #[derive(Clone, Debug)]
 pub struct Waker(Arc<Signal>);
 
 #[derive(Debug)]
 struct Signal {
     event: OwnedFd,
-    /// The same for a data path that spins: to look costs nothing.
+    /// The same for a data path that spins: reading it costs nothing.
     raised: AtomicBool,
 }
 
@@ -28,7 +28,7 @@ impl Waker {
     /// Wakes the data path, now or as soon as it would wait.
     pub fn wake(&self) {
         self.0.raised.store(true, Ordering::Release);
-        // The only way to fail is a counter near 2^64: then the data path is woken already.
+        // Writing only fails for a counter near 2^64, and then the data path is woken already.
         let _ = rustix::io::write(&self.0.event, &1u64.to_ne_bytes());
     }
 
@@ -37,7 +37,7 @@ impl Waker {
         self.0.raised.load(Ordering::Acquire)
     }
 
-    /// Forgets that it was used. In this order a use meanwhile is not lost: it leaves the event readable.
+    /// Resets it. In this order, a use meanwhile is not lost: it leaves the event readable.
     pub(crate) fn clear(&self) {
         self.0.raised.store(false, Ordering::Release);
         let _ = rustix::io::read(&self.0.event, &mut [0u8; 8]);

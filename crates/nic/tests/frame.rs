@@ -1,4 +1,4 @@
-//! Frames are read and written as another implementation (etherparse) does.
+//! Frames are read and written like another implementation (etherparse) does.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::net::{IpAddr, SocketAddr};
@@ -104,10 +104,10 @@ proptest! {
     #[test]
     fn a_changed_bit_is_refused_or_not_the_datagrams(packet in packets(), bit in any::<prop::sample::Index>()) {
         let mut bytes = packet.frame();
-        // Ethernet has a sum of its own, which the device checks.
+        // Ethernet has its own checksum, which the device checks.
         let start = 14 + 4 * packet.vlans.len();
         let at = start * 8 + bit.index((bytes.len() - start) * 8);
-        // One checksum in 65,536 is also what a sender leaves who has a device compute it, and then nothing is checked.
+        // One checksum in 65,536 equals what a sender leaves for a device to complete, and then nothing is checked.
         let mut other = packet.frame();
         if let Some(byte) = other[bytes.len() - packet.payload.len()..].first_mut() {
             *byte = !*byte;
@@ -144,7 +144,7 @@ fn checksums_have_their_rules() {
         assert!(frame::parse(&bytes, 0).is_none(), "wrong");
         bytes[at..at + 2].fill(0);
         assert_eq!(frame::parse(&bytes, 0).is_some(), !ipv6, "none: IPv6 does not allow that (RFC 8200)");
-        // What a sender on the same machine leaves to a device: the sum of the pseudo header.
+        // What a sender on the same machine leaves for a device: the sum of the pseudo header.
         let addresses = if ipv6 { &bytes[14 + 8..14 + 40] } else { &bytes[14 + 12..14 + 20] };
         let words = addresses.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
         let sum = words.sum::<u32>() + 17 + 16;

@@ -208,7 +208,7 @@ fn approvals_of_member_changes_get_to_replicas_whole() {
     }
     assert_eq!(held.len(), 2);
 
-    // One that is malformed does not get there, nor one for which there is no buffer.
+    // A malformed datagram does not get there, nor does one for which there is no buffer.
     let mut malformed = frame(4);
     malformed.reserved[5] = 1;
     assert_eq!(status(&bench.send(PEER, [malformed.as_bytes()])[0]), (4, Status::Malformed));
@@ -313,7 +313,7 @@ fn frame_like() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Batches whose header is right, with any entries.
+/// Batches whose header is valid, with any entries.
 fn batch_like() -> impl Strategy<Value = Vec<u8>> {
     (0usize..3, 1usize..5, 0u8..4, any::<u64>()).prop_map(|(format, count, promise, seed)| {
         let format = BatchFormat::ALL[format];
@@ -343,7 +343,7 @@ proptest! {
                 prop_assert!(Reply::parse(reply).is_ok(), "{:?} for {:?}", reply, datagram);
             }
         }
-        // All in one batch get the same answers as one by one, apart from what the accounts say.
+        // All in one batch get the same answers as one by one, except for what the accounts say.
         let mut bench = Bench::new();
         let at_once = bench.send(if trusted { PEER } else { STRANGER }, datagrams.iter().map(|datagram| &datagram[..]));
         prop_assert!(at_once.len() + bench.release(u64::MAX).len() <= datagrams.len());

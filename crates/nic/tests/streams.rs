@@ -41,7 +41,7 @@ impl Server {
 
     fn with(limits: StreamLimits, config: SelectorConfig) -> Self {
         let counters = Arc::new(Counters::default());
-        // A port that is free for datagrams may be some connection's.
+        // A port that is free for datagrams may be in use by a connection.
         let (udp, address, listener) = (0..100)
             .find_map(|_| {
                 let any = UdpConfig::new("127.0.0.1:0".parse().unwrap());
@@ -103,7 +103,7 @@ fn framed(frame: &[u8]) -> Vec<u8> {
     [&(frame.len() as u32).to_be_bytes(), frame].concat()
 }
 
-/// The next reply; none where the connection was closed.
+/// The next reply; `None` if the connection was closed.
 fn receive(stream: &mut TcpStream) -> Option<Vec<u8>> {
     let mut length = [0; 4];
     stream.read_exact(&mut length).ok()?;
@@ -120,24 +120,24 @@ fn create(transaction: u32) -> CompactFrame {
 fn requests_are_answered_on_their_connection() {
     let server = Server::start(StreamLimits::default());
     let (mut one, mut two) = (server.connect(), server.connect());
-    // Cut anywhere, and many at once.
+    // Split anywhere, and many at once.
     for byte in framed(InfoFrame::new(7).as_bytes()) {
         one.write_all(&[byte]).unwrap();
     }
     two.write_all(&[framed(InfoFrame::new(8).as_bytes()), framed(create(9).as_bytes())].concat()).unwrap();
     let reply = receive(&mut one).unwrap();
     assert!(matches!(Reply::parse(&reply), Ok(Reply::Info(info)) if info.header.id.get() == 7));
-    // What waits for the disk comes when it comes.
+    // Replies that wait for the disk come in any order.
     let replies: Vec<u32> = (0..2).map(|_| Reply::parse(&receive(&mut two).unwrap()).unwrap().id()).collect();
     assert!(replies.contains(&8) && replies.contains(&9));
-    // Datagrams go on beside.
+    // Datagrams still work.
     let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
     datagrams.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     datagrams.send_to(InfoFrame::new(10).as_bytes(), server.address).unwrap();
     let mut buffer = [0; 256];
     let length = datagrams.recv(&mut buffer).unwrap();
     assert_eq!(Reply::parse(&buffer[..length]).unwrap().id(), 10);
-    // A refused frame is answered as a datagram is.
+    // A refused frame is answered like a datagram.
     one.write_all(&framed(&ProofRequest::new(11, wire::Chain::Own, wire::Query::Latest, [0; 32]).as_bytes()[..47]))
         .unwrap();
     let reply = receive(&mut one).unwrap();
@@ -182,7 +182,7 @@ fn connections_that_break_a_rule_are_closed() {
         stream.write_all(bad).unwrap();
         assert_eq!(receive(&mut stream), None, "{bad:02x?}");
     }
-    // One that says nothing, or only half of something, and one too many.
+    // One that is silent, one that sends half of a frame, and one too many.
     let (mut silent, mut half) = (server.connect(), server.connect());
     half.write_all(&[0, 0]).unwrap();
     std::thread::sleep(Duration::from_millis(50));
@@ -194,7 +194,7 @@ fn connections_that_break_a_rule_are_closed() {
 }
 
 fn is_served(stream: &mut TcpStream, id: u32) -> bool {
-    // One that is closed may take what is written nevertheless.
+    // A closed connection may still accept a write.
     let _ = stream.write_all(&framed(InfoFrame::new(id).as_bytes()));
     receive(stream).is_some_and(|reply| Reply::parse(&reply).unwrap().id() == id)
 }
@@ -221,7 +221,7 @@ fn replies_are_taken_in_time() {
     let server = Server::start(limits);
     let mut slow = server.connect();
     slow.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
-    // Asks for more than the buffers of both sockets hold, and takes nothing.
+    // Request more than the buffers of both sockets hold, and read nothing.
     let requests = framed(InfoFrame::new(1).as_bytes()).repeat(1000);
     while server.closed(Closed::SlowReader) == 0 && slow.write_all(&requests).is_ok() {}
     assert_eq!(server.closed(Closed::SlowReader), 1);
@@ -234,28 +234,28 @@ fn places_are_shared_by_prefix_and_the_idlest_goes() {
     let [crowd, other, third] = [7, 8, 9].map(|net| Ipv4Addr::new(127, 0, net, 1));
     let mut crowded = Vec::from_iter((0..4).map(|_| server.connect_from(crowd)));
     assert!(crowded.iter_mut().all(|stream| is_served(stream, 1)));
-    // A fifth of the prefix finds no place, as nobody was idle for long.
+    // A fifth connection of the prefix finds no place, because none is idle for long.
     assert!(!is_served(&mut server.connect_from(crowd), 2));
     assert_eq!(server.closed(Closed::Refused), 1);
     let (mut two, mut three) = (server.connect_from(other), server.connect_from(other));
     assert!(is_served(&mut two, 3) && is_served(&mut three, 3));
-    // All six are taken, and busy: the newcomer gets a place of the prefix that has most.
+    // All six are taken and busy: the newcomer replaces a connection of the prefix with most.
     let mut four = server.connect_from(third);
     assert!(is_served(&mut four, 4));
     assert_eq!(receive(&mut crowded.remove(0)), None);
     assert_eq!(server.closed(Closed::Room), 1);
     std::thread::sleep(Duration::from_millis(1100));
     assert!(crowded[1..].iter_mut().all(|stream| is_served(stream, 5)) && is_served(&mut four, 5));
-    // Now to the one that did nothing for longest, counted by its prefix, whoever has most.
+    // Now the one that was idle longest, weighted by its prefix, whichever has most.
     let mut five = server.connect_from(third);
     assert!(is_served(&mut five, 6));
     assert_eq!(receive(&mut crowded[0]), None);
     assert_eq!(server.closed(Closed::Room), 2);
     assert!(is_served(&mut two, 6) && is_served(&mut crowded[1], 6));
-    // Two of each prefix are fair: nobody gets a third.
+    // Two of each prefix are fair: none gets a third.
     assert!(is_served(&mut three, 7) && is_served(&mut four, 7));
     assert!(!is_served(&mut server.connect_from(third), 8));
-    // Trusted ones have places of their own.
+    // Trusted connections have separate places.
     let mut own = Vec::from_iter((0..6).map(|_| server.connect()));
     assert!(own.iter_mut().all(|stream| is_served(stream, 7)));
     assert!(!is_served(&mut server.connect(), 8));
@@ -267,7 +267,7 @@ fn over_the_rate_every_request_of_a_connection_is_told() {
     let server = Server::with(StreamLimits::default(), SelectorConfig { rate_limit, ..SelectorConfig::default() });
     let mut stream = server.connect();
     let mut refused = 0;
-    // More than the requests that a connection may have without reply.
+    // More than the limit of requests without reply.
     for id in 0..1000 {
         stream.write_all(&framed(InfoFrame::new(id).as_bytes())).unwrap();
         let reply = receive(&mut stream).unwrap();

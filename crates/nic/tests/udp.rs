@@ -21,7 +21,7 @@ fn client(bind: &str) -> UdpSocket {
     socket
 }
 
-/// Receives `count` datagrams and sends each back to where it came from. Returns the peers and the number of messages.
+/// Receives `count` datagrams and sends each back to its sender. Returns the peers and the number of messages.
 fn echo(backend: &mut UdpBackend, count: usize) -> (Vec<Peer>, usize) {
     let mut batch = Batch::new(32);
     let (mut peers, mut messages) = (Vec::new(), 0);
@@ -54,7 +54,7 @@ fn received(client: &UdpSocket, count: usize) -> Vec<Vec<u8>> {
     datagrams
 }
 
-/// Datagrams of all kinds of sizes, many of them equal.
+/// Datagrams of many sizes, many of them equal.
 fn datagrams() -> Vec<Vec<u8>> {
     let sizes = [22, 22, 22, 22, 16, 192, 192, 192, 100, 64_000, 65_507, 1, 1472, 1472, 1472, 1473];
     let mut datagrams: Vec<_> = sizes.iter().enumerate().map(|(index, &size)| vec![index as u8 + 1; size]).collect();

@@ -1,4 +1,4 @@
-//! What is ordered, and by whom it is judged.
+//! The interface between the engine and the application that it orders payloads for.
 use crate::block::{Block, Payload};
 use crate::committee::{Committee, Identity};
 use crate::evidence::Evidence;
@@ -8,54 +8,64 @@ use std::future::Future;
 use std::pin::Pin;
 use thiserror::Error;
 
-/// Why a proposal is refused, for good.
+/// A permanent refusal of a proposal, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Refusal(pub String);
 
-/// A block that is final.
+/// A final block.
 #[derive(Clone, Debug)]
 pub struct Final {
     /// The block.
     pub block: Block,
-    /// The votes that made it final. A block that became final with a later one has none of its own: the later block's
-    /// certificate vouches for it through the hashes of parents.
+    /// The votes that made it final. `None` if the block became final with a later one: that one's certificate vouches
+    /// for it through the parent hashes.
     pub certificate: Option<Certificate>,
 }
 
-/// What an application comes to in its time.
+/// A boxed future that resolves to the application's answer.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What a replica orders: it proposes payloads, judges those of others and takes what is final.
+/// A replica's state machine: it proposes payloads, verifies those of others and applies final blocks.
 ///
-/// Each future may be dropped before it is ready, where the engine has no need of it any more. It must not hold up others.
+/// The engine may drop a future before it is ready, if it no longer needs the answer. No future may block its thread.
 pub trait Application: Send + Sync + 'static {
-    /// A payload to put behind `parent`, or nothing to let the turn pass. `pending` are the blocks that are not final yet, the
-    /// parent first; none where the parent is final. Where there is nothing to order, wait: half of [`crate::Timing::leader`]
-    /// is a good time to propose an empty body after, as the view ends at its whole.
+    /// Returns a payload to append to `parent`, or `None` to skip the turn.
+    ///
+    /// `pending` holds the blocks that are not final yet, `parent` first; it is empty if `parent` is final. If there is
+    /// nothing to order, wait. Propose an empty body after half of [`crate::Timing::leader`], since the view ends after
+    /// the whole.
     fn propose(&self, parent: Block, pending: Vec<Block>) -> Answer<'_, Option<Payload>>;
 
-    /// Whether a block is right behind its parent. All honest replicas have to come to the same answer: what may change with
-    /// time (a clock, something not seen yet) is waited for, not refused. `pending` is as in [`Self::propose`].
+    /// Verifies that a block is valid after its parent.
+    ///
+    /// All honest replicas must return the same answer. If it depends on something that changes with time (a clock,
+    /// data not received yet), wait instead of refusing. `pending` is as in [`Self::propose`].
     fn verify(&self, block: Block, pending: Vec<Block>) -> Answer<'_, Result<(), Refusal>>;
 
-    /// Whether nothing is to be ordered, as far as is known here: the engine's waits take longer then, and no view ends
-    /// only because nothing is proposed. It is asked often, and answers at once. By default there always is something.
+    /// Returns whether there is nothing to order, as far as this replica knows. The engine then waits longer, and does
+    /// not end a view only because nothing is proposed. The engine calls it often; it must return at once. The default
+    /// is `false`.
     fn is_idle(&self) -> bool {
         false
     }
 
-    /// Takes the next block that is final: each in order of heights, at least once. After a restart some come again, from the
-    /// first whose call had not returned. What has to last is durable when it returns.
+    /// Applies the next final block.
+    ///
+    /// Blocks come in order of height, each at least once: after a restart the engine repeats those whose call had not
+    /// returned. Make the block's effects durable before returning.
     fn finalized(&self, block: Final) -> Answer<'_, ()>;
 
-    /// The replicas of an epoch. It is asked for once the application has all blocks of the epochs before, on which it may
-    /// depend; after a restart again, that of the epoch before as well. All honest replicas have to come to the same.
+    /// Returns the replicas of an epoch.
+    ///
+    /// The engine asks once the application has all blocks of earlier epochs, on which the answer may depend; after a
+    /// restart it asks again, also for the previous epoch. All honest replicas must return the same set.
     fn committee(&self, epoch: u64) -> Committee;
 
-    /// Another replica sent a message by its [`crate::Outbox`]. It is not to hold up others; what finds no room is dropped.
+    /// Receives a message that another replica sent with its [`crate::Outbox`]. It must not block; drop messages that
+    /// do not fit.
     fn heard(&self, _replica: &Identity, _message: Bytes) {}
 
-    /// A replica was found lying. The evidence is kept on disk already; by default nothing more happens.
+    /// Reports that a replica lied. The evidence is already on disk; the default does nothing more.
     fn accused(&self, _evidence: &Evidence) {}
 }

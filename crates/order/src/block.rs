@@ -10,13 +10,13 @@ use spv::hash::body_hash;
 /// What a replica proposes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload {
-    /// What the replicas vouch for besides the order, see [`OrderedHeader::statement`].
+    /// The application's statement that the replicas vouch for besides the order, see [`OrderedHeader::statement`].
     pub statement: Hash,
-    /// What is ordered; no longer than the configured limit.
+    /// The ordered data, no longer than the configured limit.
     pub body: Bytes,
 }
 
-/// A payload at its place in the order.
+/// A payload at its position in the order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     header: OrderedHeader,
@@ -24,13 +24,13 @@ pub struct Block {
 }
 
 impl Block {
-    /// What all blocks stand on: height 0, nothing in it, named by the network and the replicas that begin.
+    /// The genesis block: height 0 and an empty body, identified by the network and its founders.
     pub(crate) fn genesis(network: Hash, replicas: Hash) -> Self {
         let header = OrderedHeader { height: 0.into(), parent: network, statement: replicas, body: body_hash(&[]) };
         Self { header, body: Bytes::new() }
     }
 
-    /// The block that puts a payload behind this one.
+    /// The block that appends a payload to this one.
     pub(crate) fn child(&self, payload: Payload) -> Self {
         let height = self.height() + 1;
         Self::new(height, self.hash(), payload)
@@ -46,28 +46,28 @@ impl Block {
         &self.header
     }
 
-    /// Its place in the order; the first is 1.
+    /// Its height; the first block after genesis has 1.
     pub fn height(&self) -> u64 {
         self.header.height.get()
     }
 
-    /// What its replicas vouch for besides the order.
+    /// The statement that the replicas vouch for besides the order.
     pub fn statement(&self) -> &Hash {
         &self.header.statement
     }
 
-    /// What is ordered.
+    /// The ordered data.
     pub fn body(&self) -> &Bytes {
         &self.body
     }
 
-    /// Its name.
+    /// Its hash, which identifies it.
     pub fn hash(&self) -> Hash {
         self.header.hash()
     }
 }
 
-/// The body's hash is not sent: it is computed, so that no block can have a body that is not its own.
+/// The body's hash is not sent but computed, so that no block can carry a body that is not its own.
 impl Write for Block {
     fn write(&self, buffer: &mut impl BufMut) {
         self.height().write(buffer);
@@ -84,7 +84,7 @@ impl EncodeSize for Block {
 }
 
 impl Read for Block {
-    /// The longest body.
+    /// The maximum body length.
     type Cfg = usize;
 
     fn read_cfg(buffer: &mut impl Buf, longest: &usize) -> Result<Self, Error> {

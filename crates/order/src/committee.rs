@@ -1,4 +1,4 @@
-//! Who orders: the replicas, and the key of one.
+//! The replicas of an epoch, and the keys of a replica.
 use commonware_codec::{Copying, DecodeExt, Encode};
 use commonware_cryptography::{Signer as _, ed25519};
 use commonware_utils::ordered::Set;
@@ -7,20 +7,20 @@ use spv::hash::{REPLICA_IDENTITY_TAG, TaggedHash};
 use spv::{ChainKey, Hash, SealingKey};
 use thiserror::Error;
 
-/// A replica's key of connections, an Ed25519 public key.
+/// A replica's connection key: an Ed25519 public key.
 pub type Identity = [u8; 32];
 
-/// What a replica is known by: the key of its votes, and the key of its connections.
+/// The name of a replica: its voting key and its connection key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplicaName {
-    /// Its votes are signed by this.
+    /// Verifies its votes.
     pub votes: ChainKey,
-    /// Its connections are authenticated by this.
+    /// Authenticates its connections.
     pub(crate) identity: ed25519::PublicKey,
 }
 
 impl ReplicaName {
-    /// The name of these 64 bytes: the key of votes, and the key of connections.
+    /// Decodes 64 bytes: the voting key, then the connection key.
     pub fn from_bytes(bytes: &[u8; 64]) -> Option<Self> {
         let (votes, identity) = bytes.split_at(32);
         let votes = ChainKey::from_bytes(votes.try_into().ok()?)?;
@@ -35,47 +35,47 @@ impl ReplicaName {
         bytes
     }
 
-    /// The key of its connections.
+    /// Its connection key.
     pub fn connections(&self) -> Identity {
         identity_bytes(&self.identity)
     }
 
-    /// The identity on the network, as the runtime knows it.
+    /// Its connection key, in the runtime's type.
     pub fn identity(&self) -> &ed25519::PublicKey {
         &self.identity
     }
 }
 
-/// The bytes of a key of connections.
+/// The bytes of a connection key.
 pub(crate) fn identity_bytes(key: &ed25519::PublicKey) -> Identity {
     let mut bytes = [0; 32];
     bytes.copy_from_slice(&key.encode());
     bytes
 }
 
-/// The secret key of a replica. Its text form shows the public key only.
+/// The secret key of a replica. Its `Debug` form shows only the public key.
 #[derive(Clone, Debug)]
 pub struct ReplicaKey(SealingKey, ed25519::PrivateKey);
 
 impl ReplicaKey {
-    /// The key of these 32 secret bytes, unless they are 0 or not below the group's order. The key of connections is made of
-    /// them, too, by a hash of its own, so that a replica has one secret to keep.
+    /// From 32 secret bytes, unless they are 0 or not below the group order. The connection key is derived from them by
+    /// a separate hash, so that a replica has one secret to keep.
     pub fn from_bytes(secret: &[u8; 32]) -> Option<Self> {
         let identity = TaggedHash::new(REPLICA_IDENTITY_TAG).hash(&[secret]);
         Some(Self(SealingKey::from_bytes(secret)?, ed25519::PrivateKey::decode(Copying(&identity)).ok()?))
     }
 
-    /// What the replica is known by.
+    /// Its public name.
     pub fn name(&self) -> ReplicaName {
         ReplicaName { votes: self.0.public(), identity: self.1.public_key() }
     }
 
-    /// Approves a change of this set of this network.
+    /// Signs an approval of a change of this network's set.
     pub fn approve(&self, change: MemberChange, network: &Hash, before: &ReplicaSet) -> Approval {
         Approval::sign(change, network, before, &self.0)
     }
 
-    /// The key of connections.
+    /// The connection key.
     pub fn connections(&self) -> &ed25519::PrivateKey {
         &self.1
     }
@@ -85,18 +85,18 @@ impl ReplicaKey {
     }
 }
 
-/// Why names make no committee.
+/// Why names do not form a committee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CommitteeError {
-    /// The keys of votes are no set.
+    /// The voting keys do not form a set.
     #[error(transparent)]
     Votes(#[from] ReplicaSetError),
-    /// Two replicas have the same key of connections.
+    /// Two replicas share a connection key.
     #[error("two replicas have the same key of connections: give each its own")]
     SameIdentity,
 }
 
-/// The replicas of an epoch, in the order of their numbers.
+/// The replicas of an epoch, by number.
 #[derive(Clone, Debug)]
 pub struct Committee {
     identities: Set<ed25519::PublicKey>,
@@ -104,8 +104,8 @@ pub struct Committee {
 }
 
 impl Committee {
-    /// The committee of these replicas, given in any order. Their numbers are the order of their keys of connections, so that
-    /// all who know the names agree on them.
+    /// The committee of these replicas, in any order. Numbers follow the order of the connection keys, so that all who
+    /// know the names agree on them.
     pub fn new(mut names: Vec<ReplicaName>) -> Result<Self, CommitteeError> {
         names.sort_by(|one, other| one.identity.cmp(&other.identity));
         let replicas = ReplicaSet::new(names.iter().map(|name| name.votes).collect())?;
@@ -116,12 +116,12 @@ impl Committee {
         Ok(Self { identities, replicas })
     }
 
-    /// The keys of votes: what a client checks certificates with.
+    /// The voting keys, with which a client verifies certificates.
     pub fn replicas(&self) -> &ReplicaSet {
         &self.replicas
     }
 
-    /// The keys of connections, in the order of numbers.
+    /// The connection keys, by number.
     pub fn identities(&self) -> &Set<ed25519::PublicKey> {
         &self.identities
     }

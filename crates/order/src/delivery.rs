@@ -1,4 +1,4 @@
-//! Between the engine and the application: proposals, verdicts, and what is final.
+//! The bridge between engine and application: proposals, verdicts and final blocks.
 use crate::application::{Application, Final};
 use crate::block::Block;
 use crate::epoch::ends_epoch;
@@ -24,10 +24,10 @@ use spv::finality::{Certificate, DoubleVote, SignedVote};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-/// Most blocks in a row that became final with a later one; it is sought no further than this for one with a certificate.
+/// Limit of consecutive final blocks without their own certificate. The search for the next certificate stops here.
 const WITHOUT_CERTIFICATE: usize = 256;
 
-/// Asks the application for the engine.
+/// Answers the engine's requests to propose and verify by asking the application.
 #[derive(Clone)]
 pub(crate) struct Judge {
     pub(crate) application: Arc<dyn Application>,
@@ -36,7 +36,7 @@ pub(crate) struct Judge {
     pub(crate) findings: mpsc::Sender<Finding>,
 }
 
-/// The newest block, and those before it that are higher than `known`, newest first.
+/// Returns the newest block and its ancestors above height `known`, newest first.
 async fn above(known: u64, mut ancestry: impl Ancestry<Block>) -> Option<(Block, Vec<Block>)> {
     let newest = ancestry.next().await?.inner().clone();
     let mut pending = Vec::new();
@@ -61,14 +61,15 @@ impl<E: Send> commonware_consensus::Application<E> for Judge {
         ancestry: impl Ancestry<Block>,
         (): (),
     ) -> Option<Digested<Block>> {
-        // What the application has may grow meanwhile; it is to be told of all that it did not have at one time.
+        // The application's height may grow meanwhile. Read it once, so that `pending` holds all blocks missing at one
+        // moment.
         let known = self.status.height();
         let (parent, mut pending) = above(known, ancestry).await?;
         if parent.height() > known {
             pending.insert(0, parent.clone());
         }
         let block = parent.child(self.application.propose(parent.clone(), pending).await?);
-        // It is known to propose even where its vote comes too late, as where the disk is slow.
+        // Record the proposal before its vote: with a slow disk the vote may come too late.
         self.pace.proposed(numbers(context.round));
         let digest = Digest(block.hash());
         Some(Digested::precomputed(block, digest))
@@ -76,7 +77,7 @@ impl<E: Send> commonware_consensus::Application<E> for Judge {
 
     async fn verify(&mut self, (_, context): (E, Self::Context), ancestry: impl Ancestry<Block>) -> bool {
         let Some((block, pending)) = above(self.status.height(), ancestry).await else {
-            // An ancestor cannot be had any more, as the engine goes on without this block.
+            // The engine has moved on without this block, so an ancestor cannot be fetched.
             return std::future::pending().await;
         };
         match self.application.verify(block.clone(), pending).await {
@@ -84,7 +85,7 @@ impl<E: Send> commonware_consensus::Application<E> for Judge {
             Err(refusal) => {
                 tracing::warn!(height = block.height(), leader = %context.leader, %refusal, "a proposal is refused");
                 let finding = Finding::Refusal(numbers(context.round), block.clone(), refusal.0);
-                // A full queue has enough evidence.
+                // If the queue is full there is enough evidence.
                 let _ = self.findings.try_send(finding);
                 false
             }
@@ -113,7 +114,7 @@ impl Watch {
         self.pace.entered(numbers(round));
     }
 
-    /// The block of a view is certified, or final: the next one begins.
+    /// The block of a view is certified or final: the next view begins.
     fn ended(&self, round: Round) {
         self.entered(Round::new(round.epoch(), round.view().next()));
     }
@@ -131,8 +132,8 @@ impl Watch {
         self.signed(&Subject::Finalize { proposal: &finalize.proposal }, &finalize.attestation)
     }
 
-    /// The leader's vote in a certificate, if it is among those. Where two processes use one key, a replica is
-    /// connected to one of them, and sees the proposals of the other in certificates alone.
+    /// Returns the leader's vote from a certificate, if it is in there. If two processes share a key, a replica is
+    /// connected to one of them and sees the other's proposals only in certificates.
     fn leaders_vote(&self, notarization: &Notarization<Bip340, Digest>) -> Option<Finding> {
         let leader = self.elector.elect(notarization.round(), ()).get();
         let (_, signature) = notarization.certificate.iter().find(|(replica, _)| *replica == leader)?;
@@ -141,9 +142,9 @@ impl Watch {
         Some(Finding::Proposal(leader, signed, self.scheme.committee().clone()))
     }
 
-    /// The finding that an activity is, if it is one.
+    /// Converts an activity to a finding, if it is evidence.
     fn finding(&self, activity: &Activity<Bip340, Digest>) -> Option<Finding> {
-        // The engine keeps the two votes to itself; their encoding is one behind the other.
+        // The engine hides the two votes; they are encoded one after the other.
         let pair = match activity {
             Activity::Notarize(notarize) => {
                 let (replica, signed) = self.notarize(notarize)?;
@@ -183,7 +184,7 @@ impl Reporter for Watch {
 
     fn report(&mut self, activity: Self::Activity) -> Feedback {
         if let Some(finding) = self.finding(&activity) {
-            // A full queue has enough evidence.
+            // If the queue is full there is enough evidence.
             let _ = self.findings.try_send(finding);
         }
         match &activity {
@@ -222,7 +223,7 @@ impl Reporter for Watch {
     }
 }
 
-/// Takes what is final from the engine; as many blocks wait in it as the engine gives out without an answer.
+/// Receives final blocks from the engine. Its length is bounded by the engine's limit of unacknowledged blocks.
 #[derive(Clone)]
 pub(crate) struct Inbox(pub(crate) mpsc::UnboundedSender<(Block, Exact)>);
 
@@ -238,7 +239,7 @@ impl Reporter for Inbox {
     }
 }
 
-/// Gives what is final to the application, block by block, and then those to `ends` that end an epoch of so many blocks.
+/// Delivers final blocks to the application one by one, and then passes the last block of each epoch to `ends`.
 pub(crate) async fn deliver(
     mut inbox: mpsc::UnboundedReceiver<(Block, Exact)>,
     application: Arc<dyn Application>,
@@ -258,7 +259,7 @@ pub(crate) async fn deliver(
                 status.certified(certificate);
             }
             if ends_epoch(height, epoch) {
-                // Nobody waits for it where the engine has ended.
+                // Fails only if the engine has ended.
                 let _ = ends.unbounded_send(block);
             }
         }
@@ -266,7 +267,7 @@ pub(crate) async fn deliver(
     }
 }
 
-/// Tells how far the application was before a restart, and that it has all up to a floor.
+/// Restores the status after a restart: the application's height and certificate, raised to the floor if any.
 pub(crate) async fn resume(marshal: &Mailbox<Bip340, Standard<Block>>, status: &Status, floor: Option<&Certificate>) {
     let processed = marshal.get_processed().await.map_or(Height::zero(), |processed| processed.height());
     if let Some(floor) = floor.filter(|floor| floor.header.height.get() > processed.get()) {
@@ -284,13 +285,13 @@ pub(crate) async fn resume(marshal: &Mailbox<Bip340, Standard<Block>>, status: &
     }
 }
 
-/// The certificate of the block of a height, if it is final, here, and has one of its own.
+/// Returns the certificate of the block at a height, if the block is final, stored here and has one.
 pub(crate) async fn certificate_of(marshal: &Mailbox<Bip340, Standard<Block>>, height: Height) -> Option<Certificate> {
     let finalization = marshal.get_finalization(height).await?;
     certificate(marshal.get_block(height).await?.inner(), &finalization)
 }
 
-/// The finalization that a certificate is of.
+/// The engine's finalization for a certificate.
 pub(crate) fn finalization(certificate: &Certificate) -> Finalization<Bip340, Digest> {
     let round = Round::new(Epoch::new(certificate.epoch), View::new(certificate.view));
     let payload = Digest(certificate.header.hash());
@@ -299,7 +300,7 @@ pub(crate) fn finalization(certificate: &Certificate) -> Finalization<Bip340, Di
     Finalization { proposal, certificate: Votes::new(votes) }
 }
 
-/// The certificate that a finalization is; nothing where it is of another block.
+/// Converts a finalization to a certificate; `None` if it is for another block.
 fn certificate(block: &Block, finalization: &Finalization<Bip340, Digest>) -> Option<Certificate> {
     let proposal = &finalization.proposal;
     if proposal.payload.0 != block.hash() {

@@ -1,4 +1,4 @@
-//! A replica: simplex and its marshal, put together.
+//! A replica: simplex, its marshal and the application, connected.
 use crate::application::Application;
 use crate::block::Block;
 use crate::committee::{Committee, ReplicaKey};
@@ -36,63 +36,65 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// The longest body that may be configured: a block and its certificate have to fit one message of 32 bits of length.
+/// Maximum configurable body length in bytes: a block and its certificate must fit a message with a 32-bit length.
 pub const BODY_LIMIT: usize = 64 << 20;
-/// Blocks that are final and with the application at once.
+/// Maximum number of final blocks that the application has not acknowledged yet.
 const WITH_APPLICATION: NonZeroUsize = NZUsize!(16);
-/// Blocks that are fetched at once by a replica that lags.
+/// Blocks that a lagging replica fetches at once.
 const FETCHED: NonZeroUsize = NZUsize!(32);
-/// Blocks of a replica that wait for their turn. A leader sends one a view; a few more are forwarded.
+/// Blocks of one replica that wait to be processed. A leader sends one per view; a few more are forwarded.
 const BLOCKS_OF_A_REPLICA: usize = 16;
-/// Blocks in a file of what is not final yet.
+/// Blocks per file of the store of blocks that are not final yet.
 const SECTION: NonZeroU64 = NZU64!(4096);
-/// Pages of the cache, in bytes, with the twelve of their checksum a divisor of the disk's.
+/// Page size of the cache in bytes: with its twelve bytes of checksum it divides the disk's page size.
 const PAGE: std::num::NonZeroU16 = NZU16!(4084);
-/// Pages of the cache: 4 MiB.
+/// Pages in the cache: 4 MiB.
 const PAGES: NonZeroUsize = NZUsize!(1024);
 
-/// Numbers of the network's channels.
+/// Numbers of the network channels.
 pub mod channel {
     /// Votes of single replicas.
     pub const VOTES: u64 = 0;
     /// Certificates.
     pub const CERTIFICATES: u64 = 1;
-    /// Requests for certificates, and answers.
+    /// Requests for missing certificates, and replies.
     pub const MISSED: u64 = 2;
     /// Blocks of leaders.
     pub const BLOCKS: u64 = 3;
-    /// Requests for blocks, and answers.
+    /// Requests for missing blocks, and replies.
     pub const BACKFILL: u64 = 4;
     /// Messages between applications.
     pub const MESSAGES: u64 = 5;
 }
 
-/// What a replica is to know.
+/// Configuration of a replica.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The network's id: no vote counts in another one.
+    /// The network's id. A vote is valid in one network only.
     pub network: Hash,
-    /// The replicas of the first epoch, for what all blocks stand on. [`Application::committee`] tells those of each epoch.
+    /// The replicas of the first epoch, which the genesis block names. [`Application::committee`] returns those of each
+    /// epoch.
     pub founders: Committee,
     /// The replica's own key.
     pub key: ReplicaKey,
-    /// How long it waits.
+    /// Timeouts.
     pub timing: Timing,
-    /// Views that one leader leads in a row, the same on all replicas. More than one spares clients a change of leaders with
-    /// each block; a leader that fails loses the rest of its views at once.
+    /// Consecutive views of one leader, the same on all replicas. With more than one, clients see fewer changes of
+    /// leader; a leader that fails loses the rest of its views at once.
     pub term: NonZeroU32,
-    /// Blocks of an epoch, at least 2, the same on all replicas for ever. The set of replicas changes between two epochs only, and
-    /// each begins with some disk writes; what it takes to end one for a change of the set is as many empty blocks at most.
+    /// Blocks per epoch, at least 2. It must be the same on all replicas and never change. The set of replicas changes
+    /// only between epochs. Each epoch starts with a few disk writes, and ending one early for a change of the set
+    /// takes at most this number of empty blocks.
     pub epoch: NonZeroU64,
-    /// Blocks behind the present epoch that are kept for replicas that lag or join, and their certificates; none is given free
-    /// where it is not told. Local: replicas may differ.
+    /// Blocks before the present epoch to keep, with their certificates, for replicas that lag or join. `None` keeps
+    /// all. Local: replicas may differ.
     pub keep: Option<u64>,
-    /// The newest block of which the application was given what it and all before it came to, instead of the blocks: the engine
-    /// begins on it. The same at each start, until there is a newer one.
+    /// Certificate of the newest block whose resulting state the application received as a snapshot. The engine begins
+    /// on this block. Pass the same one at each start until there is a newer one.
     pub floor: Option<Certificate>,
-    /// The longest body in bytes, the same on all replicas, and never less than before.
+    /// Maximum body length in bytes: the same on all replicas, and never lowered.
     pub longest_body: usize,
-    /// The first part of the names of what it stores.
+    /// Prefix of the names of its storage partitions.
     pub partition: String,
 }
 
@@ -131,10 +133,10 @@ pub enum StartError {
     /// Epochs are too short.
     #[error("epochs of {0} block: at least 2 are needed")]
     Epoch(NonZeroU64),
-    /// The limit of bodies is too high.
+    /// The body limit is too high.
     #[error("bodies of {0} bytes: at most {BODY_LIMIT} can be ordered")]
     Body(usize),
-    /// Times that make no sense together.
+    /// The timeouts are inconsistent.
     #[error("the wait for a leader has to be shorter than that for votes, and both, and repetitions, than silence")]
     Timing,
     /// The block that the epoch begins on is not stored.
@@ -143,12 +145,12 @@ pub enum StartError {
         /// The epoch.
         epoch: u64,
     },
-    /// What is stored cannot be opened.
+    /// The store cannot be opened.
     #[error("the store of what is final cannot be opened: {0}")]
     Store(#[from] commonware_storage::archive::Error),
 }
 
-/// The length of the longest message that replicas send, however many they become, for the network's configuration.
+/// Maximum length in bytes of a message between replicas, for any number of them. Used to configure the network.
 pub fn message_limit(longest_body: usize) -> u32 {
     let replicas = MAX_REPLICAS as u32;
     let blocks = marshal::max_payload_size::<Standard<Block>, Bip340>(replicas, &longest_body);
@@ -156,7 +158,7 @@ pub fn message_limit(longest_body: usize) -> u32 {
     commonware_p2p::max_message_size(&[blocks, votes])
 }
 
-/// A replica that runs. Clones are of the same one.
+/// A running replica. Clones refer to the same one.
 #[derive(Clone)]
 pub struct Replica {
     status: Status,
@@ -164,9 +166,11 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Starts a replica on a runtime and a network: `peers` tells whom the network connects to, `blocker` cuts off who lies.
-    /// It goes on where it was when it ended. It ends when the runtime stops, or `context`'s task is aborted; the handle that
-    /// is returned tells when the engine has ended.
+    /// Starts a replica on a runtime and a network. `peers` provides the peers of the network; `blocker` disconnects
+    /// replicas that lie.
+    ///
+    /// The replica continues where it stopped. It ends when the runtime stops or the task of `context` is aborted; the
+    /// returned handle resolves when the engine has ended.
     pub async fn start<E, S, R, P, B>(
         context: E,
         config: Config,
@@ -191,7 +195,8 @@ impl Replica {
         let pages = CacheRef::new(PAGE, PAGES);
         let status = Status::default();
 
-        // What is final: stored by height, given to the application in order, fetched from others where it is missing.
+        // The marshal stores final blocks by height, delivers them to the application in order and fetches missing
+        // ones.
         let schemes = Schemes::default();
         let archive = |name: &str, codec_config| prunable_config(&partition, name, codec_config, pages.clone(), length);
         let certificates: prunable::Archive<_, _, _, Finalization<Bip340, Digest>> = prunable::Archive::init(
@@ -208,11 +213,11 @@ impl Replica {
         let marshal_config = marshal_config(&partition, start, schemes.clone(), length, longest_body, pages.clone());
         let (actor, marshal, stored) =
             Actor::init(context.child("marshal"), certificates, blocks, marshal_config).await;
-        // The epoch goes on, or begins, behind the last block that the application has for sure.
+        // The epoch continues, or begins, after the last block that the application has durably.
         let processed = stored.processed().map_or(0, |processed| processed.height().get());
         let processed = floor.as_ref().map_or(processed, |floor| floor.header.height.get().max(processed));
         let epoch = epoch_of(processed + 1, length);
-        // Blocks of the epoch before may come again, with certificates of those who voted then.
+        // Blocks of the previous epoch may be delivered again, with certificates of that epoch's replicas.
         for epoch in epoch.saturating_sub(1)..=epoch {
             schemes.add(epoch, Bip340::new(network, application.committee(epoch).into(), &key));
         }
@@ -246,7 +251,7 @@ impl Replica {
         broadcast.start(channels.blocks);
         let (sender, inbox) = mpsc::unbounded();
         actor.start(Inbox(sender), buffer, resolver);
-        // The judge is not to take what the application has for pending.
+        // Set the height first: the judge must not treat blocks that the application already has as pending.
         resume(&marshal, &status, floor.as_ref()).await;
         let last = Height::new((epoch * length.get()).saturating_sub(1));
         let stored = marshal.get_block(last).await.map(|block| BeginsOn::Genesis(block.digest()));
@@ -256,7 +261,7 @@ impl Replica {
         let deliveries = deliver(inbox, application.clone(), marshal.clone(), status.clone(), length, ends);
         context.child("delivery").spawn(|_| deliveries);
 
-        // Who lies.
+        // Evidence of replicas that lie.
         let (findings, found) = mpsc::channel(keeper::QUEUE);
         let partition_of_evidence = evidence_partition(&partition);
         let keeper = {
@@ -272,7 +277,7 @@ impl Replica {
         };
         context.child("evidence").spawn(move |context| keeper(context).run(found));
 
-        // The votes.
+        // Votes.
         let rest = Rest::new(application.clone());
         let pace = Pace::new(timing.leader, timing.longest, status.clone()).with_rest(rest);
         let epochs = Epochs {
@@ -300,28 +305,28 @@ impl Replica {
         Ok((Self { status, marshal }, handle))
     }
 
-    /// How it fares.
+    /// Current status.
     pub fn status(&self) -> &Status {
         &self.status
     }
 
-    /// The block of a height, if it is final and here.
+    /// Returns the block at a height, if it is final and stored here.
     pub async fn block(&self, height: u64) -> Option<Block> {
         self.marshal.get_block(Height::new(height)).await.map(|block| block.inner().clone())
     }
 
-    /// The certificate of the block of a height, if it is final, here, and has one of its own.
+    /// Returns the certificate of the block at a height, if the block is final, stored here and has one.
     pub async fn certificate(&self, height: u64) -> Option<Certificate> {
         certificate_of(&self.marshal, Height::new(height)).await
     }
 
-    /// The evidence that a replica stored, in no order. The partition is that of its [`Config`].
+    /// Reads the evidence that a replica stored, in no particular order. `partition` is that of its [`Config`].
     pub async fn evidence(context: &impl Storage, partition: &str, longest_body: usize) -> Vec<Evidence> {
         keeper::read(context, &evidence_partition(partition), longest_body).await
     }
 }
 
-/// How what is final is kept.
+/// Configures the marshal, which stores and delivers final blocks.
 fn marshal_config(
     partition: &str,
     start: marshal::Start<Bip340, Digest, Digested<Block>>,
@@ -349,7 +354,7 @@ fn marshal_config(
     }
 }
 
-/// What an epoch begins on that has a floor, or is behind one that is the `last` block before it.
+/// What an epoch begins on, given a floor in this epoch or a floor at `last`, the last block before the epoch.
 fn begins_on(floor: &Certificate, epoch: u64, last: Height) -> Option<BeginsOn> {
     let height = floor.header.height.get();
     match floor.epoch {
@@ -363,7 +368,7 @@ fn evidence_partition(partition: &str) -> String {
     format!("{partition}-evidence")
 }
 
-/// Archives have a file for each epoch, so that old ones can be given free.
+/// The archives use one file per epoch, so that old epochs can be pruned.
 fn prunable_config<C>(
     partition: &str,
     name: &str,

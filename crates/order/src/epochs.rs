@@ -1,7 +1,7 @@
-//! Epochs: an engine of votes runs for each, with the set of replicas of that epoch.
+//! Epochs: each runs its own voting engine with its own set of replicas.
 //!
-//! An epoch has a fixed number of blocks. Its last block is proposed again until it is final; then the engine ends, and that of the
-//! next epoch begins on it. So the set of replicas changes where all agree on what came before.
+//! An epoch has a fixed number of blocks. Its last block is proposed again until it is final. Then the engine ends, and
+//! the engine of the next epoch begins on that block. So the set changes at a block that all replicas agree on.
 use crate::application::Application;
 use crate::block::Block;
 use crate::committee::ReplicaKey;
@@ -37,13 +37,13 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// Epochs whose certificates can be checked: the present one, and those of which something may still come.
+/// Epochs whose certificates can be verified: the present one, and recent ones whose messages may still arrive.
 const SCHEMES: usize = 4;
 
-/// What the engine of an epoch begins on: the last block of the epoch before, or one of its own that is final.
+/// What the engine of an epoch begins on: the last block of the previous epoch, or a final block of its own.
 pub(crate) type BeginsOn = Floor<Bip340, Digest>;
 
-/// Who may vote in which epoch, as far as is known.
+/// The signature schemes of recent epochs, each with that epoch's voters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Schemes(Arc<Mutex<BTreeMap<u64, Arc<Bip340>>>>);
 
@@ -71,7 +71,7 @@ impl Provider for Schemes {
     }
 }
 
-/// What the engines of all epochs have in common.
+/// The state that the engines of all epochs share.
 pub(crate) struct Epochs<E, S, B>
 where
     S: Sender<PublicKey = PublicKey>,
@@ -103,8 +103,8 @@ where
     S: Sender<PublicKey = PublicKey>,
     B: Blocker<PublicKey = PublicKey>,
 {
-    /// Runs an engine for each epoch from this one on, which begins on this. `ended` gives each block that is the last of its
-    /// epoch, once the application has it.
+    /// Runs an engine for each epoch, starting with `epoch` on `begins_on`. `ended` yields the last block of each epoch
+    /// once the application has it.
     pub(crate) async fn run(
         mut self,
         mut epoch: u64,
@@ -113,7 +113,7 @@ where
     ) {
         loop {
             let Some(engine) = self.start(epoch, begins_on).await else { return };
-            // The block that the epoch begins on stays, so that it can begin again.
+            // Keep the block that the epoch begins on, so that a restart can begin on it again.
             let first = (epoch * self.length.get()).saturating_sub(1);
             if let Some(older) = self.keep.and_then(|keep| first.checked_sub(keep)) {
                 self.marshal.prune(Height::new(older));
@@ -126,7 +126,8 @@ where
         }
     }
 
-    /// Waits until the application has the last block of an epoch, and ends the engine. Nothing where the engine has ended before.
+    /// Waits until the application has the last block of an epoch, then stops the engine. `None` if the engine ended
+    /// before.
     async fn until_ended(
         &mut self,
         epoch: u64,
@@ -139,14 +140,14 @@ where
             let from = select_biased! {
                 block = ended.next() => match block? {
                     block if block.height() == last.get() => break block,
-                    // The floor comes as well, where it ends the epoch before.
+                    // A floor at the end of the previous epoch is delivered as well.
                     _ => continue,
                 },
                 _ = (&mut engine).fuse() => return None,
                 from = self.votes.ahead(epoch).fuse() => from?,
                 from = self.certificates.ahead(epoch).fuse() => from?,
             };
-            // Who is in a later epoch has what is missing here. At most times it is on its way.
+            // A replica in a later epoch has the blocks missing here. Usually they are already on their way.
             let now = self.context.current();
             let since = *behind.get_or_insert(now);
             if now.duration_since(since).is_ok_and(|passed| passed > self.timing.fetch) {
@@ -155,7 +156,7 @@ where
             }
         };
         engine.abort();
-        // What it stores is closed then.
+        // Wait, so that its storage is closed.
         let _ = engine.await;
         Some(block)
     }
@@ -164,10 +165,10 @@ where
     async fn start(&mut self, epoch: u64, begins_on: BeginsOn) -> Option<Handle<()>> {
         let scheme = self.schemes.all().get(&epoch).cloned().expect("who votes is learnt before");
         let scheme = Bip340::clone(&scheme);
-        // Votes of an epoch are needed until it is sure that no restart goes back to it.
+        // Keep the votes of an epoch until no restart can return to it.
         if let Some(over) = epoch.checked_sub(2) {
             let partition = vote_files::folder(&self.partition, over);
-            // There is none where this replica was away.
+            // There are none if this replica was offline.
             let _ = self.context.remove(&partition, None).await;
         }
         let context = self.context.child("epoch").with_attribute("epoch", epoch);
@@ -200,7 +201,7 @@ where
                 automaton: judge.clone(),
                 relay: judge.clone(),
                 reporter: Reporters::from((judge, watch)),
-                // Votes that come after their certificate may contradict what came before.
+                // Late votes may contradict earlier ones, which is evidence.
                 track_historical_votes: true,
                 strategy: Sequential,
                 partition: vote_files::folder(&self.partition, epoch),

@@ -1,4 +1,4 @@
-//! Evidence of replicas that lied.
+//! Evidence against replicas that lied.
 use crate::block::Block;
 use crate::committee::Committee;
 use commonware_codec::{Copying, Decode, Encode};
@@ -6,10 +6,10 @@ use spv::Hash;
 use spv::finality::{DoubleVote, SignedVote};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Longest reason that is kept, in bytes.
+/// Maximum length of a stored reason, in bytes.
 const REASON: usize = 1024;
 
-/// A proposal that the application refused, with its leader's vote for it.
+/// A proposal that the application refused, with the leader's vote for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedProposal {
     /// The number of the replica that proposed it.
@@ -22,12 +22,12 @@ pub struct RefusedProposal {
     pub reason: String,
 }
 
-/// What shows that a replica lied.
+/// Proof that a replica lied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// It cast two votes of a view that contradict each other: anybody can check that it lied.
+    /// Two contradicting votes in one view. Anybody can verify it.
     DoubleVote(DoubleVote),
-    /// It proposed what the application refuses: whoever knows the application's rules can check that it lied.
+    /// A proposal that the application refuses. Verifying it takes the application's rules.
     Refused(RefusedProposal),
 }
 
@@ -40,8 +40,8 @@ impl Evidence {
         }
     }
 
-    /// Whether the signatures are those of the replica that it accuses, and for what it says. Whether a refused block breaks
-    /// the rules, its application knows.
+    /// Returns whether the signatures are those of the accused replica, over the votes shown. Only the application
+    /// knows whether a refused block breaks its rules.
     pub fn holds(&self, network: &Hash, committee: &Committee) -> bool {
         match self {
             Self::DoubleVote(double) => double.holds(network, committee.replicas()),
@@ -54,7 +54,7 @@ impl Evidence {
         }
     }
 
-    /// Its bytes on disk: what it is, and then its parts.
+    /// Encodes it for the disk: a kind byte, then its parts.
     pub(crate) fn encode(&self) -> Vec<u8> {
         match self {
             Self::DoubleVote(double) => [&[1], double.as_bytes()].concat(),
@@ -66,7 +66,7 @@ impl Evidence {
         }
     }
 
-    /// Reads what [`Self::encode`] made; nothing where a crash left only a part of it.
+    /// Decodes the bytes of [`Self::encode`]; `None` if a crash truncated them.
     pub(crate) fn decode(bytes: &[u8], longest_body: usize) -> Option<Self> {
         match bytes.split_first()? {
             (1, rest) => DoubleVote::read_from_bytes(rest).ok().map(Self::DoubleVote),
@@ -109,7 +109,7 @@ mod tests {
         for evidence in pieces() {
             let bytes = evidence.encode();
             assert_eq!(Evidence::decode(&bytes, 4), Some(evidence.clone()));
-            // A crash leaves a part of it, which is none.
+            // A crash truncates it; the rest must not decode.
             for length in 0..bytes.len() {
                 assert_eq!(Evidence::decode(&bytes[..length], 4), None, "{length} bytes");
             }

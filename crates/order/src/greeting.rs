@@ -9,11 +9,12 @@ use rand_core::{CryptoRng, TryCryptoRng, TryRng};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How often a clock that differs too much is reported: a replica that is refused tries again several times a second.
+/// How often a clock that differs too much is reported. A refused replica tries again several times a second.
 const REPORT: Duration = Duration::from_secs(60);
 
-/// A handshake whose timestamps are of the system's clock as it is now, not of the clock that waits are timed by: that
-/// one is not corrected when the system's is.
+/// A handshake whose timestamps come from the system's clock as it is now.
+///
+/// The clock that times waits does not serve here: it is not corrected when the system's is.
 #[derive(Clone)]
 pub(crate) struct Greeting {
     handshake: Sake<ed25519::PrivateKey>,

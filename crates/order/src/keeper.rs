@@ -1,4 +1,4 @@
-//! The keeper of evidence: joins what the engine finds, checks it, and keeps it on disk.
+//! The keeper of evidence: joins findings of the engine, checks them and stores what holds.
 use crate::application::Application;
 use crate::block::Block;
 use crate::committee::Committee;
@@ -12,18 +12,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use zerocopy::IntoBytes;
 
-/// Most pieces that are kept: one convicts, and nobody is to fill a disk with lies.
+/// Maximum number of stored pieces. One is enough to convict; the limit keeps liars from filling the disk.
 const PIECES: usize = 1024;
-/// Most votes of leaders for blocks of one view that are kept: two convict.
+/// Maximum number of leader votes stored per view: two are enough to convict.
 const PROPOSALS: usize = 4;
-/// Views whose proposals and refusals wait for each other. They come within a view of each other.
+/// Views for which proposals and refusals wait for each other. They arrive within a view of each other.
 const VIEWS: usize = 64;
-/// Findings on their way to the keeper; beyond that they are dropped, and the engine goes on.
+/// Queue length of findings. Further ones are dropped, so that the engine never waits.
 pub(crate) const QUEUE: usize = 1024;
 
-/// What the keeper is told, with the replicas of its epoch.
+/// A finding for the keeper, with the replicas of its epoch.
 pub(crate) enum Finding {
-    /// Two votes that contradict each other, or seem to: nobody checked the signatures.
+    /// Two votes that seem to contradict each other, with unchecked signatures.
     DoubleVote(DoubleVote, Arc<Committee>),
     /// A leader's vote for its block.
     Proposal(u32, SignedVote, Arc<Committee>),
@@ -34,7 +34,7 @@ pub(crate) enum Finding {
 /// An epoch and a view of it.
 type Round = (u64, u64);
 
-/// Joins proposals with refusals, checks what it is told, and keeps what holds.
+/// Joins proposals with refusals, checks findings and stores those that hold.
 pub(crate) struct Keeper<E> {
     pub(crate) context: E,
     pub(crate) application: Arc<dyn Application>,
@@ -45,7 +45,7 @@ pub(crate) struct Keeper<E> {
 }
 
 impl<E: Storage> Keeper<E> {
-    /// Works until nobody is left to tell anything.
+    /// Runs until all senders of findings are gone.
     pub(crate) async fn run(mut self, mut findings: mpsc::Receiver<Finding>) {
         let mut proposals: BTreeMap<Round, Vec<(u32, SignedVote, Arc<Committee>)>> = BTreeMap::new();
         let mut refusals: BTreeMap<Round, Vec<_>> = BTreeMap::new();
@@ -66,7 +66,7 @@ impl<E: Storage> Keeper<E> {
                     }
                     let other = of_replica().next().map(|(_, other, _)| *other);
                     known.push((replica, signed, committee.clone()));
-                    // Its votes may have come from two users of one key, each in a message or certificate of its own.
+                    // Two users of one key may have cast the votes, each in its own message or certificate.
                     if let (Some(first), Ok(replica)) = (other, u8::try_from(replica)) {
                         let double = DoubleVote { replica, first, second: signed };
                         self.keep(Evidence::DoubleVote(double), &committee, &mut pieces).await;
@@ -96,13 +96,13 @@ impl<E: Storage> Keeper<E> {
         }
     }
 
-    /// Keeps a piece, if it holds, is new and there is room.
+    /// Stores a piece of evidence if it holds, is new and fits the limit.
     async fn keep(&mut self, evidence: Evidence, committee: &Committee, pieces: &mut usize) {
         if *pieces >= PIECES || !evidence.holds(&self.network, committee) {
             return;
         }
         let bytes = evidence.encode();
-        // The same votes twice, in another order or with another reason, are the same piece.
+        // The same votes in another order, or with another reason, are the same piece.
         let name = match &evidence {
             Evidence::DoubleVote(double) => {
                 let vote = &double.first.vote;
@@ -132,9 +132,9 @@ impl<E: Storage> Keeper<E> {
     }
 }
 
-/// All pieces that are kept whole, in no order.
+/// Reads all intact pieces, in no particular order.
 pub(crate) async fn read(context: &impl Storage, partition: &str, longest_body: usize) -> Vec<Evidence> {
-    // There is no partition before the first piece.
+    // The partition does not exist before the first piece.
     let names = context.scan(partition).await.unwrap_or_default();
     let mut pieces = Vec::new();
     for name in names {

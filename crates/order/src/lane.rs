@@ -1,4 +1,4 @@
-//! A channel of the network that engines of votes use one after the other, each for its epoch.
+//! A network channel that the voting engines use one after the other, each for its own epoch.
 use commonware_cryptography::ed25519::PublicKey;
 use commonware_p2p::utils::mux::{self, Builder, MuxHandle, Muxer, SubReceiver, SubSender};
 use commonware_p2p::{Message, Receiver, Sender};
@@ -7,29 +7,29 @@ use commonware_utils::channel::mpsc;
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 
-/// Messages of one replica for the next epoch that are kept until it begins here: its votes in the first view, with some room.
+/// Messages per replica to hold for the next epoch until it begins here: its votes in the first view, with some slack.
 const EARLY_OF_A_REPLICA: usize = 16;
-/// Messages for the next epoch that are kept, of all replicas.
+/// Messages to hold for the next epoch, from all replicas.
 const EARLY: usize = 1024;
 
-/// One channel, with a part for each epoch.
+/// One channel, with a subchannel for each epoch.
 pub(crate) struct Lane<S: Sender<PublicKey = PublicKey>> {
     parts: MuxHandle<S>,
-    /// What came for epochs that no engine runs for.
+    /// Messages for epochs without a running engine.
     others: mpsc::Receiver<(u64, Message<PublicKey>)>,
-    /// What came for the next epoch before it began here.
+    /// Messages for the next epoch that arrived before it began here.
     early: VecDeque<(u64, Message<PublicKey>)>,
 }
 
 impl<S: Sender<PublicKey = PublicKey>> Lane<S> {
-    /// Makes a lane of a channel. It ends with the context.
+    /// Splits a channel into subchannels. The lane ends with the context.
     pub(crate) fn new<E: Spawner>(context: E, (sender, receiver): (S, impl Receiver<PublicKey = PublicKey>)) -> Self {
         let (muxer, parts, others) = Muxer::builder(context, sender, receiver).with_backup().build();
         muxer.start();
         Self { parts, others, early: VecDeque::new() }
     }
 
-    /// The part of an epoch, with what came for it before. Nothing where the network has ended.
+    /// Opens the subchannel of an epoch, with the messages held for it. `None` if the network has ended.
     pub(crate) async fn open(&mut self, epoch: u64) -> Option<(SubSender<S>, Part)> {
         let (sender, receiver) = self.parts.register(epoch).await.ok()?;
         while let Ok(message) = self.others.try_recv() {
@@ -39,8 +39,8 @@ impl<S: Sender<PublicKey = PublicKey>> Lane<S> {
         Some((sender, Part { early: early.map(|(_, message)| message).collect(), receiver }))
     }
 
-    /// Waits for a message for an epoch after this one, and tells who sent it: a replica that is further. Those for the next
-    /// epoch are kept until it [opens](Self::open). It may be dropped without losing any.
+    /// Waits for a message of a later epoch and returns its sender, which is further ahead. Messages for the next epoch
+    /// are held until it [opens](Self::open). Cancel safe.
     pub(crate) async fn ahead(&mut self, epoch: u64) -> Option<PublicKey> {
         loop {
             let (of, message) = self.others.recv().await?;
@@ -62,7 +62,7 @@ impl<S: Sender<PublicKey = PublicKey>> Lane<S> {
     }
 }
 
-/// Gives the messages of an epoch: first those that came before it began.
+/// Receives the messages of an epoch: first those that arrived before it began.
 #[derive(Debug)]
 pub(crate) struct Part {
     early: VecDeque<Message<PublicKey>>,

@@ -1,12 +1,17 @@
-//! Blocks that are final: Byzantine fault tolerant replicas put payloads in one order and certify it.
+//! Byzantine fault tolerant ordering: replicas agree on one chain of blocks and certify it.
 //!
-//! An [`Application`] on each of n = 3f + 1 replicas proposes payloads and judges those of others. The replicas agree on one
-//! chain of [`Block`]s, while at most f of them lie or are away, and give each block that is final to their application, in order,
-//! with a [certificate](spv::finality::Certificate) that anybody can check without this crate.
+//! - There are n = 3f + 1 replicas, of which at most f may lie or be offline.
+//! - An [`Application`] on each replica proposes payloads and verifies those of others.
+//! - The replicas agree on one chain of [`Block`]s. A block that is final stays final.
+//! - Each replica delivers final blocks to its application in order of height, at least once. Each block either has its
+//!   own [certificate](spv::finality::Certificate) or precedes one that has, through parent hashes. Anybody can verify
+//!   a certificate without this crate.
+//! - The set of replicas may change between [epochs](Config::epoch) of a fixed number of blocks, see [`Membership`].
 //!
-//! The engine is commonware's simplex, with its marshal for what is final. It stands behind this crate's own interface: nothing
-//! outside knows its types but those of the runtime and the network that a replica is [started](Replica::start) on. Those are
-//! generic: the deterministic runtime with a simulated network in tests, tokio's with authenticated connections in a program.
+//! The engine is commonware's simplex, with its marshal for final blocks, behind this crate's own interface. Of its
+//! types only those of the runtime and the network show, which a replica is [started](Replica::start) on. Those are
+//! generic: tests use the deterministic runtime with a simulated network, programs use tokio with authenticated
+//! connections.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -30,7 +35,7 @@ pub mod network;
 mod pace;
 mod patient;
 mod ports;
-// Tests run replicas on the deterministic runtime. Each runtime has the whole engine compiled for it, which takes minutes.
+// Tests run replicas on the deterministic runtime. For each runtime the whole engine is compiled, which takes minutes.
 #[cfg(not(test))]
 mod process;
 mod rest;

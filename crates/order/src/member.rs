@@ -1,16 +1,16 @@
-//! A replica and where it is.
+//! A replica and its address.
 use crate::committee::ReplicaName;
 use spv::finality::{MemberAction, MemberChange};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::{fmt, str::FromStr};
 use thiserror::Error;
 
-/// A replica: its name, and where the others find it. Written as 128 hexadecimal digits, `@` and the address.
+/// A replica: its name and address. The text form is 128 hexadecimal digits, `@` and the address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// What it is known by.
+    /// Its public keys.
     pub name: ReplicaName,
-    /// Where it listens.
+    /// The address it listens on.
     pub address: SocketAddr,
 }
 
@@ -22,7 +22,7 @@ pub struct Member {
 pub struct ParseMemberError;
 
 impl Member {
-    /// The change of the set of this generation by which the replica joins, as its replica of this number.
+    /// The change by which the replica joins the set of a generation, with this number.
     pub fn joins(&self, generation: u32, number: u8) -> MemberChange {
         let address = match self.address.ip() {
             IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -35,7 +35,7 @@ impl Member {
         }
     }
 
-    /// The change of the set of this generation by which the replica of this number leaves.
+    /// The change by which the replica with this number leaves the set of a generation.
     pub fn leaves(&self, generation: u32, number: u8) -> MemberChange {
         self.change(MemberAction::Remove, generation, number)
     }
@@ -52,7 +52,7 @@ impl Member {
         }
     }
 
-    /// The replica that a change names, whose address is the unspecified one where it leaves. Nothing where its keys are none.
+    /// The replica that a change names. Its address is unspecified if it leaves. `None` if its keys are invalid.
     pub fn of(change: &MemberChange) -> Option<Self> {
         let mut name = [0; 64];
         name[..32].copy_from_slice(&change.votes);

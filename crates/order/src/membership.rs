@@ -1,8 +1,11 @@
-//! Which replicas make a set, and how they change it.
+//! Membership: the set of replicas of each epoch, and the changes between them.
 //!
-//! The set after `n` changes is that of generation `n`. Each replica that approves a change of the newest generation signs it, and
-//! what it signs is ordered like all else. So all replicas see the same approval complete a quorum, and the set after the change is
-//! that of the next epoch. Who joins approves as well, once it has what is ordered: no set counts on a replica that is not there.
+//! - Generation `n` is the set after `n` changes. Epochs map to generations.
+//! - A replica approves a change of the newest generation by signing it. Approvals are ordered in blocks, so all
+//!   replicas see the same approval complete a quorum.
+//! - The decided change takes effect in the epoch after the one with that approval.
+//! - A replica that joins must approve as well, which it does once it has all ordered blocks. So no set depends on a
+//!   replica that is not running.
 use crate::committee::{Committee, CommitteeError, ReplicaName};
 use crate::epoch::epoch_of;
 use crate::member::Member;
@@ -12,19 +15,19 @@ use std::num::NonZeroU64;
 use thiserror::Error;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Why an approval is not taken.
+/// Why an approval is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ApprovalError {
-    /// It is of another generation, or that generation's change is decided.
+    /// It is for another generation, or the change of its generation is already decided.
     #[error("the set of replicas has changed since, or a change is decided: sign a change of the newest set")]
     Stale,
-    /// The change cannot be made to the set.
+    /// The change does not apply to the set.
     #[error("the change cannot be made to this set: see its action, number, keys and address")]
     Change,
-    /// Who signed has no say.
+    /// The signer is neither a member nor the replica that joins.
     #[error("who signed is neither of the set nor the one that joins")]
     Signer,
-    /// The signature does not hold.
+    /// The signature is invalid.
     #[error("the signature does not hold: see the network and the set that it is for")]
     Signature,
 }
@@ -34,7 +37,7 @@ pub enum ApprovalError {
 struct Generation {
     /// The first epoch in which they vote.
     since: u64,
-    /// By number.
+    /// Ordered by number.
     members: Vec<Member>,
     committee: Committee,
 }
@@ -47,18 +50,18 @@ impl Generation {
     }
 }
 
-/// What is known of all sets up to a block.
+/// The generations of the set up to a block.
 #[derive(Clone, Debug)]
 pub struct Membership {
     network: Hash,
-    /// Blocks of an epoch.
+    /// Blocks per epoch.
     epoch: NonZeroU64,
     generations: Vec<Generation>,
-    /// What ended each generation but the newest.
+    /// The change that ended each generation but the newest.
     reconfigurations: Vec<Reconfiguration>,
-    /// Of changes of the newest one: one of each that may approve.
+    /// Approvals of changes of the newest generation, at most one per signer.
     approvals: Vec<Approval>,
-    /// The height of the block that the last of it was in.
+    /// The height of the block with the last accepted approval.
     height: u64,
 }
 
@@ -93,27 +96,29 @@ impl Membership {
         self.generations.get(generation as usize).map(|generation| &generation.committee)
     }
 
-    /// What ended a generation; nothing for the newest.
+    /// Returns the change that ended a generation; `None` for the newest one.
     pub fn reconfiguration(&self, generation: u32) -> Option<&Reconfiguration> {
         self.reconfigurations.get(generation as usize)
     }
 
-    /// The committee of an epoch.
+    /// Returns the committee of an epoch.
     pub fn committee(&self, epoch: u64) -> &Committee {
         &self.at(epoch).committee
     }
 
-    /// The replicas that vote on the block of a height, by number.
+    /// Returns the replicas that vote on the block at a height, by number.
     pub fn members(&self, height: u64) -> &[Member] {
         &self.at(epoch_of(height, self.epoch)).members
     }
 
-    /// Whether a change is decided that takes effect in a later epoch than that of this height: blocks up to its end are due.
+    /// Returns whether a decided change takes effect in a later epoch than that of `height`. The epoch must then be
+    /// filled with blocks to its end.
     pub fn is_changing(&self, height: u64) -> bool {
         self.newest().since > epoch_of(height, self.epoch)
     }
 
-    /// Whom one is to be connected to from the block of a height on: who votes on it, who joins then, and who may.
+    /// Replicas to be connected to after the block at a height: its voters, those that vote after the decided change,
+    /// and those whose joining a quorum has approved.
     pub fn places(&self, height: u64) -> Vec<Member> {
         let mut places = self.members(height).to_vec();
         places.extend(self.newest().members.iter().cloned());
@@ -129,7 +134,7 @@ impl Membership {
         places
     }
 
-    /// Whether an approval holds, as of the block of a height.
+    /// Checks an approval, as of the block at a height.
     pub fn check(&self, approval: &Approval, height: u64) -> Result<(), ApprovalError> {
         let (change, newest) = (&approval.change, self.newest());
         let is_full = self.reconfigurations.len() == MAX_RECONFIGURATIONS;
@@ -145,13 +150,13 @@ impl Membership {
         if holds { Ok(()) } else { Err(ApprovalError::Signature) }
     }
 
-    /// The number of a key of votes in the newest set.
+    /// The number of a voting key in the newest set.
     fn number(&self, votes: &[u8; 32]) -> Option<u32> {
         let number = self.newest().members.iter().position(|member| member.name.votes.to_bytes() == *votes);
         number.map(|number| number as u32)
     }
 
-    /// The members after a change of the newest set, if it can be made.
+    /// The members after a change of the newest set, if the change applies.
     fn after(&self, change: &MemberChange) -> Option<Generation> {
         let newest = self.newest();
         let replicas = change.apply(newest.committee.replicas()).ok()?;
@@ -163,7 +168,8 @@ impl Membership {
             MemberAction::Remove => members.retain(|other| other.name != member.name),
         }
         let since = epoch_of(self.height, self.epoch) + 1;
-        // Both count alike only where the number is that of the order of keys of connections, and both keys are one replica's.
+        // `members` counts by connection key, `replicas` by the change's number. They differ if the number does not
+        // match the key, or if the two keys belong to different replicas.
         Generation::new(since, members).ok().filter(|after| *after.committee.replicas() == replicas)
     }
 
@@ -173,11 +179,11 @@ impl Membership {
         members >= self.newest().committee.replicas().quorum()
     }
 
-    /// Takes an approval that was ordered in the block of a height. Whether it decided a change.
+    /// Applies an approval ordered in the block at a height. Returns whether it decided a change.
     pub fn approve(&mut self, approval: &Approval, height: u64) -> Result<bool, ApprovalError> {
         self.check(approval, height)?;
         self.height = height;
-        // Who changes its mind approves one change, the last.
+        // A replica has one approval: a later one replaces it.
         self.approvals.retain(|other| other.signer != approval.signer);
         self.approvals.push(*approval);
         let change = approval.change;
@@ -195,13 +201,13 @@ impl Membership {
         Ok(true)
     }
 
-    /// The height of the block with the last approval that was taken.
+    /// The height of the block with the last accepted approval.
     pub fn height(&self) -> u64 {
         self.height
     }
 
-    /// What changed since the founders, as it is kept: the height; the number of changes in four bytes, and of each the first
-    /// epoch of the set after it, the length of its certificate and that; the approvals.
+    /// Encodes all changes since the founders: the height; the number of changes in four bytes; for each change the
+    /// first epoch of the set after it, the length of its certificate and the certificate; then the approvals.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = self.height.to_be_bytes().to_vec();
         bytes.extend(self.generation().to_be_bytes());
@@ -215,7 +221,8 @@ impl Membership {
         bytes
     }
 
-    /// Adds to the founders what [`Self::encode`] kept. Nothing where it is damaged, or of other founders.
+    /// Applies the changes that [`Self::encode`] wrote to the founders. `None` if they are damaged or of other
+    /// founders.
     pub fn restore(mut self, bytes: &[u8]) -> Option<Self> {
         let (height, rest) = bytes.split_first_chunk()?;
         let (changes, mut rest) = rest.split_first_chunk()?;
@@ -231,7 +238,7 @@ impl Membership {
         Some(self)
     }
 
-    /// Adds a change that others tell of, and the first epoch of the set after it. Nothing where it does not hold.
+    /// Applies a change received from others, and the first epoch of the set after it. `None` if it is invalid.
     pub fn follow(&mut self, found: Reconfiguration, since: u64) -> Option<()> {
         let before = self.newest().committee.replicas();
         let replicas = found.verify(&self.network, before, self.generation()).ok()?;
@@ -242,7 +249,7 @@ impl Membership {
         Some(())
     }
 
-    /// The change by which a replica joins the newest set; nothing where it is of it.
+    /// The change by which a replica joins the newest set; `None` if it is a member.
     pub fn addition(&self, member: &Member) -> Option<MemberChange> {
         let mut names: Vec<_> = self.newest().members.iter().map(|member| member.name.clone()).collect();
         names.push(member.name.clone());
@@ -250,7 +257,7 @@ impl Membership {
         Some(member.joins(self.generation(), number as u8))
     }
 
-    /// The change by which a replica leaves the newest set; nothing where it is not of it.
+    /// The change by which a replica leaves the newest set; `None` if it is not a member.
     pub fn removal(&self, name: &ReplicaName) -> Option<MemberChange> {
         let newest = self.newest();
         let number = newest.committee.number(name)?;
@@ -281,7 +288,7 @@ mod tests {
         Membership::new(NETWORK, EPOCH, (1..=number).map(member).collect()).unwrap()
     }
 
-    /// The change by which a replica joins, or leaves, the newest set.
+    /// The change by which a replica joins the newest set, or leaves it if it is a member.
     fn change(membership: &Membership, byte: u8) -> MemberChange {
         let member = member(byte);
         membership.removal(&member.name).or_else(|| membership.addition(&member)).unwrap()
@@ -320,7 +327,7 @@ mod tests {
         let ended = membership.reconfiguration(0).unwrap();
         let founders = membership.committee_of(0).unwrap().replicas();
         assert_eq!(ended.verify(&NETWORK, founders, 0).as_ref(), Ok(membership.committee_of(1).unwrap().replicas()));
-        // What is decided is not decided again before it is so.
+        // A change that is decided but not in force cannot be decided again.
         let leave = change(&membership, 1);
         assert_eq!(approve(&mut membership, leave, 2, 19), Err(ApprovalError::Stale));
         assert_eq!(approve(&mut membership, leave, 2, 20), Ok(false));
@@ -354,7 +361,7 @@ mod tests {
             assert_eq!(membership.approve(&approval, 5), Err(error));
         }
         assert_eq!(membership.encode(), founders(4).encode());
-        // The same twice is one, and who approves something else approves that only.
+        // A repeated approval counts once, and approving another change withdraws the first approval.
         for _ in 0..3 {
             assert_eq!(membership.approve(&good, 5), Ok(false));
         }
@@ -380,11 +387,11 @@ mod tests {
     }
 
     proptest! {
-        // A case signs and checks some hundred approvals.
+        // Each case signs and checks several hundred approvals.
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// Whatever is approved in whatever order, all that were told the same come to the same, were they stopped in between; and
-        /// a client that follows the changes from the founders on has the newest set.
+        /// Replicas that see the same approvals in the same order reach the same state, even if they restart in
+        /// between; and a client that follows the changes from the founders has the newest set.
         #[test]
         fn what_is_kept_is_what_it_was(steps in proptest::collection::vec((1u8..8, 1u8..8, 0u64..4), 0..40)) {
             let mut membership = founders(4);

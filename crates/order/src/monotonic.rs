@@ -1,13 +1,14 @@
-//! A clock for waits: set once from the system's, and from then on never stepped.
+//! A clock for waits: set once from the system's, and never stepped afterwards.
 use crate::with_clock::{Timer, WithClock};
 use commonware_runtime::tokio::Context;
 use commonware_runtime::{Clock, Supervisor};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The system's time at its start, plus the time since then by the system's monotonic clock. All deadlines, pauses
-/// between attempts and rates of messages are computed from it: by a clock that is set back they would last as much
-/// longer.
+/// The system's time at the start, plus the time since then by the system's monotonic clock.
+///
+/// All deadlines, pauses between attempts and message rates are computed from it. With a clock that is set back, they
+/// would last longer by as much.
 pub(crate) struct MonotonicClock {
     context: Context,
     started: Instant,
@@ -21,7 +22,7 @@ impl Timer for MonotonicClock {
 
     async fn sleep_until(self: Arc<Self>, deadline: SystemTime) {
         let left: Duration = deadline.duration_since(self.current()).unwrap_or_default();
-        // The runtime's timers are monotonic where they are given a duration.
+        // The runtime's timers are monotonic if given a duration.
         self.context.sleep(left).await;
     }
 }

@@ -16,48 +16,48 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// Messages of a replica in a second on channels where there are some for each vote or each client's frame: thousands of views a
-/// second are more than disks sync. Room for as many is allocated for each place.
+/// Messages per second from one replica on channels with one message per vote or per client frame. Thousands of views
+/// per second exceed what disks can sync. The network allocates queue space for each peer from this number.
 const OFTEN: Quota = Quota::per_second(NZU32!(16_384));
-/// The same where there is one for each view, or less.
+/// The same for channels with at most one message per view.
 const SELDOM: Quota = Quota::per_second(NZU32!(4096));
-/// Messages that wait in the network's own parts.
+/// Queue length between the network's own parts.
 const MAILBOX: NonZeroUsize = NZUsize!(1024);
-/// How far clocks may be apart, and how old a greeting may be: a replica whose clock is further off is refused, and
+/// Maximum clock difference, and maximum age of a greeting. A replica whose clock is further off is refused and
 /// reported.
 const CLOCKS: Duration = Duration::from_secs(60);
-/// Between attempts to connect. A replica that was killed is back with its votes in a second.
+/// Interval between connection attempts. A replica that was killed is back with its votes within a second.
 const DIAL: Duration = Duration::from_millis(100);
-/// Longest attempt to connect, with its greeting: some round trips around the earth. The system repeats an unanswered
-/// attempt after 1, 3 and 7 s; one that began during a partition outlasts it by 1 s at most where a new one begins
-/// after 2.
+/// Timeout of a connection attempt, including its greeting: a few round trips around the earth. The kernel repeats an
+/// unanswered attempt after 1, 3 and 7 s. With a new attempt every 2 s, one that began during a partition ends at most
+/// 1 s after it.
 const ATTEMPT: Duration = Duration::from_secs(2);
 
 /// A sender on a channel.
 pub type Sender<E> = lookup::Sender<ed25519::PublicKey, E>;
 /// A receiver on a channel.
 pub type Receiver = lookup::Receiver<ed25519::PublicKey>;
-/// Messages between applications: what is sent may be lost.
+/// Messages between applications. Delivery is not guaranteed.
 pub struct Messages<E: Clock> {
     /// Sends them.
     pub sender: Sender<E>,
-    /// Gives those of others.
+    /// Receives those of others.
     pub receiver: Receiver,
 }
 
-/// Whom a replica is connected to, and whom it has cut off.
+/// Controls which replicas this one is connected to or has cut off.
 pub type Peers = Oracle<ed25519::PublicKey>;
 
-/// Places for those that join while a replica runs. Where more join, it has to be started again.
+/// Spare places for replicas that join while this one runs. If more join, restart this one.
 const JOINING: usize = 4;
 
-/// How many replicas one can be connected to that starts with as many others.
+/// How many replicas one that starts with this number of members can be connected to.
 pub fn room(places: usize) -> NonZeroUsize {
     NonZeroUsize::MIN.saturating_add(places + JOINING)
 }
 
-/// Connects a replica with the others, for [`crate::Replica::start`]. Who is away is tried again until it is there. The network
-/// ends with the runtime, or with the handle. [`know`] tells it where the others are.
+/// Connects a replica with the others, for [`crate::Replica::start`]. It dials offline replicas until they answer. The
+/// network ends with the runtime or the handle. [`know`] sets the addresses of the others.
 pub fn connect<E>(
     context: E,
     network: Hash,
@@ -83,9 +83,10 @@ where
         message_limit(longest_body),
         MAILBOX,
     );
-    // Who dials on loopback comes from 127.0.0.1, on whatever host of it he listens. Only this machine can dial there.
+    // A replica that dials on loopback comes from 127.0.0.1, whatever host of it it listens on. Only this machine can
+    // dial there.
     config.bypass_ip_check = listen.ip().is_loopback();
-    // Many replicas may be on one machine, and come back all at once.
+    // Many replicas on one machine may restart at once.
     config.allowed_handshake_rate_per_ip = Quota::per_second(NZU32!(512));
     config.allowed_handshake_rate_per_subnet = Quota::per_second(NZU32!(512));
     config.peer_connection_cooldown = DIAL;
@@ -104,14 +105,14 @@ where
     (channels, Messages { sender, receiver }, peers, connections.start())
 }
 
-/// Tells the network where the replicas are, for the `time`th time. It is connected to no others from then on, and to none for
-/// which it has no [`room`].
+/// Sets the addresses of the replicas, as update number `time`. Replicas not on this list are disconnected, as are
+/// those beyond [`room`].
 pub fn know(peers: &mut Peers, time: u64, room: NonZeroUsize, places: &[Member]) {
     if places.len() > room.get() {
         tracing::warn!(replicas = places.len(), %room, "there is no room for all replicas: restart this one");
     }
     let places = places.iter().take(room.get());
     let places = places.map(|member| (member.name.identity().clone(), Address::from(member.address)));
-    // The network has ended where it is not taken.
+    // Fails only if the network has ended.
     let _ = peers.track(time, Map::from_iter_dedup(places));
 }

@@ -1,8 +1,8 @@
-//! The pace of views: what a replica waits for grows while views are lost, and shrinks while they are not.
+//! Pace of views: timeouts grow while views are lost and shrink while they are kept.
 //!
-//! A view is lost where its leader proposed and a quorum gave it up all the same: votes take longer than replicas wait. A view
-//! whose leader proposed nothing, as there was nothing to order or the leader was away, tells nothing of that. Were it counted,
-//! an idle network would become one that waits long for a leader that fails.
+//! A view is lost if its leader proposed and a quorum abandoned it all the same: votes take longer than replicas wait.
+//! A view whose leader proposed nothing does not count, because the leader was idle or offline. If it counted, an idle
+//! network would wait long for a leader that fails.
 use crate::limits::VIEWS_KEPT;
 use crate::rest::{RESTING, Rest};
 use crate::status::Status;
@@ -10,17 +10,17 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Doublings of what is waited for at most: 64 times as long.
+/// Maximum number of timeout doublings: a factor of 64.
 const MOST: u32 = 6;
 
-/// A step is half a doubling. A view that is lost is worth two that are kept, and more than two are kept for each that f leaders of
-/// 3f + 1 can spoil. So these cannot have waits grow for good.
+/// Weight of a lost view, in steps of half a doubling; a kept view undoes one step. f leaders of 3f + 1 can spoil one
+/// view for more than two that are kept, so they cannot make timeouts grow for good.
 const LOST: u32 = 2;
 
-/// An epoch and a view of it.
+/// An epoch and a view in it.
 type Round = (u64, u64);
 
-/// How often the wait for a leader may double until it is longer than `longest`.
+/// How many times the wait for a leader may double without exceeding `longest`.
 fn most(leader: Duration, longest: Duration) -> u32 {
     (0..MOST).take_while(|doublings| leader.saturating_mul(2 << doublings) <= longest).count() as u32
 }
@@ -29,9 +29,9 @@ fn most(leader: Duration, longest: Duration) -> u32 {
 struct Views {
     most: u32,
     steps: u32,
-    /// Views whose leaders proposed, that have no outcome yet.
+    /// Views whose leaders proposed, without an outcome yet.
     proposed: BTreeSet<Round>,
-    /// Views that were given up, of whose leaders no proposal was seen yet.
+    /// Views that were abandoned, with no proposal of their leaders seen yet.
     given_up: BTreeSet<Round>,
     /// The latest view whose block was certified.
     kept: Round,
@@ -75,7 +75,7 @@ impl Views {
     }
 }
 
-/// The pace of a replica, through all epochs. Clones are of the same one.
+/// The pace of a replica across all epochs. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Pace {
     views: Arc<Mutex<Views>>,
@@ -84,7 +84,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Of a replica that waits so long for a leader, and may come to wait so long; it is told in the status.
+    /// Creates the pace for a wait for the leader that starts at `leader` and grows to at most `longest`; publishes it
+    /// in `status`.
     pub(crate) fn new(leader: Duration, longest: Duration, status: Status) -> Self {
         let views = Views {
             most: most(leader, longest),
@@ -96,7 +97,7 @@ impl Pace {
         Self { views: Arc::new(Mutex::new(views)), status, rest: None }
     }
 
-    /// The same, and waits take longer still while the replica rests.
+    /// Adds a [`Rest`]: timeouts grow further while the replica rests.
     pub(crate) fn with_rest(self, rest: Rest) -> Self {
         Self { rest: Some(rest), ..self }
     }
@@ -107,7 +108,7 @@ impl Pace {
         self.status.waits(views.steps.div_ceil(LOST));
     }
 
-    /// The leader of a view proposed a block. It is told once of each view, but may be told again by the leader itself.
+    /// The leader of a view proposed a block. The engine reports it once per view; the leader itself may repeat it.
     pub(crate) fn proposed(&self, round: Round) {
         self.see(|views| views.proposed(round));
         if let Some(rest) = &self.rest {
@@ -122,7 +123,7 @@ impl Pace {
         }
     }
 
-    /// A replica votes to give a view up.
+    /// A replica voted to abandon a view.
     pub(crate) fn contested(&self, round: Round) {
         if let Some(rest) = &self.rest {
             rest.contested(round);
@@ -137,7 +138,7 @@ impl Pace {
         }
     }
 
-    /// A quorum gave a view up.
+    /// A quorum abandoned a view.
     pub(crate) fn given_up(&self, round: Round) {
         self.see(|views| views.given_up(round));
     }
@@ -145,7 +146,7 @@ impl Pace {
     /// The block of a view is certified.
     pub(crate) fn certified(&self, round: Round) {
         self.kept(round);
-        // Whose proposal did not come here is known to be proposed as well.
+        // A certified block was proposed, even if its proposal did not arrive here.
         if let Some(rest) = &self.rest {
             rest.proposed(round);
         }
@@ -155,7 +156,7 @@ impl Pace {
         self.see(|views| views.kept(round));
     }
 
-    /// How many times as long as configured is waited now, and whether the replica rests.
+    /// The factor on configured timeouts, and whether the replica rests.
     pub(crate) fn factor(&self) -> (u32, bool) {
         let is_resting = self.rest.as_ref().is_some_and(Rest::is_resting);
         let resting = if is_resting { RESTING } else { 1 };
@@ -187,7 +188,7 @@ mod tests {
         for (view, factor) in [(4, 8), (5, 4), (6, 4), (7, 2), (8, 2), (9, 1), (10, 1)] {
             pace.proposed((0, view));
             pace.kept((0, view));
-            // What is certified is final next, which is told as well.
+            // A certified block is reported again when it becomes final.
             pace.kept((0, view));
             assert_eq!(pace.factor().0, factor);
         }

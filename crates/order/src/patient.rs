@@ -1,7 +1,7 @@
-//! A runtime with a slower clock: whoever waits by it waits longer, by the factor of a [`Pace`].
+//! A runtime with a slower clock, which stretches all waits by the factor of a [`Pace`].
 //!
-//! The engine of votes makes its deadlines of its clock and of fixed durations. So they all grow in one proportion, those that it
-//! has set already as well, and no vote or message knows of it.
+//! The voting engine derives its deadlines from its clock and fixed durations. Slowing the clock stretches all of them
+//! in proportion, including those already set, and no vote or message depends on it.
 use crate::pace::Pace;
 use crate::rest::RESTING;
 use crate::with_clock::{Timer, WithClock};
@@ -9,13 +9,13 @@ use commonware_runtime::{Clock, Supervisor};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// The shortest sleep of the slower clock. Who sleeps looks again at most so late where the factor fell meanwhile.
+/// Granularity of sleeps on the slower clock. If the factor falls, a sleeper notices at most this much later.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The same while the replica rests, which work ends at any time.
+/// The same while the replica rests. Work can end a rest at any time.
 const RESTING_LOOK: Duration = Duration::from_millis(100);
 
-/// When the factor changed last: by the true clock and by this one, and what it is since.
+/// The last change of the factor: its time on both clocks, and the factor since.
 #[derive(Debug)]
 struct Change {
     real: SystemTime,
@@ -25,7 +25,7 @@ struct Change {
 }
 
 impl Change {
-    /// The time by this clock. The true one may be set back.
+    /// Time on this clock. The real clock may be set back.
     fn at(&self, real: SystemTime) -> SystemTime {
         match real.duration_since(self.real) {
             Ok(passed) => self.slow + passed / self.factor,
@@ -41,7 +41,7 @@ pub(crate) struct SlowClock<E> {
 }
 
 impl<E: Clock> SlowClock<E> {
-    /// The time, and the factor from now on. Who changes the factor looks at the clock next.
+    /// Returns the time and the factor from now on. Whoever changes the factor must then read the clock.
     fn look(&self) -> (SystemTime, u32) {
         let real = self.real.current();
         let mut change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,14 +68,14 @@ impl<E: Clock> Timer for SlowClock<E> {
             if left.is_zero() {
                 return;
             }
-            // What is left is the least that it takes, whatever the factor becomes.
+            // The remainder is the least real time that it takes, whatever the factor becomes.
             let longest = if factor < RESTING { left.max(LOOK) } else { left.clamp(LOOK, RESTING_LOOK) };
             self.real.sleep(longest.min(left.saturating_mul(factor))).await;
         }
     }
 }
 
-/// A runtime whose clock goes slower while its [`Pace`] says so.
+/// A runtime whose clock slows down by its [`Pace`].
 pub(crate) type Patient<E> = WithClock<E, SlowClock<E>>;
 
 impl<E: Clock + Supervisor> Patient<E> {
@@ -102,7 +102,7 @@ mod tests {
             let status = Status::default();
             let pace = Pace::new(SECOND, 64 * SECOND, status.clone());
             let patient = Patient::new(context.child("patient"), pace);
-            // By the true clock, how long something of this clock takes.
+            // Real time that a wait on this clock takes.
             let wait = async |sleep| {
                 let since = context.current();
                 patient.sleep(sleep).await;
@@ -112,7 +112,7 @@ mod tests {
             status.waits(2);
             let four = wait(SECOND).await;
             assert!(four >= 4 * SECOND && four < 4 * SECOND + LOOK, "{four:?}");
-            // The factor rises and falls while somebody waits.
+            // The factor rises and falls during a sleep.
             let (later, since) = (patient.sleep(4 * SECOND), context.current());
             status.waits(0);
             patient.current();

@@ -5,27 +5,30 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::ops::Range;
 
-/// The system's own ports, for connections that name none: Linux tells where they begin and end.
+/// Linux publishes here the range of ephemeral ports, which it assigns to connections that name none.
 const EPHEMERAL: &str = "/proc/sys/net/ipv4/ip_local_port_range";
-/// Where they begin unless somebody changed that.
+/// Start of the default ephemeral range.
 const FIRST_EPHEMERAL: u16 = 32_768;
-/// Most servers that have a port of their own have it below.
+/// Most servers with a fixed port use a lower one.
 const FIRST: u16 = 20_000;
 
-/// Addresses of loopback whose ports nothing has, neither for TCP nor for UDP, and which the system gives to no connection by itself: who
-/// dials a replica that is away over and over comes to be given its port, and the replica cannot listen there when it is back.
+/// Returns loopback addresses whose ports are free for both TCP and UDP.
 ///
-/// They share a host of loopback's 2^24 that is drawn for them: whoever asks for some at the same time is not given the same ones, also
-/// where nothing listens on them yet.
+/// The ports lie outside the ephemeral range. Otherwise, repeatedly dialling an offline replica could make the kernel
+/// assign its port as the source port, and the replica could not listen there on its return.
+///
+/// All addresses share one host, drawn at random from the 2^24 of loopback, so that concurrent callers get different
+/// ones even before anything listens on them.
 ///
 /// # Errors
 ///
-/// [`io::ErrorKind::AddrInUse`] where there are not so many.
+/// [`io::ErrorKind::AddrInUse`] if too few ports are free.
 pub fn free_addresses(count: usize) -> io::Result<Vec<SocketAddr>> {
     free_addresses_of(host(RandomState::new().hash_one(count)), count)
 }
 
-/// A host of loopback for these random bits: not 127.0.0.1, where all else listens, and neither a network nor where broadcasts go.
+/// A loopback host from random bits: never 127.0.0.1, where everything else listens, nor a network or broadcast
+/// address.
 fn host(bits: u64) -> Ipv4Addr {
     let [second, third, fourth, ..] = bits.to_le_bytes();
     Ipv4Addr::new(127, second.max(1), third, fourth.clamp(1, 254))
@@ -39,10 +42,10 @@ fn free_addresses_of(host: Ipv4Addr, count: usize) -> io::Result<Vec<SocketAddr>
     if found.len() < count { Err(io::ErrorKind::AddrInUse.into()) } else { Ok(found) }
 }
 
-/// The ports that are looked at, given what the system tells of its own.
+/// The ports to try, given the text of the kernel's ephemeral range.
 fn range(ephemeral: Option<&str>) -> Range<u16> {
     let first = ephemeral.and_then(|text| text.split_whitespace().next()?.parse().ok()).unwrap_or(FIRST_EPHEMERAL);
-    // Where the system takes nearly all for its own, any may be taken.
+    // If nearly all ports are ephemeral, try all of them.
     if first > FIRST { FIRST..first } else { FIRST..u16::MAX }
 }
 
@@ -78,7 +81,7 @@ mod tests {
         assert!([0, u64::MAX].map(host).iter().all(Ipv4Addr::is_loopback));
         assert_eq!(host(0), Ipv4Addr::new(127, 1, 0, 1));
         assert_eq!(host(u64::MAX), Ipv4Addr::new(127, 255, 255, 254));
-        // Two draws are the same once in 16 million.
+        // Two draws collide once in 16 million.
         let hosts: HashSet<_> = (0..4).map(|_| free_addresses(1).unwrap()[0].ip()).collect();
         assert!(hosts.len() > 2, "{hosts:?}");
     }

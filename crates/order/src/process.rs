@@ -1,6 +1,6 @@
-//! A replica as a part of a process: an engine and its connections, on threads of their own.
+//! A replica inside a process: the engine and its connections on their own threads.
 //!
-//! Nothing here has a type parameter. So the engine is compiled once, with this crate, whoever uses it.
+//! Nothing here is generic, so the engine is compiled once, with this crate, for all users.
 use crate::application::Application;
 use crate::committee::identity_bytes;
 use crate::engine::{Config, Replica, StartError};
@@ -23,21 +23,21 @@ use std::sync::{Arc, mpsc as blocking};
 use std::thread::JoinHandle;
 use thiserror::Error;
 
-/// Messages to others that wait to be sent. What finds no room is not sent.
+/// Queue length of messages to others. Messages that do not fit are dropped.
 const OUTBOX: usize = 4096;
 
-/// Where a replica is.
+/// Addresses, storage and threads of a replica.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// Where it listens for the others.
+    /// Address to listen on for the others.
     pub listen: SocketAddr,
-    /// Where the others are, as far as is known at the start. [`Process::peers`] tells of changes.
+    /// Addresses of the others at the start. [`Process::peers`] accepts changes.
     pub places: Vec<Member>,
-    /// What it stores is below this directory, which is made where it is not there.
+    /// Directory of its storage, created if missing.
     pub directory: PathBuf,
-    /// What carries the bytes between them.
+    /// Transport between replicas.
     pub transport: Transport,
-    /// Threads of the engine. Its parts wait for each other more than for a processor.
+    /// Threads of the engine. Its parts wait for each other more than they compute.
     pub threads: usize,
 }
 
@@ -47,17 +47,17 @@ pub enum ProcessError {
     /// The engine cannot start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The directory or a thread cannot be had.
+    /// The directory or a thread cannot be created.
     #[error("the replica's directory or threads: {0}")]
     System(#[from] io::Error),
-    /// Its address cannot be listened on.
+    /// It cannot listen on its address.
     #[error(
         "cannot listen on {at} for the other replicas: {source}; free the port, or give the replica another address"
     )]
     Listen {
         /// The address.
         at: SocketAddr,
-        /// What the system said.
+        /// The operating system's error.
         source: link::Error,
     },
     /// The runtime ended.
@@ -70,25 +70,26 @@ pub enum ProcessError {
 pub struct Outbox(mpsc::Sender<Bytes>);
 
 impl Outbox {
-    /// Sends a message to all others, each of which may lose it. Whether there was room for it; it is no longer than a body.
+    /// Sends a message to all others, on a best-effort basis. Returns whether the queue had room. The message must not
+    /// exceed the body limit.
     pub fn send(&self, message: Bytes) -> bool {
         self.0.clone().try_send(message).is_ok()
     }
 }
 
-/// Tells a replica's engine where the others are.
+/// Updates the engine's addresses of the other replicas.
 #[derive(Clone, Debug)]
 pub struct Peers(mpsc::UnboundedSender<Vec<Member>>);
 
 impl Peers {
-    /// Has the engine be connected to these from now on, and to no others.
+    /// Connects the engine to these replicas from now on, and to no others.
     pub fn know(&self, members: Vec<Member>) {
-        // The engine has ended where it is not taken.
+        // Fails only if the engine has ended.
         let _ = self.0.unbounded_send(members);
     }
 }
 
-/// A replica that runs. Dropping it ends it.
+/// A running replica. Dropping it ends it.
 #[derive(Debug)]
 pub struct Process {
     status: Status,
@@ -99,7 +100,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a replica; it goes on where it was when it ended.
+    /// Starts a replica, which continues where it stopped.
     pub fn start(config: Config, site: Site, application: Arc<dyn Application>) -> Result<Self, ProcessError> {
         std::fs::create_dir_all(&site.directory)?;
         let network = site.transport.channels(site.listen);
@@ -118,17 +119,17 @@ impl Process {
         Ok(Self { status, outbox: Outbox(sender), peers: Peers(places), stop: Some(stop), thread: Some(thread) })
     }
 
-    /// How it fares.
+    /// Current status.
     pub fn status(&self) -> &Status {
         &self.status
     }
 
-    /// What tells the engine where the replicas are.
+    /// Handle to update the addresses of the replicas.
     pub fn peers(&self) -> &Peers {
         &self.peers
     }
 
-    /// What sends messages to the other replicas.
+    /// Handle to send messages to the other replicas.
     pub fn outbox(&self) -> &Outbox {
         &self.outbox
     }
@@ -137,7 +138,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.take() {
-            // It may have ended on its own.
+            // Fails if it has already ended.
             let _ = stop.send(());
         }
         if let Some(thread) = self.thread.take() {
@@ -157,7 +158,7 @@ struct Run {
     moves: mpsc::UnboundedReceiver<Vec<Member>>,
 }
 
-/// Tells that the replica has ended when it does, however that comes.
+/// Marks the replica as ended when dropped, whatever ended it.
 struct End(Status);
 
 impl Drop for End {
@@ -203,7 +204,7 @@ impl Run {
             let tell = move |_| async move {
                 let mut outbox = outbox;
                 while let Some(message) = outbox.next().await {
-                    // Who is away loses it.
+                    // Offline replicas miss it.
                     let _ = sender.send(Recipients::All, message, false);
                 }
             };

@@ -1,14 +1,16 @@
-//! Whether a replica rests: nothing is to be ordered, so that views may last.
+//! Whether a replica rests: there is nothing to order, so views may last.
 //!
-//! A view without a proposal ends after some hundred milliseconds, with votes on every disk. While nothing is to be
-//! ordered that is of no use: the leader waits for work with all others. So a replica that rests has the engine's waits
-//! take [`RESTING`] times as long. It rests no more as soon as its application has work, a block was proposed that is
-//! not final, or another replica votes to give up the present view.
+//! A view without a proposal ends after some hundred milliseconds, with votes on every disk. That is useless while
+//! there is nothing to order: the leader waits for work, and so do all others. A resting replica therefore makes the
+//! engine's waits [`RESTING`] times as long. It stops resting as soon as its application has work, a block was proposed
+//! that is not final, or another replica votes to give up the current view.
 use crate::application::Application;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many times as long a replica waits that rests. Its waits still end, so that nothing depends on all replicas
-/// agreeing on whether there is work: a view of 250 ms lasts a minute.
+/// The factor by which a resting replica's waits are longer.
+///
+/// The waits still end, so that nothing depends on all replicas agreeing on whether there is work: a view of 250 ms
+/// lasts a minute.
 pub(crate) const RESTING: u32 = 256;
 
 /// An epoch and a view of it.
@@ -21,18 +23,18 @@ struct Rounds {
     entered: Round,
     proposed: Round,
     finalized: Round,
-    /// Some replica voted to give it up.
+    /// The latest round that some replica voted to give up.
     contested: Round,
 }
 
 impl Rounds {
-    /// Whether no round is to come to an end.
+    /// Whether no round has a reason to end.
     fn is_settled(&self) -> bool {
         self.entered != Round::default() && self.proposed <= self.finalized && self.contested < self.entered
     }
 }
 
-/// What a replica knows of work. Clones are of the same replica.
+/// What a replica knows about work. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Rest {
     application: Arc<dyn Application>,
@@ -40,7 +42,7 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    /// A replica that has just started: it does not rest before it has seen where the others are.
+    /// A replica that has just started. It does not rest before it has seen where the others are.
     pub(crate) fn new(application: Arc<dyn Application>) -> Self {
         Self { application, rounds: Arc::default() }
     }
@@ -67,8 +69,10 @@ impl Rest {
         self.update(|rounds| rounds.finalized = rounds.finalized.max(round));
     }
 
-    /// A replica voted to give a round up. One that does so for a round that is over by two or more has missed what
-    /// came since, and learns of it when the present round ends. The votes for the round before come late as a rule.
+    /// Records that a replica voted to give up a round.
+    ///
+    /// A vote for a round that ended two or more rounds ago comes from a replica that missed what happened since; it
+    /// learns of it when the current round ends. Votes for the round before are usually just late.
     pub(crate) fn contested(&self, round: Round) {
         self.update(|rounds| {
             let (epoch, view) = rounds.entered;

@@ -1,7 +1,7 @@
-//! How replicas vote: the engine's scheme of signatures, over BIP340.
+//! The engine's signature scheme: votes signed with BIP340.
 //!
-//! Votes are those of [`spv::finality`], so that what the engine agreed on is checked without it. Each signature names who made
-//! it: a certificate is a set of them, and two that contradict each other are evidence.
+//! Votes are those of [`spv::finality`], so certificates can be verified without the engine. Each signature names its
+//! signer: a certificate is a set of signatures, and two contradicting ones are evidence.
 use crate::committee::{Committee, ReplicaKey};
 use bytes::BufMut;
 use commonware_codec::{Buf, EncodeSize, Error, FixedSize, Read, ReadExt, Write, types::lazy::Lazy};
@@ -39,17 +39,17 @@ impl Read for Signature {
     }
 }
 
-/// The votes of a quorum, by the numbers of who cast them.
+/// The votes of a quorum, by the numbers of the signers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Votes {
-    /// A bit for each replica that voted.
+    /// Bit `n` is set if replica `n` voted.
     signers: u64,
-    /// Their signatures, by ascending number.
+    /// The signatures, by ascending replica number.
     signatures: Vec<Signature>,
 }
 
 impl Votes {
-    /// Of these replicas, ascending, with their signatures.
+    /// From replica numbers in ascending order, with their signatures.
     pub(crate) fn new(votes: impl Iterator<Item = (u32, Signature)>) -> Self {
         let (mut signers, mut signatures) = (0, Vec::new());
         for (number, signature) in votes {
@@ -59,7 +59,7 @@ impl Votes {
         Self { signers, signatures }
     }
 
-    /// Who voted, ascending, and the signatures.
+    /// Signers in ascending order, with their signatures.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Signature)> {
         let signers = (0..u64::BITS).filter(|number| self.signers >> number & 1 == 1);
         signers.zip(&self.signatures)
@@ -80,7 +80,7 @@ impl EncodeSize for Votes {
 }
 
 impl Read for Votes {
-    /// How many replicas there are.
+    /// The number of replicas.
     type Cfg = usize;
 
     fn read_cfg(buffer: &mut impl Buf, replicas: &usize) -> Result<Self, Error> {
@@ -102,7 +102,7 @@ pub(crate) struct Bip340 {
 }
 
 impl Bip340 {
-    /// The scheme of an epoch with this committee. Who is not of it checks votes, and makes none.
+    /// The scheme of an epoch with this committee. A replica that is not a member verifies votes and casts none.
     pub(crate) fn new(network: Hash, committee: Arc<Committee>, key: &ReplicaKey) -> Self {
         let number = committee.number(&key.name());
         let signer = number.map(|number| (Participant::new(number), key.votes().clone()));
@@ -114,7 +114,7 @@ impl Bip340 {
         &self.committee
     }
 
-    /// The vote that a subject of the engine is.
+    /// The vote for a subject of the engine.
     pub(crate) fn vote<D: Digest>(&self, subject: &Subject<'_, D>) -> Vote {
         let for_block = |kind, proposal: &Proposal<D>| {
             let mut block = [0; 32];
@@ -154,7 +154,7 @@ impl Verifier for Bip340 {
             && votes.iter().all(|(signer, signature)| self.signed(&vote, signer, signature))
     }
 
-    /// Votes are checked as they come: a quorum of them costs no less together.
+    /// Votes are verified as they arrive: verifying a quorum at once is no cheaper.
     fn is_batchable() -> bool {
         false
     }

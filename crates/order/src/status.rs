@@ -1,4 +1,4 @@
-//! How a replica fares, for metrics and health.
+//! Status of a replica, for metrics and health checks.
 use spv::finality::Certificate;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,57 +7,57 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 struct Numbers {
     round: AtomicU64,
-    /// When it began, in milliseconds after the status was made.
+    /// When the view began, in milliseconds after the status was created.
     entered: AtomicU64,
-    /// When it had work again after it rested, likewise.
+    /// When the replica last stopped resting, likewise.
     woken: AtomicU64,
     is_resting: AtomicBool,
     leader: AtomicU64,
     height: AtomicU64,
     votes: AtomicU64,
     abandoned: AtomicU64,
-    /// How often what it waits for was doubled.
+    /// How many times the timeouts were doubled.
     doublings: AtomicU32,
     evidence: AtomicU64,
     ended: AtomicBool,
     certificate: Mutex<Option<Arc<Certificate>>>,
 }
 
-/// Bits of a view in a number that has its epoch in the others: as many views of an epoch, and epochs, as centuries give.
+/// Low bits of a packed round that hold the view; the high bits hold the epoch. Neither overflows for centuries.
 const VIEW_BITS: u32 = 40;
 
-/// How a replica fares. Clones show the same replica.
+/// Live status of a replica. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Status {
     numbers: Arc<Numbers>,
     since: Instant,
 }
 
-/// [`Status`] at one time.
+/// [`Status`] at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatusSnapshot {
-    /// The epoch that the replica is in.
+    /// Present epoch.
     pub epoch: u64,
-    /// The view that the replica is in: the first of an epoch is 1.
+    /// Present view; the first of an epoch is 1.
     pub view: u64,
-    /// How long it has been in it with work to do. A view ends when its block is notarized or a quorum gives it up; so
-    /// one that lasts shows that no quorum can be reached. Zero while the replica rests.
+    /// Time in this view with work to do. A view ends when its block is notarized or a quorum abandons it, so a long
+    /// time means that no quorum can be reached. Zero while the replica rests.
     pub in_view: Duration,
-    /// Nothing is to be ordered: the view lasts until there is.
+    /// Whether there is nothing to order: the view then lasts until there is.
     pub is_resting: bool,
-    /// The number of the replica that leads it.
+    /// Number of the replica that leads the view.
     pub leader: u32,
-    /// The height up to which the application has what is final.
+    /// Height of the last block delivered to the application.
     pub height: u64,
-    /// Votes that were counted since the start, the own ones too.
+    /// Votes counted since the start, including its own.
     pub votes: u64,
-    /// Views that a quorum gave up since the start: their leaders were away, slow or wrong.
+    /// Views abandoned by a quorum since the start: the leader was offline, slow or wrong.
     pub abandoned: u64,
-    /// How many times as long as configured it waits, as blocks were proposed and given up all the same: 1 to 64.
+    /// Factor on the configured timeouts, 1 to 64. It grows when proposed blocks are abandoned.
     pub timeout_factor: u32,
-    /// Pieces of evidence that are kept.
+    /// Stored pieces of evidence.
     pub evidence: u64,
-    /// It has ended, on its own or as it was told to.
+    /// Whether the replica has ended, by itself or because it was stopped.
     pub ended: bool,
 }
 
@@ -68,7 +68,7 @@ impl Default for Status {
 }
 
 impl Status {
-    /// What is so now. The numbers are read one after the other.
+    /// Returns the present values. They are read one by one, not atomically together.
     pub fn snapshot(&self) -> StatusSnapshot {
         let numbers = &self.numbers;
         let is_resting = numbers.is_resting.load(Relaxed);
@@ -90,12 +90,12 @@ impl Status {
         }
     }
 
-    /// Whether the replica has ended, by itself or because it was stopped.
+    /// Returns whether the replica has ended, by itself or because it was stopped.
     pub fn has_ended(&self) -> bool {
         self.numbers.ended.load(Relaxed)
     }
 
-    /// The newest certificate of a block that the application has.
+    /// The newest certificate of a block delivered to the application.
     pub fn certificate(&self) -> Option<Arc<Certificate>> {
         self.numbers.certificate.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -104,7 +104,7 @@ impl Status {
         *self.numbers.certificate.lock().unwrap_or_else(PoisonError::into_inner) = Some(certificate.into());
     }
 
-    /// A view of an epoch began, unless a later one has.
+    /// Records that a view began, unless a later one has.
     pub(crate) fn entered(&self, epoch: u64, view: u64, leader: u32) {
         let round = epoch << VIEW_BITS | view;
         if self.numbers.round.fetch_max(round, Relaxed) < round {
@@ -121,17 +121,17 @@ impl Status {
         self.numbers.abandoned.fetch_add(1, Relaxed);
     }
 
-    /// What it waits for was doubled so often.
+    /// Records the number of doublings of the timeouts.
     pub(crate) fn waits(&self, doublings: u32) {
         self.numbers.doublings.store(doublings, Relaxed);
     }
 
-    /// How many times as long as configured it waits.
+    /// Factor on the configured timeouts.
     pub(crate) fn timeout_factor(&self) -> u32 {
         1 << self.numbers.doublings.load(Relaxed)
     }
 
-    /// It rests, or has work again.
+    /// Records whether the replica rests.
     pub(crate) fn rests(&self, is_resting: bool) {
         if !is_resting {
             self.numbers.woken.store(self.since.elapsed().as_millis() as u64, Relaxed);
@@ -151,7 +151,7 @@ impl Status {
         self.numbers.ended.store(true, Relaxed);
     }
 
-    /// The height up to which the application has what is final.
+    /// Height of the last block delivered to the application.
     pub(crate) fn height(&self) -> u64 {
         self.numbers.height.load(Relaxed)
     }
@@ -166,7 +166,7 @@ mod tests {
         let status = Status::default();
         let other = status.clone();
         status.entered(0, 3, 1);
-        // A view is told of late.
+        // A late notice of an older view.
         status.entered(0, 2, 0);
         let StatusSnapshot { epoch, view, leader, ended, .. } = other.snapshot();
         assert_eq!((epoch, view, leader, ended), (0, 3, 1, false));

@@ -1,26 +1,26 @@
-//! How long a replica waits.
+//! Timeouts of a replica.
 use std::time::Duration;
 
-/// How long a replica waits. All are local: replicas may differ. What the engine of votes waits for grows as blocks are proposed
-/// and given up all the same, and shrinks again.
+/// Timeouts of a replica. All are local: replicas may differ. The voting engine's waits grow when proposed blocks are
+/// abandoned, and shrink again.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// For the leader's proposal, before it votes to go on without it.
+    /// Wait for the leader's proposal before voting to go on without it.
     pub leader: Duration,
-    /// For it at most, as the wait grows; all others grow in proportion, and none to more than 64 times what is told here.
+    /// Maximum of that wait as it grows. All others grow in proportion, at most to 64 times the value here.
     pub longest: Duration,
-    /// For a quorum's votes on it; longer than that for the leader.
+    /// Wait for a quorum's votes on the proposal; longer than `leader`.
     pub certification: Duration,
-    /// Between repetitions of a vote to go on.
+    /// Interval between repetitions of a vote to go on.
     pub retry: Duration,
-    /// Without any sign of a leader, after which its turns are not waited for; longer than all of the above.
+    /// After this time without any sign of a leader its turns are skipped; longer than all of the above.
     pub silence: Duration,
-    /// For an answer of another replica, before another one is asked.
+    /// Wait for another replica's reply before asking the next one.
     pub fetch: Duration,
 }
 
 impl Default for Timing {
-    /// For replicas in one building: a round trip of some milliseconds, and disks that sync in some.
+    /// For replicas in one building: round trips and disk syncs of a few milliseconds.
     fn default() -> Self {
         Self {
             leader: Duration::from_millis(60),
@@ -34,7 +34,7 @@ impl Default for Timing {
 }
 
 impl Timing {
-    /// Whether the waits make sense together.
+    /// Whether the timeouts are consistent.
     pub(crate) fn is_sound(&self) -> bool {
         let waits = [self.leader, self.certification, self.retry, self.fetch];
         let positive = waits.iter().all(|wait| !wait.is_zero());

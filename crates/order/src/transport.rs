@@ -1,4 +1,4 @@
-//! What carries the bytes between replicas: channels of `link`, as the network of the engine's runtime.
+//! Transport between replicas: channels of `link`, as the network of the engine's runtime.
 use crate::monotonic::Monotonic;
 use commonware_runtime::signal::Signal;
 use commonware_runtime::telemetry::metrics::{Metric, Registered};
@@ -18,19 +18,19 @@ use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 use thiserror::Error as ThisError;
 
-/// What carries the bytes between replicas.
+/// Transport between replicas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
-    /// `tcp://` to everybody.
+    /// `tcp://` to all replicas.
     #[default]
     Tcp,
     /// `shm://` to those that listen on loopback, `tcp://` to others.
     Shm,
-    /// `rdma://` to everybody.
+    /// `rdma://` to all replicas.
     Rdma,
 }
 
-/// What names no transport.
+/// The text names no transport.
 #[derive(Debug, ThisError)]
 #[error("`{0}` carries nothing between replicas: it is tcp, rdma, or shm for those on one machine")]
 pub struct UnknownTransport(String);
@@ -59,7 +59,7 @@ impl Display for Transport {
 }
 
 impl Transport {
-    /// Where a replica is met that listens at a socket address.
+    /// The `link` address of a replica that listens on a socket address.
     pub fn route(self, address: SocketAddr) -> Address {
         match self {
             Self::Shm if address.ip().is_loopback() => Address::Shm(format!("turnpike-order-{address}")),
@@ -68,27 +68,27 @@ impl Transport {
         }
     }
 
-    /// The channels of a replica that is going to listen there.
+    /// The channels of a replica that will listen there.
     pub(crate) fn channels(self, listen: SocketAddr) -> Result<(channels::Network, EventLoop), link::Error> {
-        // The engine ends the whole runtime where it cannot listen, and does not tell why.
+        // Try to listen first: if the engine cannot, it ends the whole runtime without a reason.
         ServerChannel::bind(&self.route(listen), &limits())?;
         let (driver, events) = Driver::without_thread()?;
         Ok((channels::Network::with_route(driver, limits(), move |address| self.route(address)), events))
     }
 }
 
-/// How channels between replicas are: 2 MiB in each direction, of which only what is used becomes memory. That is the longest body of
-/// a node twice. A vote has one buffer, and votes come in dozens.
+/// Channel configuration between replicas: 2 MiB per direction, twice the maximum body of a node. Only used buffers
+/// take up memory. A vote takes one buffer, and votes come in dozens.
 fn limits() -> Config {
     Config { buffers: 64, buffer_bytes: 32 << 10, ..Config::default() }
 }
 
-/// How long a peer may send nothing, or take nothing, before its connection is closed and made again. The engine's
-/// pings come every 5 s. During a partition TCP doubles the time between repetitions: after 8 s the next one may be 6 s
-/// away, a new connection takes about 1 s.
+/// How long a peer may send or accept nothing before its connection is closed and made again. The engine pings every 5
+/// s. During a partition TCP doubles its retransmission interval: after 8 s the next one may be 6 s away, while a new
+/// connection takes about 1 s.
 const SILENCE: Duration = Duration::from_secs(8);
 
-/// A context of the runtime whose network is channels.
+/// A runtime context whose network is made of channels.
 pub(crate) struct Linked {
     context: Monotonic,
     network: channels::Network,
@@ -214,7 +214,7 @@ impl Network for Linked {
     }
 }
 
-/// Where channels are accepted.
+/// A listener for channels.
 pub(crate) struct Accepting {
     listener: channels::Listener,
     context: Monotonic,
@@ -234,7 +234,7 @@ impl Listener for Accepting {
     }
 }
 
-/// A half of a channel, of which nothing takes longer than [`SILENCE`].
+/// One half of a channel; every operation is limited to [`SILENCE`].
 pub(crate) struct Bounded<H> {
     half: H,
     context: Monotonic,
@@ -246,7 +246,7 @@ impl<H> Bounded<H> {
     }
 }
 
-/// What becomes of a future before [`SILENCE`] is over.
+/// Awaits a future for at most [`SILENCE`].
 async fn in_time<T>(context: &Monotonic, future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     match select(pin!(future), pin!(context.sleep(SILENCE))).await {
         Either::Left((result, _)) => result,

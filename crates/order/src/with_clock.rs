@@ -1,4 +1,4 @@
-//! A runtime with another clock than its own.
+//! A runtime with a clock other than its own.
 use commonware_runtime::telemetry::metrics::{Metric, Registered};
 use commonware_runtime::{
     BlobVersion, Clock, Error, Handle, Metrics, Name, Spawner, Storage, Supervisor, signal::Signal,
@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// A clock that waits can be timed by.
+/// A clock by which waits can be timed.
 pub(crate) trait Timer: Send + Sync + 'static {
     /// The time by this clock.
     fn current(&self) -> SystemTime;
@@ -66,7 +66,7 @@ impl<E: Send + Sync + 'static, T: Timer> Instants for WithClock<E, T> {
 
 impl<E: Send + Sync + 'static, T: Timer> ReasonablyRealtime for WithClock<E, T> {}
 
-// All else is the runtime's.
+// Everything else is the runtime's.
 
 impl<E: Supervisor, T: Timer> Supervisor for WithClock<E, T> {
     fn name(&self) -> Name {

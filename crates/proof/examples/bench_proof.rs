@@ -1,8 +1,8 @@
 //! Measures the proof service: `bench_proof [transactions in a block] [accounts]`.
 //!
-//! Prints medians of nanoseconds a request, on one core and without a network: hits, misses with stored levels, and
-//! the baseline without cache and without stored levels, where the tree is rebuilt for each request; then the
-//! announcement of a block, and the paper's own frame.
+//! Prints medians of nanoseconds per request, on one core and without a network: hits, misses with stored levels, and
+//! the baseline without cache and stored levels, where every request rebuilds the tree; then the announcement of a
+//! block, and the paper's own frame.
 #![allow(clippy::unwrap_used)]
 
 use std::{hint::black_box, sync::Arc, time::Instant};
@@ -16,10 +16,10 @@ use turnpike_proof as proof;
 use wire::{AccountId, Chain, Command, Operation, ProofRequest, Query, TransactionId};
 use zerocopy::{FromZeros, IntoBytes};
 
-/// Requests of a run: a batch of the data path, and short enough that other programs rarely interrupt.
+/// Requests of a run: a batch of the data path, and short enough that other programs rarely interrupt it.
 const RUN: usize = 64;
 
-/// Runs of which the median is taken.
+/// The number of runs, of which the median is taken.
 const RUNS: usize = 2001;
 
 fn main() {
@@ -51,7 +51,7 @@ fn main() {
             time(|| requests.iter_mut().for_each(|request| _ = black_box(service.answer(request))))
         });
     }
-    // All addresses of a large block, of which the cache holds a tenth.
+    // All addresses of a large block, a tenth of which the cache holds.
     let touched: Vec<[u8; 32]> = (0..10 * accounts).map(|_| account(random.below(10 * accounts)).into()).collect();
     let mut tip = cache.tip(Chain::Own).unwrap();
     report("announcement, an address", 1, touched.len(), || {

@@ -1,4 +1,4 @@
-//! Bitcoin as a source of proofs, and the changes of its active branch as announcements.
+//! Bitcoin as a source of proofs, and the announcement of changes to its active branch.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
     source::{behind_request, failed, malformed, request_of},
 };
 
-/// Proves from imported Bitcoin blocks.
+/// A source of proofs from imported Bitcoin blocks.
 #[derive(Clone)]
 pub struct BitcoinSource(BitcoinChain);
 
@@ -33,7 +33,7 @@ impl Source for BitcoinSource {
                 let (height, position) = request_of(key).locator().map_err(malformed)?;
                 u32::try_from(height).ok().map(|height| spv::Locator { height, position })
             }
-            // Bitcoin has no index root, so nothing could be proved of an entry.
+            // Bitcoin has no index root to prove an entry against.
             Query::Index => return Err(Refusal::NoSuchQuery),
         };
         let proof = match view.proof(locator.ok_or(Refusal::NotFound)?) {
@@ -54,7 +54,7 @@ fn write(tip: &ChainTip, proof: &Proof, body: &mut Vec<u8>) -> Result<(), Refusa
         transaction_count: U32::new(proof.block.transactions),
         position: U32::new(proof.locator.position),
         depth: proof.path.len() as u8,
-        // A coinbase that the field cannot tell the length of fits no datagram either.
+        // A coinbase too long for this field does not fit a datagram either.
         coinbase_length: U16::new(u16::try_from(proof.coinbase.len()).map_err(|_| Refusal::NotProvable)?),
         leaf: proof.leaf,
         ..ProofReply::new_zeroed()
@@ -66,7 +66,7 @@ fn write(tip: &ChainTip, proof: &Proof, body: &mut Vec<u8>) -> Result<(), Refusa
     Ok(())
 }
 
-/// Makes the tip of a chain of Bitcoin known to a cache: without it nothing of the chain is kept.
+/// Announces the tip of a Bitcoin chain to a cache, which accepts no reply of the chain until then.
 pub fn begin(cache: &Cache, chain: &BitcoinChain) {
     if let Some(tip) = tip_of(chain) {
         cache.reorganise(Chain::Bitcoin, tip);
@@ -77,16 +77,16 @@ fn tip_of(chain: &BitcoinChain) -> Option<Tip> {
     chain.view().tip().map(|tip| Tip { hash: tip.hash, height: tip.height.into() })
 }
 
-/// Announces to a cache what an importer changes, while the cache is served from.
+/// Announces to a cache, while it serves, what an importer changes.
 #[derive(Debug)]
 pub struct BitcoinAnnouncer {
     cache: Arc<Cache>,
-    /// The tip, while no block has left the branch since.
+    /// The tip; `None` from the moment a block leaves the branch until the next one joins.
     last: Option<Tip>,
 }
 
 impl BitcoinAnnouncer {
-    /// Makes the tip of a chain known to a cache, to which the changes from now on go.
+    /// Announces the chain's tip to the cache, and from then on its changes.
     pub fn new(cache: Arc<Cache>, chain: &BitcoinChain) -> Self {
         begin(&cache, chain);
         Self { cache, last: tip_of(chain) }
@@ -107,7 +107,8 @@ impl Observer for BitcoinAnnouncer {
                 self.last = Some(tip);
             }
             (ChangeKind::Disconnected, _) => {
-                // Until a block of the new branch comes, the tip is one that left: no reply is as of it any more.
+                // Until the new branch's first block arrives, the published tip is one that left, and no reply is as of
+                // it.
                 self.cache.reorganise(Chain::Bitcoin, tip);
                 self.last = None;
             }

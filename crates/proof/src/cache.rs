@@ -1,23 +1,23 @@
-//! The cache: replies to proof frames, by all that the request says.
+//! The cache: bodies of proof replies, keyed by chain, query and request key.
 //!
-//! # What keeps it coherent
+//! # Coherence
 //!
-//! The cache knows the tip of each chain, as it was last announced. The tip that a reply is as of is its generation:
+//! The cache holds the last announced tip of each chain. The tip that a reply is true as of is its generation:
 //!
-//! - A reply is taken in only if it is as of the tip that the cache knows. So one that was computed before an
-//!   announcement and comes after it, however late, is refused, and never replaces what is newer.
-//! - [`Cache::announce`] forgets the replies for the addresses that the block touched, and then makes the new tip
-//!   known. What is left is still true, as of the new tip: a hit is sent with the tip of the moment in it. Proofs by
-//!   transaction id and by locator stay true whatever is announced. Entries of the index are proved against the tip's
-//!   own root, so each tip makes them all stale; they carry the number of their tip.
-//! - [`Cache::reorganise`] makes all replies of the chain stale at once, by a new epoch: nothing of a block that is no
-//!   longer in the chain can be proved any more, and reorganisations are rare.
-//! - A hit reads the tip first, then the reply, and then checks that the tip is still the one it read: so both are of
-//!   one moment.
+//! - A fill is accepted only if its tip is the one that the cache holds. A reply computed before an announcement and
+//!   arriving after it, however late, is refused and never replaces a newer one.
+//! - [`Cache::announce`] first removes the replies for the addresses that the block touched and then publishes the new
+//!   tip. The remaining replies are true as of the new tip, too, and a hit is sent with the current tip in it. Proofs
+//!   by transaction id and by locator stay true whatever is announced. Entries of the index are proved against the
+//!   tip's own root, so every new tip makes all of them stale; they carry the number of their tip.
+//! - [`Cache::reorganise`] makes all replies of the chain stale at once by starting a new epoch: nothing from a block
+//!   that left the chain can be proved any more, and reorganisations are rare.
+//! - A hit reads the tip, then the reply, and then checks that the tip has not changed, so both belong to the same
+//!   moment.
 //!
-//! Forgetting costs one lookup for each address of a block, almost all of which miss and touch one cache line; they
-//! are done in batches. A generation kept for each address instead would make every hit pay for one more cache miss,
-//! and would need memory for addresses that nobody asks about.
+//! Invalidation costs one lookup for each address of a block. Lookups run in batches, and almost all miss and touch one
+//! cache line. A generation per address would instead add a cache miss to every hit, and would need memory for
+//! addresses that nobody asks about.
 
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
@@ -29,62 +29,62 @@ use wire::{Chain, ProofReply, ProofRequest, Query};
 
 use crate::counters::{Counters, Counting};
 
-/// Bytes of a request that decide its answer: chain and query in one, and the key.
+/// Bytes of a request that determine its answer: one for chain and query, then the key.
 const KEY: usize = 33;
 
-/// Bytes of a table entry: which value, and the epoch and the tip's number that it was taken in under.
+/// Bytes of a table entry: the value's handle, and the epoch and tip number at which it was filled.
 const ENTRY: usize = 16;
 
-/// Bytes of a reply's body that name the tip: its hash and its height.
+/// Bytes at the start of a body that name the tip: its hash and its height.
 const TIP: usize = 40;
 
-/// The longest body taken in: what fits a datagram that passes an Ethernet undivided. Longer ones are rare, and would
-/// cost the room of several.
+/// The longest body accepted: what fits a datagram that Ethernet carries unfragmented. Longer bodies are rare, and each
+/// would take the room of several.
 const LONGEST: usize = wire::ETHERNET_DATAGRAM - ProofRequest::LENGTH;
 
-/// The shortest body there is, about: a proof in a block of four transactions. There are entries for as many as fit.
+/// Roughly the shortest body: a proof in a block of four transactions. The table has entries for as many as fit.
 const SHORTEST: usize = ProofReply::LENGTH - ProofRequest::LENGTH + 2 * 32 + 64;
 
-/// Bytes of the tips: a cache line for each chain.
+/// Bytes between the tips, each on a cache line of its own.
 const TIP_STRIDE: usize = 64;
 const TIPS: usize = 2 * TIP_STRIDE;
 
-/// Addresses forgotten at a time.
+/// Addresses invalidated in one batch.
 const ADDRESSES: usize = 1024;
 
-/// Values evicted for one fill, before it is given up.
+/// Rounds of eviction for one fill before it is given up.
 const EVICTIONS: usize = 8;
 
 /// The tip of a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tip {
-    /// Hash of its header.
+    /// The hash of the tip's header.
     pub hash: [u8; 32],
-    /// Its height.
+    /// The tip's height.
     pub height: u64,
 }
 
-/// How large a cache is.
+/// The size of a cache.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Bytes of memory for replies. The table in front of them takes about a quarter more.
+    /// Bytes of memory for replies. The table takes about a quarter more.
     pub bytes: usize,
-    /// Pages that the memory is made of.
+    /// The kind of pages that the memory is made of.
     pub pages: Pages,
 }
 
 impl Config {
-    /// For so many replies, or more where they are short: 1 KiB each.
+    /// A configuration for at least `count` replies, at 1 KiB each.
     pub fn for_replies(count: usize) -> Self {
         Self { bytes: count.saturating_mul(1 << 10).max(1 << 20), ..Self::default() }
     }
 
-    /// Bytes that the parts of [`Memory`] take: table, values and tips.
+    /// Bytes that the parts of [`Memory`] take: table, values, tips.
     pub fn memory(&self) -> Result<[usize; 3], table::Error> {
         Ok([self.table().memory::<KEY, ENTRY>()?, self.bytes, TIPS])
     }
 
-    /// Lines of the value store.
+    /// The number of lines in the value store.
     pub fn value_lines(&self) -> u64 {
         ValueStore::lines(self.bytes) as u64
     }
@@ -95,7 +95,7 @@ impl Config {
 }
 
 impl Default for Config {
-    /// 64 MiB: the replies of some hundred thousand addresses.
+    /// 64 MiB: the replies for a few hundred thousand addresses.
     fn default() -> Self {
         Self { bytes: 64 << 20, pages: Pages::default() }
     }
@@ -108,22 +108,24 @@ pub struct Memory {
     pub table: Region,
     /// The value store, which holds the replies.
     pub values: Region,
-    /// The tip of each chain, a cache line each.
+    /// The tip of each chain, on a cache line of its own.
     pub tips: Region,
 }
 
-/// What the cache knows of a request.
+/// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// The reply's body: so many bytes, which are where they were asked to be.
+    /// A hit: the body, of this many bytes, is at the start of the caller's room.
     Hit(usize),
-    /// The reply's body has so many bytes, more than there is room for.
+    /// The body has this many bytes, more than the caller has room for.
     TooLarge(usize),
-    /// Nothing.
+    /// The cache has no current reply.
     Miss,
 }
 
-/// Replies to proof frames. Any thread may look up, without waiting; fills and announcements take turns.
+/// Cached replies to proof frames.
+///
+/// Any thread may look up, without waiting; fills and announcements take turns.
 #[derive(Debug)]
 pub struct Cache {
     table: Reader<KEY, ENTRY>,
@@ -134,14 +136,14 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Makes an empty cache. It takes replies of a chain once it knows the chain's tip.
+    /// Creates an empty cache. It accepts replies of a chain only after the chain's first tip is announced.
     pub fn new(config: &Config) -> Result<Self, table::Error> {
         let anonymous = |bytes| Region::anonymous(bytes, config.pages, false);
         let [table, values, tips] = config.memory()?;
         Self::within(config, Memory { table: anonymous(table)?, values: anonymous(values)?, tips: anonymous(tips)? })
     }
 
-    /// Makes an empty cache in memory given, of which [`Config::memory`] tells the sizes.
+    /// Creates an empty cache in the given memory, whose sizes [`Config::memory`] returns.
     pub fn within(config: &Config, memory: Memory) -> Result<Self, table::Error> {
         let table = Table::with_region(&config.table(), memory.table)?;
         let values = ValueStore::with_region(memory.values, LONGEST)?;
@@ -158,19 +160,20 @@ impl Cache {
         })
     }
 
-    /// What it did.
+    /// What the cache has counted.
     pub fn counters(&self) -> Counters {
         self.counting.read()
     }
 
-    /// The tip of a chain, as it was last announced.
+    /// The last announced tip of a chain; `None` before the first.
     pub fn tip(&self, chain: Chain) -> Option<Tip> {
         let generation = Generation::from_words(self.tips[usize::from(chain.code())].read().0);
         (generation.number > 0).then_some(generation.tip)
     }
 
-    /// Looks up the reply to a request, and writes its body to the start of `room`. Where it is not a hit, `room` is
-    /// as it was if it was all zeros, as the padding of a request is.
+    /// Looks up the reply to a request and writes its body to the start of `room`.
+    ///
+    /// If `room` was all zeros, as the padding of a request is, it is all zeros again after anything but a hit.
     pub fn get(&self, chain: Chain, query: Query, key: &[u8; 32], room: &mut [u8]) -> Lookup {
         let lookup = self.find(chain, query, key, room, || {});
         match lookup {
@@ -181,7 +184,7 @@ impl Cache {
         lookup
     }
 
-    /// `meanwhile` is what tests have happen between the tip and the reply.
+    /// Tests pass `meanwhile` to make something happen between reading the tip and reading the reply.
     #[inline(always)]
     fn find(&self, chain: Chain, query: Query, key: &[u8; 32], room: &mut [u8], meanwhile: impl FnOnce()) -> Lookup {
         let key = entry_key(chain, query, key);
@@ -206,7 +209,7 @@ impl Cache {
             }
             Err(NotRead::TooLong(len)) => Lookup::TooLarge(len),
             Err(NotRead::Gone) => {
-                // The value went while it was copied; how much of it there is is not known.
+                // The value was removed while it was being copied, so how much of it was written is unknown.
                 let written = room.len().min(LONGEST);
                 room[..written].fill(0);
                 Lookup::Miss
@@ -214,10 +217,10 @@ impl Cache {
         }
     }
 
-    /// Takes in the body of the reply to a request. It must be true as of the tip that it names, and is refused
-    /// unless that is the tip that was announced last.
+    /// Stores the body of the reply to a request. It must be true as of the tip that it names, and is refused unless
+    /// that is the last announced tip.
     pub fn fill(&self, chain: Chain, query: Query, key: &[u8; 32], body: &[u8]) {
-        // Whoever has the lock is about to make this fill late, or fills as well: waiting is not worth it.
+        // The holder of the lock is either about to make this fill late or filling, too: not worth waiting for.
         let mut writer = match self.writer.try_lock() {
             Ok(writer) => writer,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -232,9 +235,11 @@ impl Cache {
         if filled { self.counting.fills.add(1) } else { self.counting.refused_fills.add(1) }
     }
 
-    /// Announces a block that extends the chain: `parent` is the tip before, `touched` the addresses of all its
-    /// transactions, as requests for their latest transaction name them. Where the cache knows another tip than
-    /// `parent`, it missed something, and treats this as a reorganisation.
+    /// Announces a block that extends the chain.
+    ///
+    /// `parent` is the hash of the tip before, `touched` the addresses of all its transactions, as requests for their
+    /// latest transaction name them. If the cache holds a tip other than `parent`, it has missed something and treats
+    /// this as a reorganisation.
     pub fn announce(&self, chain: Chain, parent: &[u8; 32], tip: Tip, touched: impl IntoIterator<Item = [u8; 32]>) {
         let mut writer = self.lock();
         let generation = writer.tips[usize::from(chain.code())];
@@ -246,8 +251,8 @@ impl Cache {
         writer.publish(chain, generation.extended(tip));
     }
 
-    /// Announces that blocks have left the chain, that a chain has begun, or that the tip is another one for any
-    /// other reason. All replies of the chain are stale from now on.
+    /// Announces that blocks have left the chain, that a chain has begun, or that the tip has changed in any other way.
+    /// All replies of the chain are stale from now on.
     pub fn reorganise(&self, chain: Chain, tip: Tip) {
         let mut writer = self.lock();
         let generation = writer.tips[usize::from(chain.code())];
@@ -259,7 +264,7 @@ impl Cache {
     }
 }
 
-/// The table's key of a request.
+/// The table key of a request.
 fn entry_key(chain: Chain, query: Query, key: &[u8; 32]) -> [u8; KEY] {
     let mut bytes = [0; KEY];
     bytes[0] = chain.code() << 4 | query.code();
@@ -267,7 +272,7 @@ fn entry_key(chain: Chain, query: Query, key: &[u8; 32]) -> [u8; KEY] {
     bytes
 }
 
-/// What only one thread at a time may use.
+/// The state that one thread at a time may use, under the lock.
 #[derive(Debug)]
 struct Writer {
     table: Table<KEY, ENTRY>,
@@ -283,7 +288,7 @@ impl Writer {
         self.publishers[chain].publish(generation.to_words());
     }
 
-    /// Stores a reply, and tells whether there was room and how many others went for it.
+    /// Stores a reply. Returns whether there was room, and how many others were evicted for it.
     fn fill(&mut self, key: &[u8; KEY], generation: Generation, body: &[u8]) -> (bool, u64) {
         let mut evictions = 0;
         if body.len() > LONGEST {
@@ -293,7 +298,7 @@ impl Writer {
             self.values.remove(Entry::from_bytes(bytes).value);
         }
         for _ in 0..EVICTIONS {
-            // Until it has its value the entry names none.
+            // The entry names no value until the value is stored.
             let Ok(index) = self.table.insert(key, Entry::default().to_bytes()) else {
                 evictions += self.evict(body.len());
                 continue;
@@ -324,7 +329,7 @@ impl Writer {
         evictions
     }
 
-    /// Forgets the latest transactions of addresses, and tells of how many there was one.
+    /// Removes the latest transactions of the given addresses, and returns how many there were.
     fn forget(&mut self, chain: Chain, touched: impl IntoIterator<Item = [u8; 32]>) -> u64 {
         if self.table.is_empty() {
             return 0;
@@ -362,7 +367,7 @@ struct Generation {
 
 impl Generation {
     fn extended(self, tip: Tip) -> Self {
-        // Numbers are compared for being equal only; 0 stays what it is before the first.
+        // Numbers are only compared for equality; 0 stays reserved for "before the first".
         Self { tip, epoch: self.epoch, number: self.number.wrapping_add(1).max(1) }
     }
 
@@ -401,14 +406,14 @@ impl Tip {
         bytes
     }
 
-    /// Writes it as all bodies have it at their start.
+    /// Writes the tip as it is at the start of every body.
     fn write(&self, body: &mut [u8]) {
         body[..32].copy_from_slice(&self.hash);
         body[32..TIP].copy_from_slice(&self.height.to_be_bytes());
     }
 }
 
-/// What the table has for a request.
+/// The table's entry for a request.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     value: ValueHandle,
@@ -417,7 +422,7 @@ struct Entry {
 }
 
 impl Default for Entry {
-    /// Names no value.
+    /// An entry that names no value.
     fn default() -> Self {
         Self { value: ValueHandle::NONE, epoch: 0, number: 0 }
     }
@@ -446,7 +451,7 @@ mod tests {
         Tip { hash: [height as u8; 32], height }
     }
 
-    /// A reply that is true as of this height alone.
+    /// A reply that is true only as of this height.
     fn body(height: u64) -> [u8; 100] {
         let mut body = [height as u8; 100];
         tip(height).write(&mut body);
@@ -460,7 +465,7 @@ mod tests {
         cache
     }
 
-    /// What a reader finds if this happens after it has read the tip; and what is in the room then.
+    /// What a reader finds if `meanwhile` happens just after it reads the tip, and the content of the room afterwards.
     fn find(cache: &Cache, meanwhile: impl FnOnce()) -> (bool, [u8; ROOM]) {
         let mut room = [0; ROOM];
         let lookup = cache.find(Chain::Own, Query::Latest, &KEY, &mut room, meanwhile);
@@ -471,7 +476,7 @@ mod tests {
         cache.announce(Chain::Own, &tip(height - 1).hash, tip(height), touched.iter().copied());
     }
 
-    /// The longest body fits a datagram of 1,472 bytes with the request's 48 before it.
+    /// The longest body fits a datagram of 1,472 bytes after the request's 48.
     #[test]
     fn bodies_are_taken_in_that_fit_an_ethernet() {
         let cache = cache();
@@ -487,7 +492,7 @@ mod tests {
         assert_eq!(cache.counters().refused_fills, 1);
     }
 
-    /// Long bodies fill the values first, short ones the table.
+    /// Long bodies fill the value store first, short ones the table.
     #[test]
     fn what_goes_to_make_room_is_counted() {
         evictions_are_counted(&[5; 1000], 4000);
@@ -519,16 +524,16 @@ mod tests {
         for bytes in [1 << 20, 64 << 20] {
             let config = Config { bytes, ..Config::default() };
             let [table, values, tips] = config.memory().unwrap();
-            // A quarter more for the table, between powers of two.
+            // The table adds about a quarter, between powers of two.
             assert!((bytes / 6..bytes / 2).contains(&table), "{table} for {bytes}");
             assert_eq!(values, bytes);
             assert_eq!(tips, 128, "a cache line for each chain");
-            // Lines of 64 bytes, and a head of 8 for each.
+            // Lines of 64 bytes, each with a head of 8.
             assert!((bytes as u64 / 80..bytes as u64 / 64).contains(&config.value_lines()));
         }
     }
 
-    /// A reply of a block is never sent with the tip of the block before, in which there was another one.
+    /// A new block's reply is never sent with the tip of the block before, as of which the reply was another.
     #[test]
     fn a_tip_that_is_announced_while_a_reply_is_read_is_noticed() {
         let cache = cache();
@@ -537,11 +542,11 @@ mod tests {
             cache.fill(Chain::Own, Query::Latest, &KEY, &body(2));
         };
         assert_eq!(find(&cache, refill), (false, [0; ROOM]));
-        // It is the reply, as of its own tip, for who comes later.
+        // A later reader gets the reply, as of its own tip.
         let (is_hit, room) = find(&cache, || {});
         assert!(is_hit);
         assert_eq!(room[..100], body(2));
-        // Nor is one that says the same sent with a tip that is not the last any more.
+        // Even a reply that the new block does not change is not sent with a tip that is no longer the last.
         assert_eq!(find(&cache, || announce(&cache, 3, &[])), (false, [0; ROOM]));
         assert!(find(&cache, || {}).0);
     }
@@ -550,7 +555,7 @@ mod tests {
     fn a_reorganisation_while_a_reply_is_read_is_noticed() {
         let cache = cache();
         assert_eq!(find(&cache, || cache.reorganise(Chain::Own, tip(1))), (false, [0; ROOM]));
-        // What is announced of the other chain does not matter.
+        // Announcements of the other chain do not matter.
         cache.fill(Chain::Own, Query::Latest, &KEY, &body(1));
         assert!(find(&cache, || cache.reorganise(Chain::Bitcoin, tip(9))).0);
     }

@@ -1,8 +1,8 @@
-//! What the cache did, in numbers.
+//! The cache's counters.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// One number that only grows.
+/// A number that only grows.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
@@ -19,7 +19,7 @@ impl Counter {
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What a cache did since it was made.
+        /// What a cache has counted since it was created.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Counters {
             $($(#[$doc])* pub $name: u64,)*
@@ -43,14 +43,14 @@ counters! {
     hits,
     /// Requests that the source had to answer.
     misses,
-    /// Replies taken in.
+    /// Replies stored.
     fills,
-    /// Replies refused because the chain had moved on since they were computed, or was moving on just then.
+    /// Replies refused because the chain had moved on since they were computed, or was just moving on.
     late_fills,
-    /// Replies refused because they are too long or there was no room.
+    /// Replies refused because they were too long or there was no room.
     refused_fills,
-    /// Replies forgotten because a block touched their address.
+    /// Replies dropped because a block touched their address.
     invalidations,
-    /// Replies forgotten to make room.
+    /// Replies dropped to make room.
     evictions,
 }

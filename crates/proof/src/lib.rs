@@ -1,8 +1,8 @@
 //! The proof service and the cache in front of it.
 //!
-//! A [`Service`] answers proof frames. What it answered before it finds in its [`Cache`] and writes over the request
-//! in place; the rest it has a [`Source`] prove, a store of one chain, and fills the cache with it. Whoever extends a
-//! chain announces the new block to the cache, which forgets what the block made stale.
+//! A [`Service`] answers proof frames. If its [`Cache`] has the reply, it writes it over the request in place.
+//! Otherwise it has a [`Source`], the store of one chain, prove the reply, and fills the cache with it. Whoever extends
+//! a chain announces the new block to the cache, which drops what the block made stale.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod bitcoin;

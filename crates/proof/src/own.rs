@@ -9,7 +9,7 @@ use crate::{
     source::{behind_request, failed, malformed, request_of},
 };
 
-/// Proves from the own chain.
+/// A source of proofs from the own chain.
 #[derive(Clone, Debug)]
 pub struct OwnSource(OwnReader);
 
@@ -25,7 +25,7 @@ impl OwnSource {
             block_hash: answer.block_hash,
             block_height: U64::new(answer.height),
             depth: answer.proof.path.len() as u8,
-            // More than 16 only where that many accounts have the same path, all 64 bits of it.
+            // More than 16 only if that many accounts have the same path, in all 64 bits.
             entry_count: u8::try_from(answer.proof.entries.len()).map_err(|_| Refusal::NotProvable)?,
             ..IndexReply::new_zeroed()
         };
@@ -77,7 +77,7 @@ fn write(answer: &TransactionAnswer, body: &mut Vec<u8>) {
 }
 
 impl Cache {
-    /// Makes the tip of the own chain known, when a node starts.
+    /// Announces the tip of the own chain when a node starts.
     pub fn begin_own(&self, tip: &ChainTip) {
         self.reorganise(Chain::Own, Tip { hash: tip.hash, height: tip.height() });
     }
@@ -89,7 +89,7 @@ impl Cache {
     }
 }
 
-/// The accounts that operations of the own chain touch, as requests name them.
+/// The accounts that operations of the own chain touch, as in requests.
 pub fn touched(operations: &[Operation]) -> impl Iterator<Item = [u8; 32]> + Clone {
     let accounts = operations
         .iter()

@@ -1,18 +1,17 @@
-//! The cache as the FPGA-NIC paper has it (HEART 2017, section 3.2), to be measured beside this crate's own. For
-//! benchmarks only.
+//! The cache of the FPGA-NIC paper (HEART 2017, section 3.2), as a baseline for benchmarks only.
 //!
-//! Its frame is 32 bytes of UDP payload, a packet of 74 bytes with the headers: the address in the request, the
-//! Merkle root of the address's latest transaction in the reply. The memory is addressed by 24 bits of the address.
-//! Nothing compares the whole address, so two of them with the same 24 bits get each other's answer; nothing
-//! invalidates; and a bare root proves nothing. So no node serves this.
+//! Its frame is 32 bytes of UDP payload, 74 bytes with the headers: the address in the request, the Merkle root of the
+//! address's latest transaction in the reply. 24 bits of the address index the memory. The whole address is never
+//! compared, so two addresses with the same 24 bits get each other's answer; nothing is ever invalidated; and a bare
+//! root proves nothing. No node serves this.
 
-/// Bytes of the payload, both ways.
+/// Bytes of the payload, in both directions.
 pub const FRAME: usize = 32;
 
-/// Bits of the address that choose the place.
+/// Bits of the address that form the index.
 const INDEX_BITS: u32 = 24;
 
-/// Roots by 24 bits of the address: 512 MiB, of which only what is used is touched.
+/// Roots indexed by 24 bits of the address: 512 MiB, of which only the used part is touched.
 #[derive(Debug)]
 pub struct PaperCache {
     /// All zeros where the paper's valid flag is zero.
@@ -31,7 +30,8 @@ impl PaperCache {
         Self { roots: vec![[0; FRAME]; 1 << INDEX_BITS] }
     }
 
-    /// "Get": replaces the address in a frame by the root, or leaves it for the full node and returns false.
+    /// "Get": replaces the address in a frame by the root; returns false, with the frame unchanged, if the full node
+    /// has to answer.
     #[inline]
     pub fn answer(&self, frame: &mut [u8; FRAME]) -> bool {
         let root = &self.roots[index(frame)];
@@ -42,7 +42,7 @@ impl PaperCache {
         hit
     }
 
-    /// "Set": stores the root that the full node answered for an address.
+    /// "Set": stores the root that the full node returned for an address.
     #[inline]
     pub fn set(&mut self, address: &[u8; FRAME], root: &[u8; FRAME]) {
         self.roots[index(address)] = *root;

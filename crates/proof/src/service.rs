@@ -7,8 +7,7 @@ use zerocopy::FromBytes;
 
 use crate::{Cache, Lookup, Refusal, Source};
 
-/// Answers proof frames. Clones answer from the same cache and sources; each has memory of its own for the reply
-/// under way.
+/// Answers proof frames. Clones share the cache and the sources; each has its own buffer for the reply it is making.
 #[derive(Clone)]
 pub struct Service {
     sources: [Option<Arc<dyn Source>>; 2],
@@ -17,24 +16,26 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service without a chain yet. Without a cache it has the source prove every reply.
+    /// A service with no chain yet. Without a cache, the source proves every reply.
     pub fn new(cache: Option<Arc<Cache>>) -> Self {
         Self { sources: [None, None], cache, body: Vec::new() }
     }
 
-    /// Adds a chain.
+    /// Adds a chain, proved by `source`.
     pub fn with(mut self, chain: Chain, source: Arc<dyn Source>) -> Self {
         self.sources[usize::from(chain.code())] = Some(source);
         self
     }
 
-    /// The cache.
+    /// The cache, if there is one.
     pub fn cache(&self) -> Option<&Cache> {
         self.cache.as_deref()
     }
 
-    /// Answers a request from the cache, over the request itself: the length of the answer, or `None` where the cache
-    /// does not know it and the request is as it was. Never waits for a disk: meant for the data path's own thread.
+    /// Answers a request from the cache, in place, and returns the length of the answer.
+    ///
+    /// Returns `None` and leaves the request unchanged if the cache has no reply. Never waits for a disk: meant for the
+    /// data path's own thread.
     pub fn answer_cached(&self, datagram: &mut [u8]) -> Option<usize> {
         let (request, room) = ProofRequest::mut_from_prefix(datagram).ok()?;
         let (chain, query) = (request.chain().ok()?, request.query().ok()?);
@@ -45,8 +46,9 @@ impl Service {
         }
     }
 
-    /// Answers a request, over the request itself, and returns the answer's length; 0 where the request is too short
-    /// to be one. What the source has to prove goes to the cache.
+    /// Answers a request in place and returns the length of the answer; 0 if the datagram is too short for a request.
+    ///
+    /// What the source has to prove also goes into the cache.
     pub fn answer(&mut self, datagram: &mut [u8]) -> usize {
         if let Some(len) = self.answer_cached(datagram) {
             return len;
@@ -85,13 +87,13 @@ impl Service {
     }
 }
 
-/// Makes the request the head of its reply, with a body of so many bytes behind it, and gives the reply's length.
+/// Turns the request into the head of its reply, followed by `body` bytes, and returns the reply's length.
 fn reply(request: &mut ProofRequest, body: usize) -> usize {
     request.set_reply(Status::Ok, body as u32);
     ProofRequest::LENGTH + body
 }
 
-/// Tells how long the request would have to be for a body of so many bytes.
+/// Says how long the request would have to be for a body of this many bytes.
 fn too_large(datagram: &mut [u8], body: usize) -> usize {
     let id = ProofRequest::ref_from_prefix(datagram).map_or(0, |(request, _)| request.header.id.get());
     ErrorFrame::new(id, Status::ReplyTooLarge, (ProofRequest::LENGTH + body) as u32).write_over(datagram)

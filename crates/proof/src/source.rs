@@ -1,15 +1,15 @@
-//! What every source of proofs needs.
+//! The interface of every source of proofs.
 
 use std::error::Error;
 
 use wire::{ProofRequest, Query, Status};
 use zerocopy::FromZeros;
 
-/// A chain's store, as the proof service needs it.
+/// A chain's store, as the proof service uses it.
 pub trait Source: Send + Sync {
-    /// Writes the body of a reply, all that comes after the first 48 bytes, to the end of `body`, which is empty.
+    /// Appends the body of a reply, all that follows its first 48 bytes, to `body`, which is empty.
     ///
-    /// All of it must be true as of one tip, the one that its first 40 bytes name.
+    /// All of it must be true as of one tip, which its first 40 bytes name.
     fn prove(&self, query: Query, key: &[u8; 32], body: &mut Vec<u8>) -> Result<(), Refusal>;
 }
 
@@ -25,7 +25,7 @@ pub enum Refusal {
     /// The chain has no such query.
     #[error("the chain does not answer this query")]
     NoSuchQuery,
-    /// The key has bits set that must be zero.
+    /// Bits of the key that must be zero are set.
     #[error("the key is malformed")]
     Malformed,
     /// The store failed.
@@ -34,7 +34,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// What the client is told.
+    /// The status that the client receives.
     pub fn status(&self) -> Status {
         match self {
             Self::NotFound => Status::NotFound,
@@ -46,12 +46,12 @@ impl Refusal {
     }
 }
 
-/// The request with a key, for what its parts mean.
+/// A request with this key, to read the key's parts from.
 pub(crate) fn request_of(key: &[u8; 32]) -> ProofRequest {
     ProofRequest { key: *key, ..ProofRequest::new_zeroed() }
 }
 
-/// Appends what is behind the first 48 bytes of a reply's fixed part.
+/// Appends a reply's fixed part without its first 48 bytes.
 pub(crate) fn behind_request(fixed: &[u8], body: &mut Vec<u8>) {
     body.extend_from_slice(fixed.get(ProofRequest::LENGTH..).unwrap_or_default());
 }

@@ -1,6 +1,6 @@
 //! Proof frames on real Bitcoin blocks, and on made-up ones with a reorganisation.
 //!
-//! `scripts/fetch-blocks` gets them; where they are missing these tests say so and check nothing.
+//! `scripts/fetch-blocks` downloads the blocks; without them, these tests say so and check nothing.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::{path::Path, sync::Arc};
@@ -39,7 +39,7 @@ impl Fixture {
         Importer::new(&self.chain, announcer).unwrap().import(&files).unwrap();
     }
 
-    /// Asks, checks the proof against the headers of the chain, and gives where the transaction is.
+    /// Sends a request, checks the proof against the chain's headers, and returns where the transaction is.
     fn ask(&mut self, query: Query, key: [u8; 32]) -> Result<(u64, u32), Status> {
         let mut datagram = ProofRequest::new(7, Chain::Bitcoin, query, key).as_bytes().to_vec();
         datagram.resize(1472, 0);
@@ -102,7 +102,7 @@ fn the_first_blocks_of_mainnet() {
     }
     let counters = fixture.cache.counters();
     assert!(counters.hits >= counters.misses && counters.late_fills == 0, "{counters:?}");
-    // Genesis's coinbase cannot be spent, and pays nobody in the index.
+    // Genesis's coinbase cannot be spent, and the index has no output of it.
     let genesis = Block::parse(&blocks[0]).unwrap();
     let script = script_hash(genesis.transactions()[0].outputs().next().unwrap().script);
     assert_eq!(fixture.ask(Query::Latest, script), Err(Status::NotFound));
@@ -112,7 +112,7 @@ fn the_first_blocks_of_mainnet() {
     assert_eq!(fixture.ask(Query::Transaction, [1; 32]), Err(Status::NotFound));
 }
 
-/// Hits and misses while this is done.
+/// Hits and misses while `work` is done.
 fn counted(fixture: &mut Fixture, work: impl FnOnce(&mut Fixture)) -> (u64, u64) {
     let before = fixture.cache.counters();
     work(fixture);
@@ -120,7 +120,7 @@ fn counted(fixture: &mut Fixture, work: impl FnOnce(&mut Fixture)) -> (u64, u64)
     (after.hits - before.hits, after.misses - before.misses)
 }
 
-/// Blocks on top leave replies about others in the cache, with the new tip; where a block was missed, none is left.
+/// Blocks on top leave other replies in the cache, with the new tip; if a block was missed, none is left.
 #[test]
 fn what_a_block_does_not_touch_stays_in_the_cache() {
     let Some(folder) = skip::blocks("reorganisations") else { return };
@@ -134,7 +134,7 @@ fn what_a_block_does_not_touch_stays_in_the_cache() {
     let ask = |fixture: &mut Fixture| assert_eq!(fixture.ask(Query::Locator, key_of_locator(1, 0)), Ok((1, 0)));
     assert_eq!(counted(&mut fixture, ask), (0, 1));
     assert_eq!(counted(&mut fixture, ask), (1, 0));
-    // The import of a chain that goes on where another one ended: the cache is of the tip that is there.
+    // Imports a chain that continues where another one ended: the cache is as of the tip at that time.
     fixture.import(&files);
     assert_eq!(fixture.chain.view().tip().unwrap().height, 4);
     assert_eq!(counted(&mut fixture, ask), (0, 1), "whoever begins to announce begins anew");

@@ -1,4 +1,5 @@
-//! The cache against a plain model of two chains, whatever happens in whatever order: never stale, never another key's.
+//! The cache against a plain model of two chains, with events in any order: it never returns a stale reply, nor another
+//! key's.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -7,16 +8,17 @@ use proptest::{prelude::*, sample::Index};
 use turnpike_proof::{Cache, Config, Lookup, Tip};
 use wire::{Chain, Query};
 
-/// Addresses, transactions and locators that there are.
+/// How many addresses, transactions and locators there are.
 const KEYS: u8 = 12;
 
-/// A chain at one tip. What is true of a key is when it was last touched; all of it changes with the state, if the
-/// query is about the index.
+/// A chain at one tip.
+///
+/// The true answer for a key is when it was last touched; answers about the index change with every state.
 #[derive(Clone, Debug, PartialEq)]
 struct ModelChain {
     id: u16,
     height: u64,
-    /// Counts what cannot be proved any more.
+    /// Counts the reorganisations after which older answers can no longer be proved.
     branch: u16,
     touched: BTreeMap<u8, u16>,
 }
@@ -38,7 +40,7 @@ impl ModelChain {
             Query::Index => self.id,
         };
         body.extend_from_slice(&truth.to_be_bytes());
-        // Longer for some, so that values have many sizes.
+        // Some are longer, so that values have many sizes.
         body.resize(60 + usize::from(key) * 90 + usize::from(truth % 7) * 20, truth as u8);
         body
     }
@@ -46,13 +48,13 @@ impl ModelChain {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A block is built; its announcement is under way.
+    /// A block is built; its announcement is on its way.
     Build(Chain, Vec<u8>),
     /// The next announcement arrives.
     Announce(Chain),
     /// The next announcement is lost.
     Lose(Chain),
-    /// The chain goes back to a state that it was in before, or to a new branch from there.
+    /// The chain goes back to an earlier state, or to a new branch from there.
     Reorganise(Chain, Index, bool),
     /// A reply is computed.
     Compute(Chain, Query, u8),
@@ -80,7 +82,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A chain as its store has it, what of it was announced, and what is on its way.
+/// A chain as its store has it, what was announced of it, and what is on its way.
 struct Model {
     store: ModelChain,
     announced: ModelChain,
@@ -123,7 +125,7 @@ fn run(config: &Config, steps: Vec<Step>) {
                     continue;
                 }
                 let Some((state, touched)) = model.coming.pop_front() else { continue };
-                // The block before this one, whether it was announced or not.
+                // The block before this one, announced or not.
                 let before = model.past.last().map_or(0, |state| state.id);
                 let parent = parent(before, model);
                 cache.announce(chain, &parent, state.tip(), touched.iter().map(|key| [*key; 32]));
@@ -175,7 +177,7 @@ fn run(config: &Config, steps: Vec<Step>) {
     }
 }
 
-/// What the cache says must be all true as of what was announced last.
+/// Whatever the cache returns must be true as of the last announcement.
 fn check(cache: &Cache, model: &Model, chain: Chain, query: Query, key: u8, present: bool) {
     let body = model.announced.body(chain, query, key);
     let mut room = [0; 1500];

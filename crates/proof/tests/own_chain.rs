@@ -1,4 +1,4 @@
-//! Proof frames on a chain that grows: from the cache or not, every reply verifies, and is of the newest block.
+//! Proof frames on a growing chain: cached or not, every reply verifies and is as of the newest block.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::{collections::HashMap, sync::Arc};
@@ -23,7 +23,7 @@ struct Fixture {
     headers: HeaderChain,
     cache: Arc<Cache>,
     next_id: u32,
-    /// Of each account where its latest transaction is.
+    /// For each account, where its latest transaction is.
     latest: HashMap<AccountId, (u64, u32)>,
     /// The latest block's operations.
     operations: Vec<Operation>,
@@ -76,7 +76,7 @@ impl Fixture {
         }
         let next = NextBlock {
             operations: &self.operations,
-            // Some are signed; whoever put them in has checked how.
+            // Some are signed; the signatures were checked before they were put in.
             tails: &self.tails(),
             end_sequence: height * 1000,
             timestamp: 2000 + height,
@@ -91,7 +91,7 @@ impl Fixture {
         signed.map(|position| SignedTail { position, tail: [position as u8; TAIL_SIZE] }).collect()
     }
 
-    /// What every reply must be, whether it comes from the cache or from the chain.
+    /// What every reply must be, from the cache or from the chain.
     fn check_reply(&self, frame: &[u8], locator: (u64, u32)) {
         let proof = TransactionProof::parse(frame).unwrap();
         proof.verify(&self.headers).unwrap();

@@ -1,4 +1,4 @@
-//! Requests to replies, in place: whatever the bytes are, and whatever the source says.
+//! Requests to replies, in place, for any bytes and any answer from the source.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::sync::{
@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 const TIP: Tip = Tip { hash: [9; 32], height: 3 };
 
-/// Proves anything with as many bytes as the key's first two say, or refuses it as the third says.
+/// Proves anything, in as many bytes as the key's first two say, or refuses as the third says.
 #[derive(Default)]
 struct Any {
     asked: AtomicUsize,

@@ -1,4 +1,5 @@
-//! Requests, fills and announcements at once: every hit is true as of the tip it names, and that tip is not an old one.
+//! Requests, fills and announcements at once: every hit is true as of the tip that it names, and that tip is not an old
+//! one.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::{
@@ -14,8 +15,7 @@ use wire::{Chain, Query};
 
 const ADDRESSES: u64 = 64;
 
-/// Blocks between which replies come and go. Sanitizers slow everything down; `TURNPIKE_STORM` then makes the storm
-/// shorter.
+/// The number of blocks. Sanitizers slow everything down; `TURNPIKE_STORM` then makes the storm shorter.
 fn blocks() -> u64 {
     std::env::var("TURNPIKE_STORM").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1500)
 }
@@ -54,7 +54,7 @@ fn key(address: u64) -> [u8; 32] {
     [address as u8; 32]
 }
 
-/// Says so when the announcements are over, also when they failed.
+/// Signals that the announcements are over, also if they failed.
 struct Done<'a>(&'a AtomicBool);
 
 impl Drop for Done<'_> {
@@ -77,14 +77,14 @@ fn hits_are_true_as_of_the_tip_they_name() {
                 let touched = (0..ADDRESSES).filter(|address| touches(height, *address)).map(key);
                 cache.announce(Chain::Own, &tip(height - 1).hash, tip(height), touched);
                 announced.store(height, Release);
-                // Some replies between two blocks, of which some come while the next one is announced.
+                // Some replies between two blocks, some of which arrive while the next one is announced.
                 let before = cache.counters().fills;
                 while cache.counters().fills < before + 4 {
                     thread::yield_now();
                 }
             }
         });
-        // Computes replies now and fills the cache with them now or some time later.
+        // Computes replies now, and fills the cache with them now or some time later.
         scope.spawn(|| {
             let mut late = Vec::new();
             let mut number = 0;

@@ -1,16 +1,17 @@
-//! Who vouches for the headers of a chain: a key, whose seals they have, or a set of replicas.
+//! Who vouches for the headers of a chain: a key, by sealing them, or a set of replicas.
 //!
-//! The genesis header names it, and the network id is the genesis header's hash, so who knows the network id knows whose
-//! seals to ask for. The version of a header tells which of the two it is, and a header's hash covers its version, so nobody can
-//! have another kind of seal checked than was meant.
+//! The genesis header names the authority, and the network id is the genesis header's hash, so the network id says
+//! whose seals to require. A header's version tells which kind of authority it is; the header's hash covers the
+//! version, so nobody can have another kind of seal checked than was meant.
 use crate::hash::{Hash, seal_message};
 use secp256k1::{SECP256K1, XOnlyPublicKey, schnorr::Signature};
 use std::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The version of headers of a chain that a key seals: each with a BIP340 signature by it.
+/// The version of headers on a sealed chain: each has a BIP340 signature by the chain's key.
 pub const HEADER_VERSION: u32 = 2;
-/// The version of headers of a chain that replicas order. They have no seal: a certificate of finality vouches for them.
+/// The version of headers on a chain that replicas order. They have no seal: a certificate of finality vouches for
+/// them.
 pub const ORDERED_VERSION: u32 = 3;
 
 /// The seal of a header of version 2: a BIP340 signature.
@@ -25,16 +26,16 @@ impl fmt::Debug for Seal {
 }
 
 impl Seal {
-    /// What stands in place of a seal behind a header that has none.
+    /// Takes the place of the seal after a header that has none.
     pub const NONE: Self = Self([0; 64]);
 }
 
 /// Who vouches for the headers of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
-    /// This key seals each.
+    /// This key seals each header.
     Key(ChainKey),
-    /// The set of replicas of this hash: certificates vouch for headers, which have no seals.
+    /// The set of replicas with this hash: its certificates vouch for headers, which have no seals.
     Replicas(Hash),
 }
 
@@ -47,7 +48,7 @@ impl Authority {
         }
     }
 
-    /// The key that seals the headers, if one does.
+    /// The key that seals the headers; `None` if replicas order the chain.
     pub fn key(&self) -> Option<&ChainKey> {
         match self {
             Self::Key(key) => Some(key),
@@ -55,7 +56,7 @@ impl Authority {
         }
     }
 
-    /// The 32 bytes by which a genesis header names it.
+    /// The 32 bytes that name the authority in a genesis header.
     pub fn to_bytes(self) -> [u8; 32] {
         match self {
             Self::Key(key) => key.to_bytes(),
@@ -63,7 +64,7 @@ impl Authority {
         }
     }
 
-    /// Whether this is what belongs behind the header of this hash.
+    /// Whether `seal` is what has to follow the header with this hash.
     pub fn has_sealed(&self, hash: &Hash, seal: &Seal) -> bool {
         match self {
             Self::Key(key) => key.has_sealed(hash, seal),
@@ -77,22 +78,22 @@ impl Authority {
 pub struct ChainKey(pub(crate) XOnlyPublicKey);
 
 impl ChainKey {
-    /// The key of these 32 bytes, if they are the x coordinate of a point.
+    /// The key with these 32 bytes, if they are the x coordinate of a point.
     pub fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
         XOnlyPublicKey::from_byte_array(*bytes).ok().map(Self)
     }
 
-    /// Its 32 bytes.
+    /// The key's 32 bytes.
     pub fn to_bytes(self) -> [u8; 32] {
         self.0.serialize()
     }
 
-    /// The key as the library of curves has it.
+    /// The key as a type of the secp256k1 library.
     pub(crate) fn x_only(&self) -> &XOnlyPublicKey {
         &self.0
     }
 
-    /// Whether a seal is this key's for the header of this hash.
+    /// Whether this key made the seal for the header with this hash.
     pub fn has_sealed(&self, hash: &Hash, seal: &Seal) -> bool {
         SECP256K1.verify_schnorr(&Signature::from_byte_array(seal.0), &seal_message(hash), &self.0).is_ok()
     }

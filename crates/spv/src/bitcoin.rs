@@ -1,8 +1,8 @@
 //! Bitcoin: headers with proof of work, and proofs that a transaction is in a block.
 //!
-//! [`HeaderChain`] follows the header rules of Bitcoin Core: proof of work, the exact difficulty, the median time, links,
-//! most work. [`TransactionProof`] is what a Turnpike node answers, [`MerkleBlock`] what Core's `gettxoutproof` writes.
-//! Not checked is what headers alone can't show: scripts, amounts, and the signatures of signet blocks.
+//! [`HeaderChain`] follows the header rules of Bitcoin Core: proof of work, exact difficulty, median time, links, most
+//! work. [`TransactionProof`] is what a Turnpike node answers with, [`MerkleBlock`] what Core's `gettxoutproof` writes.
+//! Whatever headers alone cannot show is not checked: scripts, amounts, and the signatures of signet blocks.
 mod chain;
 mod coinbase;
 mod encoding;

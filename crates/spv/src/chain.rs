@@ -1,4 +1,4 @@
-//! The chain of headers that a light client keeps of the own chain.
+//! The light client's chain of headers of the own chain.
 use crate::authority::{Authority, ChainKey, Seal};
 use crate::authority::{HEADER_VERSION, ORDERED_VERSION};
 use crate::finality::{CertificateError, SuccessionError, Vouched};
@@ -7,10 +7,10 @@ use crate::header::{BlockHeader, MAX_BLOCK_TRANSACTIONS};
 use crate::seal::{CheckSeals, Equivocation, OneByOne, SealedHeader};
 use thiserror::Error;
 
-/// Why a header cannot be a part of the chain.
+/// Why a header cannot be part of the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HeaderError {
-    /// A version that this library does not know.
+    /// The header has a version that this library does not know, or not the version of its chain.
     #[error(
         "header at height {height} has version {version}; this program knows {HEADER_VERSION} and {ORDERED_VERSION} only, and \
          a chain keeps to one: update it, or ask another node"
@@ -27,18 +27,18 @@ pub enum HeaderError {
     /// A genesis header that has transactions, accounts or a height.
     #[error("the genesis header is not that of an empty chain")]
     GenesisNotEmpty,
-    /// A genesis header that names no key.
+    /// No key seals the chain: the genesis header names none.
     #[error("the genesis header names no key that could seal headers")]
     NoKey,
-    /// Other founders than the genesis header names.
+    /// The founders are not those that the genesis header names.
     #[error(
         "these are not the founding replicas that the genesis header names: they are of another network, or made up"
     )]
     OtherReplicas,
-    /// The founders' set does not lead to the one that the certificate is of.
+    /// The founders' set does not lead to the set that signed the certificate.
     #[error(transparent)]
     Succession(#[from] SuccessionError),
-    /// A set of replicas was changed otherwise than this client followed.
+    /// A set of replicas was changed in a way other than the client followed before.
     #[error(
         "the set of replicas of generation {generation} is said to have changed otherwise than this client knows: somebody has \
          keys of replicas that left; ask another node"
@@ -50,10 +50,10 @@ pub enum HeaderError {
     /// The certificate does not hold.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
-    /// The certificate's statement is the hash of no header that is here.
+    /// The certificate's statement is the hash of no header in this chain.
     #[error("the certificate vouches for no header that is here: get more headers, or an older certificate")]
     Statement,
-    /// The header is not sealed by the chain's key.
+    /// The chain's key did not seal the header.
     #[error(
         "header at height {height} is not sealed by the chain's key: somebody else made it, or it was damaged; ask \
          another node"
@@ -62,10 +62,10 @@ pub enum HeaderError {
         /// Height of the header.
         height: u64,
     },
-    /// The height does not follow the one before.
+    /// The height is not the next one.
     #[error("header has height {found} where {expected} was due")]
     Height {
-        /// The height that was due.
+        /// The height that had to follow.
         expected: u64,
         /// The height found.
         found: u64,
@@ -76,7 +76,7 @@ pub enum HeaderError {
         /// Height of the header.
         height: u64,
     },
-    /// Time runs backwards.
+    /// The timestamp is before that of the previous header.
     #[error("header at height {height} is older than the one before it")]
     Timestamp {
         /// Height of the header.
@@ -88,44 +88,45 @@ pub enum HeaderError {
         /// Height of the header.
         height: u64,
     },
-    /// The number of accounts fell, or grew by more than the block's transactions, or its root does not fit it.
+    /// The number of accounts fell or grew by more than the block's transactions, or the index root does not fit it.
     #[error("header at height {height} has a number of accounts that cannot be")]
     Accounts {
         /// Height of the header.
         height: u64,
     },
-    /// A replacement that begins beyond the tip or at genesis.
+    /// A replacement that begins beyond the tip, at genesis, or at a header that a certificate made final.
     #[error("headers cannot be replaced from height {height} on")]
     ReplaceRange {
         /// Where the replacement would begin.
         height: u64,
     },
-    /// A replacement that ends before the present tip does.
+    /// A replacement that ends below the current tip.
     #[error("the replacement ends at height {offered}, before the present tip at {present}")]
     Shorter {
         /// Height of the last header offered.
         offered: u64,
-        /// Height of the present tip.
+        /// Height of the current tip.
         present: u64,
     },
 }
 
 /// Checked headers from genesis to the tip, each with its seal and its hash.
 ///
-/// Headers of a chain that replicas order are linked, and no more, until a certificate [makes them final](Self::certify).
+/// On a chain ordered by replicas, the links between headers are all that is checked until a certificate [makes them
+/// final](Self::certify).
 #[derive(Clone, Debug)]
 pub struct HeaderChain {
     authority: Authority,
-    /// How far certificates of replicas vouch for the headers.
+    /// The height up to which certificates of replicas vouch for the headers.
     certified: u64,
-    /// The certificate that reaches as far.
+    /// The certificate that reaches that far.
     vouched: Option<Vouched>,
     headers: Vec<SealedHeader>,
     hashes: Vec<Hash>,
 }
 
 impl HeaderChain {
-    /// A chain of genesis only; `network_id` is the hash that the client trusts it by.
+    /// A chain of genesis only. `network_id` is the hash that the client trusts.
     pub fn new(network_id: &Hash, genesis: SealedHeader) -> Result<Self, HeaderError> {
         let SealedHeader { header, seal } = &genesis;
         check_version(header, header.version.get())?;
@@ -144,9 +145,11 @@ impl HeaderChain {
         Ok(Self { authority, certified: 0, vouched: None, headers: vec![genesis], hashes: vec![hash] })
     }
 
-    /// A chain whose headers were checked before and kept, from genesis on. That each follows the one before it is checked again,
-    /// and that the tip is sealed, which covers all headers before it by their links: so a store that was changed by others than
-    /// the key's holder is found out, at the cost of hashes instead of signatures. [`check_seals`](Self::check_seals) does the rest.
+    /// Restores a chain from headers, from genesis on, that were checked before they were stored.
+    ///
+    /// Checks again that each header follows the one before it and that the tip is sealed; through the links, that seal
+    /// covers all headers. A store changed by anybody but the key's holder is therefore detected, at the cost of hashes
+    /// instead of signatures. [`check_seals`](Self::check_seals) checks the other seals.
     pub fn restore(network_id: &Hash, headers: &[SealedHeader]) -> Result<Self, HeaderError> {
         let (genesis, rest) = headers.split_first().ok_or(HeaderError::WrongNetwork)?;
         let mut chain = Self::new(network_id, *genesis)?;
@@ -183,12 +186,12 @@ impl HeaderChain {
         &self.authority
     }
 
-    /// The key that seals the headers, if one does.
+    /// The key that seals the headers; `None` if replicas order them.
     pub fn key(&self) -> Option<&ChainKey> {
         self.authority.key()
     }
 
-    /// The height up to which somebody vouches for the headers: the tip's, where a key seals each.
+    /// The height up to which somebody vouches for the headers; on a sealed chain, always the tip's.
     pub fn trusted(&self) -> u64 {
         match self.authority {
             Authority::Key(_) => self.height(),
@@ -196,21 +199,23 @@ impl HeaderChain {
         }
     }
 
-    /// Makes the headers final that a certificate vouches for: the one whose hash it states, and all before it. Gives the height
-    /// of that one, which may be lower than that of an earlier certificate.
+    /// Makes final the header whose hash a certificate states, and all headers before it.
+    ///
+    /// Returns that header's height, which may be lower than an earlier certificate's.
     pub fn certify(&mut self, vouched: &Vouched) -> Result<u64, HeaderError> {
         let Vouched { founders, certificate, .. } = vouched;
         if self.authority != Authority::Replicas(founders.hash()) {
             return Err(HeaderError::OtherReplicas);
         }
-        // What was followed is not followed otherwise: keys of replicas that left may be anybody's by now.
+        // A change that was followed once is never replaced by another: the keys of replicas that left may have leaked
+        // since.
         let held = self.vouched.iter().flat_map(|held| &held.reconfigurations);
         let mut changes = held.zip(&vouched.reconfigurations);
         if let Some(generation) = changes.position(|(held, told)| held.change != told.change) {
             return Err(HeaderError::OtherChange { generation });
         }
         certificate.verify(self.network_id(), &vouched.replicas(self.network_id())?)?;
-        // An ordered block states a header of a lower height than its own.
+        // An ordered block states a header lower than its own height.
         let highest = certificate.header.height.get().min(self.height() + 1);
         let stated = |&height: &u64| self.hashes[height as usize] == certificate.header.statement;
         let height = (0..highest).rev().find(stated).ok_or(HeaderError::Statement)?;
@@ -220,12 +225,12 @@ impl HeaderChain {
         Ok(height)
     }
 
-    /// The certificate that vouches for the most headers, where replicas order the chain.
+    /// The certificate that vouches for the most headers, if replicas order the chain.
     pub fn vouched(&self) -> Option<&Vouched> {
         self.vouched.as_ref()
     }
 
-    /// Forgets the headers above the last one that somebody [vouches](Self::trusted) for: who gave them may have made them up.
+    /// Drops the headers above the last [trusted](Self::trusted) one: the node that sent them may have made them up.
     pub fn forget_unvouched(&mut self) {
         let count = self.trusted() as usize + 1;
         self.headers.truncate(count);
@@ -257,7 +262,7 @@ impl HeaderChain {
         self.sealed(height).map(|sealed| &sealed.header)
     }
 
-    /// The header at a height with its seal.
+    /// The header at a height, with its seal.
     pub fn sealed(&self, height: u64) -> Option<&SealedHeader> {
         self.headers.get(usize::try_from(height).ok()?)
     }
@@ -272,17 +277,17 @@ impl HeaderChain {
         self.hashes.get(usize::try_from(height).ok()?)
     }
 
-    /// The header at a height, if its hash is this and somebody [vouches](Self::trusted) for it.
+    /// The header at a height, if it has this hash and is [trusted](Self::trusted).
     pub fn find(&self, height: u64, hash: &Hash) -> Option<&BlockHeader> {
         self.header(height).filter(|_| height <= self.trusted() && self.hash(height) == Some(hash))
     }
 
-    /// Appends the header after the tip.
+    /// Appends the header that follows the tip.
     pub fn append(&mut self, sealed: SealedHeader) -> Result<(), HeaderError> {
         self.extend(&[sealed], &mut OneByOne)
     }
 
-    /// Appends the headers after the tip; all, or none if one does not hold.
+    /// Appends the headers that follow the tip: all of them, or none if one does not hold.
     pub fn extend(&mut self, headers: &[SealedHeader], seals: &mut impl CheckSeals) -> Result<(), HeaderError> {
         let mut hashes = self.check_after(self.height(), headers, seals)?;
         self.headers.extend_from_slice(headers);
@@ -290,7 +295,7 @@ impl HeaderChain {
         Ok(())
     }
 
-    /// Checks headers that are to stand behind the one at `height`. Gives their hashes.
+    /// Checks headers that are to follow the one at `height`. Returns their hashes.
     fn check_after(
         &self,
         height: u64,
@@ -317,23 +322,24 @@ impl HeaderChain {
         }
     }
 
-    /// What it means that somebody shows another header than the one here: evidence that the key's holder made two chains, or an
-    /// error where he did not make this one.
+    /// Evidence that the key's holder made two chains, from a header other than the one here.
+    ///
+    /// Fails if the key's holder did not make `other`.
     pub fn equivocation(&self, other: &SealedHeader) -> Result<Equivocation, HeaderError> {
         let height = other.height();
         let first = self.sealed(height).ok_or(HeaderError::Height { expected: self.height(), found: height })?;
         let before = height.checked_sub(1).ok_or(HeaderError::WrongNetwork)?;
-        // Without seals nobody is known to have made either.
+        // Without seals, nobody is known to have made either header.
         self.key().ok_or(HeaderError::NoKey)?;
         self.check_after(before, &[*other], &mut OneByOne)?;
         Ok(Equivocation { first: *first, second: *other })
     }
 
-    /// Puts `headers` in place of all from `height` on, and gives those that were there. Nothing changes unless all of them hold
-    /// and reach at least as high as the present tip.
+    /// Replaces all headers from `height` on by `headers`, and returns the old ones.
     ///
-    /// Headers that were sealed are final as long as the key's holder is honest, so no client does this on its own: another
-    /// branch that is sealed as well is an [`Equivocation`](crate::Equivocation), and which of the two is to stand is for people to decide.
+    /// Nothing changes unless all the new headers hold and reach at least as high as the current tip. Sealed headers
+    /// are final as long as the key's holder is honest, so no client does this on its own: a second sealed branch is an
+    /// [`Equivocation`](crate::Equivocation), and people have to decide which of the two stands.
     pub fn replace_from(
         &mut self,
         height: u64,
@@ -357,7 +363,7 @@ impl HeaderChain {
     }
 }
 
-/// The rules that a header must keep with the one before it.
+/// Checks the rules between a header and the one before it.
 fn check_successor(previous: &BlockHeader, previous_hash: &Hash, header: &BlockHeader) -> Result<(), HeaderError> {
     check_version(header, previous.version.get())?;
     let height = header.height.get();
@@ -384,7 +390,7 @@ fn check_successor(previous: &BlockHeader, previous_hash: &Hash, header: &BlockH
     Ok(())
 }
 
-/// Whether a header has the version that its chain has, and that is known.
+/// Checks that a header has its chain's version, and that this library knows it.
 fn check_version(header: &BlockHeader, of_chain: u32) -> Result<(), HeaderError> {
     match header.version.get() {
         version @ (HEADER_VERSION | ORDERED_VERSION) if version == of_chain => Ok(()),
@@ -432,7 +438,7 @@ mod tests {
         headers.take(length).map(|header| key().seal(&header)).collect()
     }
 
-    /// A chain that replicas order, whose keys these are.
+    /// A chain that replicas order, with their keys.
     fn ordered(length: usize) -> (HeaderChain, Vec<SealingKey>, ReplicaSet) {
         let keys: Vec<_> = (1..=4).map(|byte| SealingKey::from_bytes(&[byte; 32]).unwrap()).collect();
         let set = ReplicaSet::new(keys.iter().map(SealingKey::public).collect()).unwrap();
@@ -465,7 +471,8 @@ mod tests {
         assert_eq!(chain.certify(&of(&chain, 4, 3)), Ok(3));
         assert_eq!(chain.certify(&of(&chain, 3, 1)), Ok(1));
         assert_eq!([0, 1, 3, 4].map(|height| is_found(&chain, height)), [true, true, true, false]);
-        // Not of a height that was executed before it, not of a header that is here, of too few, or of others.
+        // Refused: a statement that the block cannot have made at its height, one of no header here, too few votes,
+        // other replicas.
         assert_eq!(chain.certify(&of(&chain, 4, 4)), Err(HeaderError::Statement));
         let vouched = |certificate| Vouched { founders: set.clone(), reconfigurations: vec![], certificate };
         let stranger = vouched(certificate(&network, &keys, 9, [7; 32]));
@@ -478,12 +485,12 @@ mod tests {
         let of_others = Vouched { founders: others, ..of(&chain, 5, 4) };
         assert_eq!(chain.certify(&of_others), Err(HeaderError::OtherReplicas));
         assert_eq!(chain.trusted(), 3);
-        // The one that reaches highest is kept, and makes a chain of its headers what it was.
+        // The highest certificate is kept, and restores the chain's state when its headers are restored.
         let kept = Vouched::decode(&chain.vouched().unwrap().encode()).unwrap();
         assert_eq!(kept, of(&chain, 4, 3));
         let mut restored = HeaderChain::restore(&network, &chain.all()[..4]).unwrap();
         assert_eq!((restored.certify(&kept), restored.trusted()), (Ok(3), 3));
-        // What is final is not replaced.
+        // A final header cannot be replaced.
         let again = *chain.sealed(3).unwrap();
         let replaced = chain.replace_from(3, &[again; 3], &mut OneByOne);
         assert_eq!(replaced, Err(HeaderError::ReplaceRange { height: 3 }));
@@ -518,7 +525,7 @@ mod tests {
         assert!(matches!(chain.certify(&skipped), Err(HeaderError::Certificate(_))));
         assert_eq!((chain.trusted(), chain.certify(&by_present)), (0, Ok(3)));
         assert_eq!(Vouched::decode(&chain.vouched().unwrap().encode()), Ok(by_present));
-        // The founders that are left sign another change: whoever followed the first one does not follow that.
+        // The founders who are left sign another change; a client that followed the first one does not follow it.
         let mut new = HeaderChain::restore(&network, chain.all()).unwrap();
         assert_eq!(new.certify(&other), Ok(4));
         assert_eq!(chain.certify(&other), Err(HeaderError::OtherChange { generation: 0 }));
@@ -606,7 +613,7 @@ mod tests {
             assert_eq!(chain.append(forged), Err(HeaderError::Seal { height: 1 }));
             assert_eq!(chain.height(), 0);
         }
-        // Whoever knows the genesis header cannot open a chain with a seal of his own.
+        // Knowing the genesis header is not enough to open a chain with a seal of one's own.
         let genesis = stranger.seal(&genesis().header);
         assert_eq!(HeaderChain::new(&genesis.hash(), genesis).err(), Some(HeaderError::Seal { height: 0 }));
     }
@@ -664,18 +671,19 @@ mod tests {
         let restored = HeaderChain::restore(&network, chain.all()).unwrap();
         assert_eq!((restored.all(), restored.tip_hash()), (chain.all(), chain.tip_hash()));
         assert_eq!(HeaderChain::restore(&network, &[]).err(), Some(HeaderError::WrongNetwork));
-        // Whatever header is changed, its links or the tip's seal tell.
+        // A change to any header is detected by its links or by the tip's seal.
         for height in 1..=5 {
             let mut changed = chain.all().to_vec();
             changed[height].header.index_root[0] ^= 1;
             assert!(HeaderChain::restore(&network, &changed).is_err());
-            // Nor does it help to mend the links of those after it.
+            // Repairing the links of the later headers does not help.
             for at in height + 1..=5 {
                 changed[at].header.previous = changed[at - 1].hash();
             }
             assert_eq!(HeaderChain::restore(&network, &changed).err(), Some(HeaderError::Seal { height: 5 }));
         }
-        // The seal alone of a header in the middle is covered by nothing; it is evidence only, and checked where all are.
+        // Nothing covers the seal itself of a header in the middle; it only serves as evidence, and `check_seals`
+        // checks it.
         let mut changed = chain.all().to_vec();
         changed[3].seal = changed[2].seal;
         let restored = HeaderChain::restore(&network, &changed).unwrap();

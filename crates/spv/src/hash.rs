@@ -1,4 +1,4 @@
-//! The hash definitions of the protocol: BIP340's tagged SHA-256, one tag a purpose, and the SipHash of account paths.
+//! The protocol's hashes: BIP340's tagged SHA-256 with one tag per purpose, and the SipHash of account paths.
 pub use crate::tags::*;
 use sha2::{Digest, Sha256};
 use siphasher::sip::SipHasher24;
@@ -7,23 +7,23 @@ use std::sync::LazyLock;
 /// A SHA-256 digest.
 pub type Hash = [u8; 32];
 
-/// The hash that stands for nothing: an empty tree, a child that is not there.
+/// The hash of nothing: an empty tree, or an absent child.
 pub const ZERO_HASH: Hash = [0; 32];
 
 /// Key of the SipHash-2-4 that gives an account its path in the index.
 pub const PATH_KEY: &[u8; 16] = b"turnpike/index/p";
 
-/// SHA-256 that has taken in a tag already, so that hashing a message costs its own blocks only.
+/// A SHA-256 state that has already absorbed a tag, so that hashing a message costs only the message's own blocks.
 pub struct TaggedHash(Sha256);
 
 impl TaggedHash {
-    /// Prepares the tagged hash of `tag`.
+    /// Prepares the tagged hash for `tag`.
     pub fn new(tag: &str) -> Self {
         let digest = Sha256::digest(tag.as_bytes());
         Self(Sha256::new().chain_update(digest).chain_update(digest))
     }
 
-    /// The tagged hash of the parts, one after the other.
+    /// The tagged hash of the concatenated parts.
     pub fn hash(&self, parts: &[&[u8]]) -> Hash {
         let mut state = self.0.clone();
         for part in parts {
@@ -55,7 +55,7 @@ prepared!(NODE, NODE_TAG);
 prepared!(INDEX_LEAF, INDEX_LEAF_TAG);
 prepared!(INDEX_NODE, INDEX_NODE_TAG);
 
-/// The hash that the id of a compressed secp256k1 public key's account is made of.
+/// The hash from which the account id of a compressed secp256k1 public key is made.
 pub fn account_hash(public_key: &[u8; 33]) -> Hash {
     ACCOUNT.hash(&[public_key])
 }
@@ -65,7 +65,7 @@ pub fn header_hash(header: &[u8]) -> Hash {
     HEADER.hash(&[header])
 }
 
-/// What the seal of a header is a signature of.
+/// The message that the seal of a header signs.
 pub fn seal_message(header_hash: &Hash) -> Hash {
     SEAL.hash(&[header_hash])
 }
@@ -80,18 +80,19 @@ pub fn ordered_hash(header: &[u8]) -> Hash {
     ORDERED.hash(&[header])
 }
 
-/// The hash of a batch of operations that retries are answered from, and of those before it in its period.
+/// The hash of a batch of operations from which retries are answered, and of the batches before it in its period.
 pub fn recent_batch_hash(parts: &[&[u8]]) -> Hash {
     RECENT_BATCH.hash(parts)
 }
 
-/// The hash of all operations that retries are answered from: the newest times before them, and each period's hash.
+/// The hash of all operations from which retries are answered: of the newest times before them and each period's hash.
 pub fn recent_hash(periods: &[u8]) -> Hash {
     RECENT.hash(&[periods])
 }
 
-/// The hash of what a replica goes on from that no header of its chain covers: of the operations that retries are answered from,
-/// and of what is known of the sets of replicas.
+/// The hash of the state that a replica needs to continue and that no header of its chain covers.
+///
+/// It covers the operations from which retries are answered, and what is known about the sets of replicas.
 pub fn state_hash(recent: &Hash, members: &[u8]) -> Hash {
     STATE.hash(&[recent, members])
 }
@@ -101,22 +102,22 @@ pub fn body_hash(body: &[u8]) -> Hash {
     BODY.hash(&[body])
 }
 
-/// What a replica's vote is a signature of.
+/// The message that a replica's vote signs.
 pub fn vote_message(vote: &[u8]) -> Hash {
     VOTE.hash(&[vote])
 }
 
-/// What an approval of a change is a signature of: the change of the set of this hash, in this network.
+/// The message that an approval signs: this change, to the set with this hash, in this network.
 pub fn member_change_hash(network: &Hash, replicas: &Hash, change: &[u8]) -> Hash {
     MEMBER_CHANGE.hash(&[network, replicas, change])
 }
 
-/// What a genesis header has in place of a previous hash.
+/// The value in a genesis header's field for the previous hash.
 pub fn network_seed(name: &str, random: &[u8; 16]) -> Hash {
     NETWORK.hash(&[name.as_bytes(), random])
 }
 
-/// The leaf of a transaction: an operation, or a signed operation.
+/// The leaf of a transaction: an operation or a signed operation.
 pub fn transaction_leaf(transaction: &[u8]) -> Hash {
     TRANSACTION.hash(&[transaction])
 }
@@ -126,7 +127,7 @@ pub fn transaction_node(left: &Hash, right: &Hash) -> Hash {
     NODE.hash(&[left, right])
 }
 
-/// A leaf of the index from its encoded entries; a leaf of no entries is the empty subtree.
+/// A leaf of the index from its encoded entries. A leaf without entries is the empty subtree.
 pub fn index_leaf(entries: &[u8]) -> Hash {
     if entries.is_empty() { ZERO_HASH } else { INDEX_LEAF.hash(&[entries]) }
 }
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn path_is_siphash_2_4() {
-        // The reference vector of SipHash-2-4 (key 00..0f, message 00..0e) guards against another member of the family.
+        // The reference vector of SipHash-2-4 (key 00..0f, message 00..0e) rules out other members of the family.
         let key: [u8; 16] = std::array::from_fn(|i| i as u8);
         let message: [u8; 15] = std::array::from_fn(|i| i as u8);
         assert_eq!(SipHasher24::new_with_key(&key).hash(&message), 0xa129_ca61_49be_45e5);

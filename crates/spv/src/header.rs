@@ -25,9 +25,9 @@ pub struct BlockHeader {
     pub timestamp: U64,
     /// Number of accounts after the block.
     pub accounts: U64,
-    /// Hash of the previous header; in genesis the hash of the network's name and random bytes.
+    /// Hash of the previous header; in genesis, the hash of the network's name and random bytes.
     pub previous: Hash,
-    /// Root of the transaction tree; in genesis the chain's key, or the hash of the set of replicas.
+    /// Root of the transaction tree; in genesis, the chain's key, or the hash of the set of replicas.
     pub transaction_root: Hash,
     /// Root of the index after the block.
     pub index_root: Hash,
@@ -50,7 +50,8 @@ impl BlockHeader {
         }
     }
 
-    /// The genesis header of a new network whose blocks replicas order, [of this hash](crate::finality::ReplicaSet::hash).
+    /// The genesis header of a new network whose blocks are ordered by the set of replicas with [this
+    /// hash](crate::finality::ReplicaSet::hash).
     pub fn genesis_of_replicas(network: &str, random: &[u8; 16], timestamp: u64, replicas: &Hash) -> Self {
         Self {
             version: ORDERED_VERSION.into(),
@@ -64,7 +65,7 @@ impl BlockHeader {
         }
     }
 
-    /// Who vouches for the chain that begins with this header, if it is a genesis header.
+    /// Who vouches for the chain that starts with this header, if it is a genesis header.
     pub fn authority(&self) -> Option<Authority> {
         match self.version.get() {
             HEADER_VERSION => self.chain_key().map(Authority::Key),
@@ -79,7 +80,7 @@ impl BlockHeader {
         names_key.then(|| ChainKey::from_bytes(&self.transaction_root)).flatten()
     }
 
-    /// The header's hash: the block's name, and for genesis the network id.
+    /// The header's hash, which identifies the block; for genesis, the network id.
     pub fn hash(&self) -> Hash {
         header_hash(self.as_bytes())
     }

@@ -1,4 +1,4 @@
-//! Proofs of what the index of the own chain says of an account, or that there is no such account.
+//! Proofs of what the index of the own chain says about an account, or that there is no such account.
 use crate::chain::HeaderChain;
 pub use crate::hash::account_path;
 use crate::hash::{Hash, ZERO_HASH, index_leaf, index_node};
@@ -24,7 +24,7 @@ pub struct Locator {
     pub position: u32,
 }
 
-/// What the index holds of an account, as it is encoded.
+/// What the index holds for an account, as it is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct IndexEntry {
@@ -65,16 +65,16 @@ pub enum IndexProofError {
     Entries {
         /// Entries in the proof's leaf.
         entries: usize,
-        /// Its depth.
+        /// The leaf's depth.
         depth: usize,
     },
-    /// The entries are not in the order of path and id.
+    /// The entry at this position is out of the order of path and id.
     #[error("entry {0} of the leaf is out of order")]
     Order(usize),
-    /// An entry whose path does not lead to the leaf.
+    /// The path of the entry at this position does not lead to the leaf.
     #[error("entry {0} of the leaf does not belong there")]
     Prefix(usize),
-    /// A leaf that should have been joined with its empty sibling.
+    /// The leaf should have been merged with its empty sibling.
     #[error("the leaf has no sibling and should have been its parent")]
     Shape,
     /// The path leads to another root.
@@ -82,10 +82,10 @@ pub enum IndexProofError {
     Root,
 }
 
-/// A leaf of the index and its path to a header's index root: what the reply to proof query 4 carries.
+/// A leaf of the index and its path to a header's index root, as in the reply to proof query 4.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexProof<'a> {
-    /// Hash of the block whose index root it is proved against.
+    /// Hash of the block whose index root the proof is against.
     pub block_hash: Hash,
     /// Height of that block.
     pub height: u64,
@@ -117,7 +117,7 @@ struct Reply {
 }
 
 impl<'a> IndexProof<'a> {
-    /// Reads the reply to a proof query 4: the whole frame, with its header.
+    /// Parses the reply to a proof query 4: the whole frame, with its header.
     pub fn parse(frame: &'a [u8]) -> Result<Self, IndexProofError> {
         let (reply, rest) = reply::fields::<Reply>(frame)?;
         let (path, rest) = reply::elements(rest, reply.depth)?;
@@ -125,14 +125,15 @@ impl<'a> IndexProof<'a> {
         Ok(Self { block_hash: reply.block_hash, height: reply.height.get(), path, entries })
     }
 
-    /// Checks the proof against the block's header in `chain`, and gives the account's entry, or `None` where it is proved
-    /// that the account does not exist in that block.
+    /// Checks the proof against the block's header in `chain`, and returns the account's entry.
+    ///
+    /// `None` means that the account provably does not exist in that block.
     pub fn verify(&self, account: &[u8; 16], chain: &HeaderChain) -> Result<Option<IndexEntry>, IndexProofError> {
         let header = chain.find(self.height, &self.block_hash).ok_or(IndexProofError::UnknownBlock)?;
         self.verify_in(account, header)
     }
 
-    /// Checks the proof against a header that the caller trusts.
+    /// Checks the proof against a header that the caller trusts. Returns as [`verify`](Self::verify) does.
     pub fn verify_in(&self, account: &[u8; 16], header: &BlockHeader) -> Result<Option<IndexEntry>, IndexProofError> {
         let route = account_path(account);
         self.check_leaf(route, header.accounts.get())?;
@@ -147,7 +148,7 @@ impl<'a> IndexProof<'a> {
         Ok(self.entries.iter().find(|entry| entry.account == *account).copied())
     }
 
-    /// Checks what can be known of the leaf from itself: absence means nothing in a leaf where entries may be anywhere.
+    /// Checks that the leaf is well formed: absence from a leaf proves nothing if entries may be anywhere.
     fn check_leaf(&self, route: u64, accounts: u64) -> Result<(), IndexProofError> {
         let (depth, entries) = (self.path.len(), self.entries.len());
         if depth > MAX_DEPTH {
@@ -184,7 +185,7 @@ impl<'a> IndexProof<'a> {
 mod tests {
     use super::*;
 
-    /// A plain trie over (path, entry), from the protocol's text.
+    /// A plain trie over (path, entry), written from the protocol's text.
     fn root(entries: &[(u64, IndexEntry)], depth: usize, trail: &mut Vec<(usize, Hash, Hash)>, route: u64) -> Hash {
         if entries.len() <= MAX_LEAF_ENTRIES || depth == MAX_DEPTH {
             let leaf: Vec<_> = entries.iter().map(|(_, entry)| *entry).collect();

@@ -1,9 +1,9 @@
 //! Verification of headers and Merkle proofs, without a node.
 //!
-//! A light client keeps headers only ([`HeaderChain`]), each sealed by the chain's key ([`SealedHeader`]), and checks what
-//! any node tells it against them: that a transaction is in a block ([`TransactionProof`]), what an account holds and which
-//! transaction touched it last, or that it does not exist ([`IndexProof`]). Nothing here opens a socket or a file:
-//! everything works on the bytes of the wire's replies.
+//! A light client keeps only headers ([`HeaderChain`]), each sealed by the chain's key ([`SealedHeader`]) or covered by
+//! the votes of its replicas ([`finality`]). Against them it checks what any node says: that a transaction is in a
+//! block ([`TransactionProof`]), what an account holds and which transaction touched it last, or that it does not exist
+//! ([`IndexProof`]). Nothing here opens a socket or a file: everything works on the bytes of the wire's replies.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,4 +1,5 @@
-//! The common part of replies to proof queries. Layouts are those of the protocol, so that this library needs no other.
+//! The common part of replies to proof queries. The protocol's layouts are repeated here, so that this library needs no
+//! other.
 use zerocopy::byteorder::big_endian::U16;
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
@@ -11,7 +12,7 @@ struct Head {
     _request: [u8; 36],
 }
 
-/// Why a frame has no proof.
+/// Why a frame holds no proof.
 pub(crate) enum NoProof {
     /// It ends too early.
     Truncated,
@@ -19,7 +20,7 @@ pub(crate) enum NoProof {
     Status(u16),
 }
 
-/// The fields of a reply, behind its head, and the rest.
+/// The fields of a reply after its head, and the remaining bytes.
 pub(crate) fn fields<T: FromBytes + KnownLayout + Immutable + Unaligned>(frame: &[u8]) -> Result<(&T, &[u8]), NoProof> {
     let (head, rest) = Head::ref_from_prefix(frame).map_err(|_| NoProof::Truncated)?;
     let fields = T::ref_from_prefix(rest).map_err(|_| NoProof::Truncated)?;
@@ -29,7 +30,7 @@ pub(crate) fn fields<T: FromBytes + KnownLayout + Immutable + Unaligned>(frame: 
     }
 }
 
-/// A number of elements, and the rest.
+/// `count` elements, and the remaining bytes.
 pub(crate) fn elements<T: FromBytes + Immutable + Unaligned>(
     bytes: &[u8],
     count: u8,

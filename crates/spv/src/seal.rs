@@ -1,8 +1,7 @@
-//! Seals: what shows that a header was made by whoever holds the chain's key.
+//! Seals, which show that the holder of the chain's key made a header.
 //!
-//! In version 2 a seal is a BIP340 signature by that key; headers of version 3 have none, as
-//! [certificates](crate::finality) vouch for them. The hash of each header covers all headers before it, so a seal vouches
-//! for them too.
+//! In version 2, a seal is a BIP340 signature by that key; headers of version 3 have none, as
+//! [certificates](crate::finality) vouch for them. A header's hash covers all headers before it, and so does its seal.
 use crate::authority::{ChainKey, Seal};
 use crate::hash::{Hash, seal_message};
 use crate::header::BlockHeader;
@@ -13,13 +12,13 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// Size of a header with its seal.
 pub const SEALED_HEADER_SIZE: usize = size_of::<SealedHeader>();
 
-/// A header and its seal, as they travel.
+/// A header and its seal, as they are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct SealedHeader {
     /// The header.
     pub header: BlockHeader,
-    /// Its seal; [`Seal::NONE`] where replicas order the chain.
+    /// Its seal; [`Seal::NONE`] if replicas order the chain.
     pub seal: Seal,
 }
 
@@ -37,13 +36,13 @@ impl SealedHeader {
     }
 }
 
-/// How the seals of many headers are checked: whoever has a way that takes less time for many at once gives it.
+/// A way to check the seals of many headers; an implementation may be faster for many at once.
 pub trait CheckSeals {
-    /// The position of the first that is not the key's seal of the header of its hash.
+    /// The position of the first seal that is not the key's seal of the header with the hash beside it.
     fn first_forged(&mut self, key: &ChainKey, seals: &[(Hash, Seal)]) -> Option<usize>;
 }
 
-/// One after the other, by libsecp256k1.
+/// Checks one seal after the other, with libsecp256k1.
 #[derive(Clone, Copy, Debug)]
 pub struct OneByOne;
 
@@ -53,12 +52,12 @@ impl CheckSeals for OneByOne {
     }
 }
 
-/// The secret key of a chain. Its text form shows the public key only.
+/// The secret key of a chain. Its text form shows only the public key.
 #[derive(Clone)]
 pub struct SealingKey(Keypair);
 
 impl SealingKey {
-    /// The key of these 32 bytes, unless they are 0 or not below the group's order.
+    /// The key with these 32 bytes, unless they are 0 or not below the group's order.
     pub fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
         Keypair::from_seckey_byte_array(SECP256K1, *bytes).ok().map(Self)
     }
@@ -68,7 +67,7 @@ impl SealingKey {
         ChainKey(self.0.x_only_public_key().0)
     }
 
-    /// The key as the library of curves has it.
+    /// The key as a type of the secp256k1 library.
     pub(crate) fn keypair(&self) -> &Keypair {
         &self.0
     }
@@ -86,7 +85,8 @@ impl fmt::Debug for SealingKey {
     }
 }
 
-/// Two headers of one height that the same key sealed: evidence, which anybody can check, that the key's holder made two chains.
+/// Two headers of one height that the same key sealed: evidence, checkable by anybody, that the key's holder made two
+/// chains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Equivocation {
     /// The header that was there first.
@@ -96,7 +96,7 @@ pub struct Equivocation {
 }
 
 impl Equivocation {
-    /// Whether this shows what it says of a key.
+    /// Whether this is evidence against the holder of `key`.
     pub fn holds(&self, key: &ChainKey) -> bool {
         let [first, second] = [&self.first, &self.second].map(|sealed| (sealed.height(), sealed.hash()));
         let sealed = [&self.first, &self.second].map(|sealed| key.has_sealed(&sealed.hash(), &sealed.seal));
@@ -132,7 +132,7 @@ mod tests {
         assert!(!format!("{:?}", SealingKey::from_bytes(&[1; 32]).unwrap()).contains("01010101"));
     }
 
-    /// The signature is over a hash with a tag of its own, so no other signature of the key passes for a seal.
+    /// A seal signs a hash with a tag of its own, so no other signature of the key passes for one.
     #[test]
     fn a_signature_of_the_bare_hash_is_no_seal() {
         let (key, sealed) = sealed(1);

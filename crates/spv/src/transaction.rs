@@ -11,9 +11,9 @@ use zerocopy::{
 
 /// Size of an unsigned transaction.
 const OPERATION_SIZE: usize = 64;
-/// Size of a signed one.
+/// Size of a signed transaction.
 const SIGNED_OPERATION_SIZE: usize = 184;
-/// The command codes of a CREATE, whose destination pays for it if it is not zero, and of a transfer.
+/// The command codes of a CREATE, whose destination pays for it unless it is zero, and of a transfer.
 const CREATE: u8 = 1;
 const TRANSFER: u8 = 3;
 
@@ -37,7 +37,7 @@ pub enum ProofError {
         /// In the header.
         committed: u32,
     },
-    /// The position is not within the block.
+    /// The position is not in the block.
     #[error("position {position} is outside the block of {transactions} transactions")]
     Position {
         /// In the proof.
@@ -50,16 +50,16 @@ pub enum ProofError {
     Depth {
         /// In the proof.
         found: usize,
-        /// By the number of transactions.
+        /// From the number of transactions.
         expected: u8,
     },
-    /// The transaction has a length that none has, or a status other than 0.
+    /// The transaction has a length that no transaction has, or a status other than 0.
     #[error("the transaction is malformed")]
     Transaction,
     /// The leaf is not the transaction's hash.
     #[error("the leaf is not the hash of the transaction")]
     Leaf,
-    /// A sibling beyond the tree's edge that is not the zero hash, or one inside that is.
+    /// A sibling beyond the tree's edge is not the zero hash, or one inside it is.
     #[error("sibling {level} of the path does not fit the shape of the tree")]
     Edge {
         /// Its place in the path, from 0.
@@ -70,7 +70,7 @@ pub enum ProofError {
     Root,
 }
 
-/// A transaction and its path to a header's transaction root: what replies to proof queries 1, 2 and 3 carry.
+/// A transaction and its path to a header's transaction root, as in the replies to proof queries 1, 2 and 3.
 #[derive(Clone, Copy, Debug)]
 pub struct TransactionProof<'a> {
     /// Hash of the tip that the answer is as of.
@@ -120,7 +120,7 @@ struct Reply {
 }
 
 impl<'a> TransactionProof<'a> {
-    /// Reads the reply to a proof query 1, 2 or 3 on the own chain: the whole frame, with its header.
+    /// Parses the reply to a proof query 1, 2 or 3 on the own chain: the whole frame, with its header.
     pub fn parse(frame: &'a [u8]) -> Result<Self, ProofError> {
         let (reply, rest) = reply::fields::<Reply>(frame)?;
         let (path, rest) = reply::elements(rest, reply.depth)?;
@@ -166,14 +166,15 @@ impl<'a> TransactionProof<'a> {
         source == Some(account) || is_transfer && destination == Some(account) || self.payer() == Some(account)
     }
 
-    /// The transaction id that the client chose, and the account that names the transaction so: who pays for another, else the source.
+    /// The transaction id that the client chose, and the account that the id belongs to: the payer of somebody else's
+    /// deposit, otherwise the source.
     pub fn transaction_id(&self) -> Option<([u8; 16], [u8; 16])> {
         let id = self.transaction.get(8..24)?.try_into().ok()?;
         let namer = self.payer().or_else(|| self.transaction.get(24..40))?;
         Some((id, namer.try_into().ok()?))
     }
 
-    /// Who pays a deposit, if anyone.
+    /// Who pays the deposit for another account, if anybody does.
     fn payer(&self) -> Option<&[u8]> {
         let destination = self.transaction.get(40..56)?;
         (*self.transaction.get(1)? == CREATE && destination != [0; 16]).then_some(destination)
@@ -182,8 +183,8 @@ impl<'a> TransactionProof<'a> {
 
 /// Checks that `leaf` is at `position` in the tree of `transactions` leaves with the given root.
 ///
-/// The depth is fixed by the number of transactions and the position is below it, so all bits of the position are used up
-/// by the path and no other position leads to the same place.
+/// The number of transactions fixes the depth, and the position is below that number. The path therefore uses up all
+/// bits of the position, and no other position leads to the same place.
 pub fn verify_path(
     root: &Hash,
     transactions: u32,
@@ -214,7 +215,7 @@ pub fn verify_path(
 mod tests {
     use super::*;
 
-    /// All levels of the tree, from the protocol's text.
+    /// All levels of the tree, written from the protocol's text.
     fn levels(leaves: &[Hash]) -> Vec<Vec<Hash>> {
         let mut levels = vec![leaves.to_vec()];
         while levels[levels.len() - 1].len() > 1 {

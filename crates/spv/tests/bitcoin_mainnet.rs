@@ -1,4 +1,5 @@
-//! Real headers and proofs of Bitcoin: those of `vectors/bitcoin`, and the first ones, of the blocks that `scripts/fetch-blocks` gets.
+//! Real headers and proofs from Bitcoin: those in `vectors/bitcoin`, and the first headers, from the blocks that
+//! `scripts/fetch-blocks` downloads.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use turnpike_spv::bitcoin::{BlockHeader, HEADER_SIZE, HeaderChain, HeaderError, 
 
 const LATER: u64 = 4_000_000_000;
 
-/// Heights of a file of headers: a retarget period, and the first one of the next.
+/// Heights in a file of headers: a retarget period, and the first header of the next.
 const FIRST: u32 = 828_576;
 const LAST: u32 = 830_592;
 
@@ -19,7 +20,7 @@ fn headers(path: &Path) -> Vec<BlockHeader> {
     bytes.chunks_exact(HEADER_SIZE).map(|bytes| BlockHeader::parse(bytes).unwrap()).collect()
 }
 
-/// The chain of a file, from its first header on, which is trusted and begins a period: the difficulty rule is evaluated exactly.
+/// The chain in a file. Its first header is trusted and starts a period, so the exact difficulty rule applies.
 fn chain_from(first: u32) -> HeaderChain {
     let headers = headers(&vectors(&format!("headers_{first}.bin")));
     let mut chain = HeaderChain::from_trusted(Network::Mainnet, headers[0], first).unwrap();
@@ -29,7 +30,7 @@ fn chain_from(first: u32) -> HeaderChain {
     chain
 }
 
-/// In a file of blocks each is behind a magic number and its length, 4 bytes each.
+/// In a file of blocks, a magic number and the length, 4 bytes each, precede every block.
 #[test]
 fn the_first_headers_of_mainnet() {
     let Some(path) = skip::blocks("blk_0_to_14131.dat") else { return };
@@ -49,7 +50,7 @@ fn a_change_of_difficulty() {
     assert_eq!(chain.height(), LAST);
     let bits = |height| chain.header(height).unwrap().bits;
     assert_ne!(bits(LAST - 1), bits(LAST));
-    // The header with the bits of the interval before is refused at the boundary.
+    // At the boundary, a header with the bits of the interval before is refused.
     let mut stopped = HeaderChain::from_trusted(Network::Mainnet, *chain.header(FIRST).unwrap(), FIRST).unwrap();
     for height in FIRST + 1..LAST {
         stopped.insert(*chain.header(height).unwrap(), LATER).unwrap();

@@ -1,11 +1,11 @@
-//! The golden vectors of certificates, evidence and changes of members.
+//! The golden vectors of certificates, evidence and member changes.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 use turnpike_spv::finality::{Approval, Certificate, DoubleVote, Reconfiguration, ReplicaSet, Vouched};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// A line: its name, its verdict, and the fields behind the two.
+/// A line: its name, its verdict, and the remaining fields.
 struct Record {
     name: String,
     good: bool,
@@ -17,14 +17,14 @@ impl Record {
         self.fields[0].as_slice().try_into().unwrap()
     }
 
-    /// The keys in a field; nothing where the field is empty.
+    /// The keys in a field; `None` if the field is empty.
     fn keys(&self, field: usize) -> Option<ReplicaSet> {
         let keys = self.fields[field].as_chunks().0;
         (!keys.is_empty()).then(|| ReplicaSet::from_bytes(keys).unwrap())
     }
 }
 
-/// The records of a file, of which so many at least are good, and there are so many at least.
+/// The records of a file: at least `all` of them, of which at least `good` are good.
 fn records(file: &str, good: usize, all: usize) -> Vec<Record> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/chain").join(file);
     let text = std::fs::read_to_string(path).unwrap();

@@ -1,7 +1,6 @@
 //! Measures lookups and two-account transfers, in batches, at several sizes: `bench_table [keys ...]`.
 //!
-//! Prints medians of nanoseconds an operation. Keys are chosen at random, so that beyond the caches every operation
-//! misses.
+//! Prints medians in nanoseconds per operation. Keys are random, so that beyond the caches every operation misses.
 #![allow(clippy::unwrap_used)]
 
 use std::{hint::black_box, time::Instant};
@@ -9,14 +8,14 @@ use std::{hint::black_box, time::Instant};
 use figures::Figure;
 use turnpike_table::{Config, EntryIndex, Table};
 
-/// Operations timed together: enough that the clock costs nothing, and short enough that other programs rarely
+/// Operations timed together: enough to make the clock's cost negligible, and short enough that other programs rarely
 /// interrupt.
 const RUN: usize = 1 << 12;
 
-/// Transfers of which the accounts are found together: a batch as the data path takes it.
+/// Transfers whose accounts are looked up together: a batch like that of the data path.
 const GROUP: usize = 256;
 
-/// Runs of which the median is taken.
+/// Number of runs for the median.
 const RUNS: usize = 501;
 
 type Accounts = Table<16, 8>;
@@ -65,7 +64,7 @@ fn main() {
     }
 }
 
-/// An account id that tells nothing of its number, as those of keyed accounts.
+/// An account id independent of its number, like that of a keyed account.
 fn key(number: u64) -> [u8; 16] {
     let high = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let low = (number ^ high >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -78,7 +77,7 @@ fn lookups(table: &Accounts, keys: &[[u8; 16]]) {
     black_box(&found);
 }
 
-/// What the ledger does to balances: both accounts found, the amount taken from one and added to the other.
+/// The ledger's work on balances: finds both accounts, subtracts the amount from one and adds it to the other.
 fn transfers(table: &mut Accounts, pairs: &[[[u8; 16]; 2]]) {
     for pairs in pairs.chunks(GROUP) {
         let keys = pairs.as_flattened();
@@ -101,7 +100,7 @@ fn balance(table: &Accounts, account: EntryIndex) -> u64 {
     u64::from_le_bytes(table.value(account))
 }
 
-/// Nanoseconds an operation of a run.
+/// Nanoseconds per operation of a run.
 fn time(run: impl FnOnce()) -> f64 {
     let started = Instant::now();
     run();

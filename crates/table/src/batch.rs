@@ -6,26 +6,25 @@ use crate::{
     seqlock::equal,
 };
 
-/// Keys that go from step to step together.
+/// Keys that proceed together from step to step.
 const GROUP: usize = 16;
 
-/// Groups between the first step of a key and its last: each of the three waits in between is as long as two groups
-/// take, which is about the time that memory takes to answer.
+/// Groups between the first step of a key and its last: each of the three waits in between takes as long as two groups,
+/// about the latency of memory.
 const STEPS: usize = 6;
 
-/// Keys that a caller which does the steps itself should have under way at once: more would push each other out of the
-/// first-level cache.
+/// Keys in progress for a caller that does the steps itself: more would evict each other from the first-level cache.
 pub const BATCH: usize = 64;
 
-/// Groups under way, and room for one more: a power of two, so that its place in the ring is cheap to find.
+/// Groups in progress, and room for one more: a power of two, so that its place in the ring is cheap to compute.
 const RING: usize = 8;
 const _: () = assert!(RING > STEPS && RING.is_power_of_two());
 
-/// Bytes of a table that is likely in the second-level cache: a core overlaps such short waits without help, and the
-/// steps would only cost time.
+/// Size in bytes up to which a table is likely in the second-level cache: a core overlaps such short waits by itself,
+/// and the steps would only cost time.
 const CACHED: usize = 1 << 20;
 
-/// What is known of a key under way.
+/// State of a key in progress.
 #[derive(Clone, Copy)]
 struct Lookup {
     hash: Hash,
@@ -33,8 +32,8 @@ struct Lookup {
 }
 
 impl<const K: usize, const V: usize> Memory<K, V> {
-    /// Takes keys through the steps, group after group: while the last group waits for its buckets, the ones before it
-    /// wait for entries and second buckets, and the first is done.
+    /// Takes keys through the steps, group by group: while the last group waits for its buckets, earlier ones wait for
+    /// entries and second buckets, and the first is done.
     #[inline(always)]
     fn in_steps<'k>(
         &self,
@@ -48,7 +47,7 @@ impl<const K: usize, const V: usize> Memory<K, V> {
         let mut ring = [[Lookup { hash: Hash::default(), candidate: Candidate::None }; GROUP]; RING];
         let groups = count.div_ceil(GROUP);
         for now in 0..groups + STEPS {
-            // The group that is `ago` steps on its way, and where its first key is.
+            // The group that started `ago` steps before, and the number of its first key.
             let group = |ago: usize| now.checked_sub(ago).filter(|group| *group < groups);
             if let Some(group) = group(0) {
                 let start = group * GROUP;
@@ -81,7 +80,7 @@ impl<const K: usize, const V: usize> Memory<K, V> {
 }
 
 impl<const K: usize, const V: usize> Table<K, V> {
-    /// Finds many keys: `key` gives the one of a number, and `found` takes what was found for it, in order.
+    /// Finds many keys: `key` returns the key of a number, and `found` receives the results, in order.
     #[inline]
     pub fn find_each<'k>(
         &self,
@@ -104,13 +103,13 @@ impl<const K: usize, const V: usize> Table<K, V> {
     ///
     /// # Panics
     ///
-    /// Where `found` is not as long as `keys`.
+    /// If `found` does not have the length of `keys`.
     pub fn lookup_batch(&self, keys: &[[u8; K]], found: &mut [Option<EntryIndex>]) {
         assert_eq!(keys.len(), found.len(), "there must be room for one result a key");
         self.find_each(keys.len(), |i| &keys[i], |i, entry| found[i] = entry);
     }
 
-    /// Does the steps of prefetching for some keys, best up to [`BATCH`], which can then be found without waiting.
+    /// Does the prefetching steps for some keys, preferably up to [`BATCH`], which can then be found without waiting.
     pub fn prefetch_batch(&self, hashes: &[Hash]) {
         for hashes in hashes.chunks(BATCH) {
             hashes.iter().for_each(|hash| self.prefetch_bucket(*hash));
@@ -131,7 +130,7 @@ impl<const K: usize, const V: usize> Reader<K, V> {
     ///
     /// # Panics
     ///
-    /// Where `found` is not as long as `keys`.
+    /// If `found` does not have the length of `keys`.
     pub fn lookup_batch(&self, keys: &[[u8; K]], found: &mut [Option<[u8; V]>]) {
         assert_eq!(keys.len(), found.len(), "there must be room for one result a key");
         self.memory().in_steps(

@@ -9,26 +9,26 @@ use crate::{
     simd::{self, SLOTS},
 };
 
-/// Eight slots, each a 16-bit tag (0 where the slot is free) and the index of an entry.
+/// Eight slots, each a 16-bit tag (0 if the slot is free) and the index of an entry.
 ///
-/// Setters may be called by the writer only, and from within [`Bucket::change`].
+/// Only the writer may call setters, and only from within [`Bucket::change`].
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct Bucket {
     tags: [AtomicU64; 2],
     entries: [AtomicU32; SLOTS],
-    /// Protects everything in the bucket, and which key an entry that it names belongs to.
+    /// Protects everything in the bucket, and which key each entry in it belongs to.
     pub(crate) sequence: Sequence,
     displaced: AtomicU32,
-    /// Sixteen counters of four bits: keys with this first bucket that are in their second, by the low bits of their
-    /// tags. A counter that is full stays so.
+    /// Sixteen counters of four bits, selected by the low bits of a tag: how many keys with this first bucket are in
+    /// their second. A full counter stays full.
     overflow: AtomicU64,
 }
 
 /// A full counter.
 const COUNTER: u64 = 15;
 
-/// Where the counter of a tag is.
+/// The position of a tag's counter.
 #[inline(always)]
 fn counter(tag: u16) -> u32 {
     u32::from(tag % 16 * 4)
@@ -40,7 +40,7 @@ is_bucket!(Bucket);
 unsafe impl Cells for Bucket {}
 
 impl Bucket {
-    /// Runs setters, so that readers on other threads notice.
+    /// Runs setters in such a way that readers on other threads notice.
     #[inline(always)]
     pub fn change<R>(&self, setters: impl FnOnce() -> R) -> R {
         self.sequence.write(setters)
@@ -86,14 +86,14 @@ impl Bucket {
         self.displaced.load(Relaxed) >> slot & 1 == 1
     }
 
-    /// Whether a key with this tag whose first bucket is this one may be in its second. With eight slots used of ten,
-    /// forty-nine times of fifty it is not.
+    /// Whether a key with this tag whose first bucket is this one may be in its second. With eight of ten slots in use,
+    /// it is not in forty-nine of fifty cases.
     #[inline(always)]
     pub fn has_overflow(&self, tag: u16) -> bool {
         self.overflow.load(Relaxed) >> counter(tag) & COUNTER != 0
     }
 
-    /// Counts a key that went from here to its second bucket.
+    /// Counts a key that moved from here to its second bucket.
     pub fn add_overflow(&self, tag: u16) {
         let counters = self.overflow.load(Relaxed);
         if counters >> counter(tag) & COUNTER < COUNTER {
@@ -101,7 +101,7 @@ impl Bucket {
         }
     }
 
-    /// Counts a key that came back from its second bucket, or is no more.
+    /// Counts a key that came back from its second bucket, or was removed.
     pub fn remove_overflow(&self, tag: u16) {
         let counters = self.overflow.load(Relaxed);
         if (1..COUNTER).contains(&(counters >> counter(tag) & COUNTER)) {

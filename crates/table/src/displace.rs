@@ -1,15 +1,17 @@
-//! Making room: keys move to their other bucket, along the shortest way to a free slot.
+//! Makes room: keys move to their other bucket, along the shortest path to a free slot.
 
 use crate::{hash::alternate, memory::Memory, simd::SLOTS};
 
-/// Buckets looked at before the table counts as full. At 99 per cent of the slots used about one bucket in fifteen
-/// has a free slot, so that a search of this length fails once in e^60 times; it takes some microseconds at most.
+/// Buckets searched before the table counts as full.
+///
+/// With 99 per cent of the slots in use, about one bucket in fifteen has a free slot, so a search of this length fails
+/// once in e^60 times. It takes a few microseconds at most.
 const LIMIT: usize = 1024;
 
-/// No parent: a bucket of the new key's own.
+/// No parent: one of the new key's own buckets.
 const ROOT: u16 = u16::MAX;
 
-/// A bucket on a way to a free slot: the key in `slot` of the parent's bucket could move here.
+/// A bucket on a path to a free slot: the key in `slot` of the parent's bucket could move here.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     bucket: u32,
@@ -28,11 +30,10 @@ impl Displacer {
         Self { steps: Vec::with_capacity(LIMIT) }
     }
 
-    /// Frees a slot in one of two full buckets. Gives the bucket and the slot, or `None` where no way was found, and
-    /// then nothing has moved.
+    /// Frees a slot in one of two full buckets and returns the bucket and the slot.
     ///
-    /// The search is breadth first, so no bucket is on a way twice. The keys move from the far end: each is in both
-    /// of its buckets for a moment, and never in none.
+    /// Returns `None`, and moves nothing, if no path was found. The search is breadth first, so no bucket is on a path
+    /// twice. The keys move from the far end: each is in both of its buckets for a moment, and never in none.
     pub(crate) fn make_room<const K: usize, const V: usize>(
         &mut self,
         memory: &Memory<K, V>,
@@ -56,7 +57,7 @@ impl Displacer {
         None
     }
 
-    /// Moves a key into `free`, another one into its place, and so on up to a root.
+    /// Moves a key into `free`, another key into its place, and so on up to a root.
     fn shift<const K: usize, const V: usize>(
         &self,
         memory: &Memory<K, V>,
@@ -72,8 +73,10 @@ impl Displacer {
     }
 }
 
-/// Moves a key to a free slot of its other bucket. It is there before it is gone from here, and a reader that looked
-/// there too early sees that here has changed.
+/// Moves a key to a free slot of its other bucket.
+///
+/// The key is there before it is gone from here, and a reader that looked there too early sees that this bucket has
+/// changed.
 fn relocate<const K: usize, const V: usize>(
     memory: &Memory<K, V>,
     (from, slot): (u32, usize),

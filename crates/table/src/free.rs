@@ -1,23 +1,23 @@
-//! Which entries are not in use, and which of them a new key gets.
+//! Allocation of entries: which are free, and which one a new key gets.
 
 use crate::{hash::Hash, shared_layout::GROUP};
 
 /// Bits of a word.
 const WORD: u32 = u64::BITS;
 
-/// A bit for each entry that is free; above them, level by level, a bit for each word that has one set, up to a single word.
+/// A bit for each free entry; above them, level by level, a bit for each nonzero word, up to a single word.
 #[derive(Clone, Debug)]
 pub(crate) struct Free {
     levels: Vec<Vec<u64>>,
     /// Entries from this one on were never used.
     untouched: u32,
-    /// Entries in whole groups, where each key has one of its own.
+    /// Entries in whole groups, if each key has a preferred group.
     near: Option<u32>,
 }
 
 impl Free {
-    /// All of `entries`; where they are to be `near`, each key gets the one that its hash tells, or one of
-    /// its group, if it can.
+    /// All of `entries` are free; with `near`, each key gets the entry selected by its hash, or one of its group, if
+    /// possible.
     pub(crate) fn new(entries: u32, near: bool) -> Self {
         let mut levels = Vec::new();
         let mut bits = entries;
@@ -36,18 +36,18 @@ impl Free {
         Self { levels, untouched: 0, near }
     }
 
-    /// Entries that were ever used are below this one.
+    /// Upper bound of the entries ever used.
     pub(crate) fn untouched(&self) -> u32 {
         self.untouched
     }
 
-    /// An entry for a key.
+    /// Finds an entry for a key.
     #[inline]
     pub(crate) fn find(&self, hash: Hash) -> Option<u32> {
         if let Some(entries) = self.near {
             let own = hash.pick(entries);
             let home = own / GROUP * GROUP;
-            // Else in the lines beside these: they are in the same page.
+            // Otherwise in the adjacent lines: they are in the same page.
             for first in [home, home ^ GROUP] {
                 let free = (self.levels[0][(first / WORD) as usize] >> (first % WORD)) as u8;
                 if free != 0 {
@@ -59,7 +59,7 @@ impl Free {
         self.lowest()
     }
 
-    /// The lowest one, so that a table that grows touches one page after the other.
+    /// The lowest one, so that a growing table touches one page after the other.
     fn lowest(&self) -> Option<u32> {
         self.levels.iter().rev().try_fold(0, |at, level| match level.get(at as usize) {
             Some(0) | None => None,
@@ -67,7 +67,7 @@ impl Free {
         })
     }
 
-    /// Takes a free entry.
+    /// Marks a free entry as used.
     #[inline]
     pub(crate) fn take(&mut self, entry: u32) {
         self.untouched = self.untouched.max(entry + 1);
@@ -83,7 +83,7 @@ impl Free {
         }
     }
 
-    /// Gives an entry back.
+    /// Marks an entry as free.
     #[inline]
     pub(crate) fn give(&mut self, entry: u32) {
         let mut at = entry;

@@ -1,17 +1,17 @@
 //! The keyed hash.
 //!
-//! Words of the key are offset by secret words and multiplied, two at a time; the two halves of the 128-bit product are
-//! folded together (the construction of wyhash and its kin, with every constant secret). Two multiplications hash a
-//! 16-byte key. Only multiplication, exclusive or and shifts are used, so that readers in the kernel and in hardware
-//! compute the same value.
+//! It offsets the words of the key by secret words, multiplies them in pairs, and folds the two halves of each 128-bit
+//! product together (the construction of wyhash and its relatives, with every constant secret). Two multiplications
+//! hash a 16-byte key. It uses only multiplication, exclusive or and shifts, so that readers in the kernel and in
+//! hardware compute the same value.
 //!
 //! # Chosen keys
 //!
-//! The secret words come from a 128-bit seed through SipHash-2-4, and nothing that a client can see depends on the
-//! hash: replies do not carry it, and the time of one lookup is bounded by two buckets whatever the keys are. Without
-//! the secret, keys that collide cannot be told from others. Should somebody find some anyway, lookups keep their
-//! bound, the search for a place keeps its limit, and the insertion of the seventeenth such key is refused; nothing
-//! that is in the table is lost. This is not a cryptographic hash: do not publish its values.
+//! The secret words come from a 128-bit seed through SipHash-2-4, and nothing visible to a client depends on the hash:
+//! replies do not contain it, and two buckets bound the time of a lookup whatever the keys are. Without the secret,
+//! colliding keys look like any others. If somebody finds some anyway, lookups keep their bound, the search for a place
+//! keeps its limit, and the insertion of the seventeenth such key is refused; nothing in the table is lost. This is not
+//! a cryptographic hash: do not publish its values.
 
 use std::hash::Hasher as _;
 
@@ -19,24 +19,24 @@ use siphasher::sip::SipHasher24;
 
 use crate::shared_layout::SECRETS;
 
-/// Longest key, in bytes, that the secret words suffice for.
+/// Maximum length of a key in bytes, for which the secret words suffice.
 pub(crate) const MAX_KEY: usize = (SECRETS - 2) * 8;
 
-/// What makes a table's hash its own.
+/// The secret seed of a table's hash function.
 pub type Seed = [u8; 16];
 
-/// A key's hash: which buckets it may be in, and the tag that stands for it there.
+/// A key's hash: it determines the key's two buckets, and the tag that represents the key there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hash(pub(crate) u64);
 
 impl Hash {
-    /// From a number, all of whose bits count: of another hash function, for experiments.
+    /// Converts a number, all of whose bits matter, to a hash: of another hash function, for experiments.
     #[inline]
     pub fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// As a number.
+    /// Converts it to a number.
     #[inline]
     pub fn to_bits(self) -> u64 {
         self.0
@@ -48,15 +48,15 @@ impl Hash {
         (self.0 as u16).max(1)
     }
 
-    /// One of `count`: the first of the key's two buckets, or the group that its entry is to be in.
+    /// A number below `count`: the first of the key's two buckets, or the preferred group of its entry.
     #[inline]
     pub(crate) fn pick(self, count: u32) -> u32 {
         (((self.0 >> 32) * u64::from(count)) >> 32) as u32
     }
 }
 
-/// The other bucket of a key with this tag that may be in `bucket`. Applied twice it gives `bucket` back, so a key can
-/// be moved without being read.
+/// The other bucket of a key with this tag that may be in `bucket`. Applied twice it returns `bucket`, so a key can be
+/// moved without being read.
 #[inline]
 pub fn alternate(bucket: u32, tag: u16, buckets: u32) -> u32 {
     // 2^32 divided by the golden ratio spreads the tags evenly.
@@ -65,14 +65,14 @@ pub fn alternate(bucket: u32, tag: u16, buckets: u32) -> u32 {
     if sum >= bucket { sum - bucket } else { sum + (buckets - bucket) }
 }
 
-/// A hash function, chosen by a secret.
+/// A hash function, selected by a secret.
 #[derive(Clone, Debug)]
 pub struct Hasher {
     secrets: [u64; SECRETS],
 }
 
 impl Hasher {
-    /// The hash function that belongs to a seed.
+    /// The hash function of a seed.
     pub fn new(seed: &Seed) -> Self {
         let secrets = std::array::from_fn(|i| {
             let mut sip = SipHasher24::new_with_key(seed);
@@ -86,7 +86,7 @@ impl Hasher {
         Self { secrets }
     }
 
-    /// The secret words, for readers in the kernel.
+    /// The secret words, for kernel readers.
     pub fn secrets(&self) -> &[u64; SECRETS] {
         &self.secrets
     }
@@ -103,7 +103,7 @@ impl Hasher {
         self.finish(state, 0)
     }
 
-    /// Hashes a key of any length, which counts, too. The pairs of secret words come round again for what is beyond 112 bytes.
+    /// Hashes a key of any length, including the length. The pairs of secret words repeat beyond 112 bytes.
     #[inline]
     pub fn hash_bytes(&self, key: &[u8]) -> Hash {
         let mut state = 0;
@@ -123,14 +123,14 @@ impl Hasher {
     }
 }
 
-/// Both halves of the product, one over the other.
+/// Both halves of the product, XORed.
 #[inline(always)]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The `i`th word of a key, little-endian; what is beyond the key's end is zero.
+/// The `i`th word of a key, little-endian; bytes beyond the key's end are zero.
 #[inline(always)]
 pub(crate) fn word<const N: usize>(bytes: &[u8; N], i: usize) -> u64 {
     let start = i * 8;
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_hash_of_a_seed_never_changes() {
-        // Readers in other languages compute the same values. These were computed by another program.
+        // Readers in other languages compute the same values. Another program computed these.
         let hasher = Hasher::new(b"0123456789abcdef");
         let key: [u8; 33] = std::array::from_fn(|i| i as u8);
         let hashes = [hasher.hash(b"sixteen bytes..k").0, hasher.hash(&key).0, hasher.hash(&[0; 8]).0];

@@ -1,8 +1,8 @@
-//! How a table lies in its memory.
+//! The memory layout of a table.
 //!
-//! The memory starts with a header. It names everything behind it by its offset from the header, so that the memory
-//! means the same wherever it is mapped: the locks of the values, the buckets, the entries. Integers are
-//! little-endian. An entry is the key and the value, each padded with zeros to a multiple of 8 bytes.
+//! The memory starts with a header, which gives the offset of everything after it: the locks of the values, the
+//! buckets, the entries. So the memory means the same wherever it is mapped. Integers are little-endian. An entry is
+//! the key and the value, each padded with zeros to a multiple of 8 bytes.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -19,19 +19,20 @@ use crate::{
 /// "TPTABLE" and the version of this layout.
 const MAGIC: u64 = u64::from_be_bytes(*b"TPTABLE\x01");
 
-/// Most entries that a table can hold: the slots' indices have 32 bits, and the last is kept as a mark.
+/// Maximum number of entries: the slots' indices have 32 bits, and the last is reserved as a mark.
 pub const MAX_ENTRIES: usize = u32::MAX as usize - 1;
 
-/// Slots used, per cent, when the configured number of entries is reached. Displacement finds a place up to 99, but
-/// at 80 only one key in twenty-five is outside of its first bucket, against one in four at 95: a cache miss and a
-/// mispredicted branch saved, for 1.6 bytes an entry.
+/// Per cent of slots in use when the table has its configured number of entries. Displacement finds a place up to 99,
+/// but at 80 only one key in twenty-five is outside of its first bucket, against one in four at 95: this saves a cache
+/// miss and a mispredicted branch, for 1.6 bytes per entry.
 const LOAD: u32 = 80;
 
-/// Fewest buckets. Of a few buckets, one may be both buckets of more keys than it has slots: ten keys in two buckets find no place
-/// under one secret in 20,000, thirty in five under one in 100,000. With these it is less than one in 10^10, for 2 KiB.
+/// Minimum number of buckets. With few buckets, one may be both buckets of more keys than it has slots: ten keys in two
+/// buckets find no place under one secret in 20,000, thirty in five under one in 100,000. With this minimum it is less
+/// than one in 10^10, for 2 KiB.
 const FEWEST_BUCKETS: u64 = 32;
 
-/// What a table is made for.
+/// Configuration of a table.
 #[derive(Clone, Debug)]
 pub struct Config {
     entries: usize,
@@ -48,30 +49,30 @@ impl Config {
         Self { entries, load: LOAD, seed: None, pages: Pages::default(), prefault: false, near: false }
     }
 
-    /// Sets how many per cent of the slots are used when all entries are. Less is faster, more is smaller.
+    /// Sets the per cent of slots in use when the table has all of its entries. Less is faster, more is smaller.
     pub fn load(self, per_cent: u32) -> Self {
         Self { load: per_cent, ..self }
     }
 
-    /// Sets the seed of the hash function, which is random otherwise: for tests that must be repeatable. Whoever
-    /// knows the seed can choose keys that collide.
+    /// Sets the seed of the hash function, which is random otherwise: for repeatable tests. Whoever knows the seed can
+    /// choose keys that collide.
     pub fn seed(self, seed: Seed) -> Self {
         Self { seed: Some(seed), ..self }
     }
 
-    /// Sets the kind of pages, where the table maps its memory itself.
+    /// Sets the kind of pages, if the table maps its memory itself.
     pub fn pages(self, pages: Pages) -> Self {
         Self { pages, ..self }
     }
 
-    /// Maps all pages at the start, where the table maps its memory itself, so that no insertion waits for one later.
+    /// Maps all pages at the start, if the table maps its memory itself, so that no insertion waits for one later.
     pub fn prefault(self, prefault: bool) -> Self {
         Self { prefault, ..self }
     }
 
-    /// Puts the entry of a key, where there is room, into the cache lines that the key's hash tells, rather than behind the last one: for
-    /// readers that cannot ask for memory ahead of its use, but can look at two places at once. Such a table has pages for all of its
-    /// entries as soon as it has a few of them.
+    /// Puts the entry of a key, if there is room, into cache lines selected by the key's hash, instead of after the
+    /// last entry: for readers that cannot prefetch, but can access two places at once. Such a table has pages for all
+    /// of its entries as soon as it has a few of them.
     pub fn near(self) -> Self {
         Self { near: true, ..self }
     }
@@ -80,7 +81,7 @@ impl Config {
         self.near
     }
 
-    /// Bytes of memory that a table with keys of `K` bytes and values of `V` takes.
+    /// Memory of a table with keys of `K` bytes and values of `V` bytes, in bytes.
     pub fn memory<const K: usize, const V: usize>(&self) -> Result<usize, Error> {
         Ok(self.layout(words(K) + words(V))?.end)
     }
@@ -113,7 +114,7 @@ impl Config {
     }
 }
 
-/// Where everything is: numbers and offsets, all within bounds.
+/// The layout: numbers and offsets, all within bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// Number of buckets.
@@ -126,7 +127,7 @@ pub(crate) struct Layout {
     pub(crate) buckets_at: usize,
     /// Offset of the entries.
     pub(crate) entries_at: usize,
-    /// Length of the whole.
+    /// Total length.
     pub(crate) end: usize,
 }
 
@@ -166,7 +167,7 @@ unsafe impl Cells for Header {}
 is_table_header!(Header);
 
 impl Header {
-    /// Describes an empty table. The magic number comes last: what is attached to before that is not a table.
+    /// Describes an empty table. The magic number is written last: before that, attaching finds no table.
     pub(crate) fn write<const K: usize, const V: usize>(&self, layout: &Layout, hasher: &Hasher) {
         self.magic.store(0, Relaxed);
         self.sizes[0].store(K as u64, Relaxed);
@@ -185,12 +186,12 @@ impl Header {
         self.magic.store(MAGIC, std::sync::atomic::Ordering::Release);
     }
 
-    /// Counts entries that came or went.
+    /// Adds to the number of entries.
     pub(crate) fn add_len(&self, change: i64) {
         self.len.store(self.len.load(Relaxed).wrapping_add_signed(change), Relaxed);
     }
 
-    /// Checks that this describes a table of these sizes, and tells where it is.
+    /// Checks that this describes a table of these sizes, and returns its layout.
     pub(crate) fn read<const K: usize, const V: usize>(&self) -> Result<(Layout, Hasher), Error> {
         if self.magic.load(std::sync::atomic::Ordering::Acquire) != MAGIC {
             return Err(Error::NotATable("no table, or one of another version"));

@@ -1,12 +1,12 @@
 //! The hash table of the data path, and its value store.
 //!
-//! [`Table`] keeps fixed-size keys and values in memory given once, at the start. One thread writes; any number of
-//! threads read through a [`Reader`], without locks. [`ValueStore`] keeps values of varying size beside it.
+//! [`Table`] maps fixed-size keys to fixed-size values, in memory allocated once at the start. One thread writes; any
+//! number of threads read through a [`Reader`], without locks. [`ValueStore`] keeps variable-size values beside it.
 //!
 //! Everything lives in a [`Region`]: a header, then arrays that the header names by offset, never by pointer. The same
 //! memory can be mapped elsewhere, by another process or by a program in the kernel, and read there.
 //!
-//! The data path works in batches, so that many cache misses are under way at once:
+//! The data path works in batches, so that many cache misses overlap:
 //!
 //! ```
 //! use turnpike_table::{Config, Table};
@@ -55,35 +55,35 @@ pub use simd::{SLOTS, prefetch};
 pub use table::{EntryIndex, Full, Table};
 pub use values::{NotRead, NotStored, ValueHandle, ValueReader, ValueStore};
 
-/// Why a table could not be made, attached to, or added to.
+/// Why a table could not be created, attached to, or added to.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system has no memory to give.
+    /// The system is out of memory.
     #[error("cannot map {bytes} bytes of memory: {source}; configure fewer entries, or give the machine more memory")]
     Memory {
-        /// How much was asked for.
+        /// Requested bytes.
         bytes: usize,
-        /// What the system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// The system's source of random numbers failed.
     #[error("cannot get a random seed from the system: {0}")]
     Random(getrandom::Error),
-    /// The region given is smaller than the configuration needs, or not aligned to a cache line.
+    /// The region is smaller than the configuration needs, or not aligned to a cache line.
     #[error("the region has {given} bytes, aligned to a cache line or not, but {needed} aligned bytes are needed")]
     RegionTooSmall {
-        /// Bytes given.
+        /// Size of the region in bytes.
         given: usize,
         /// Bytes needed.
         needed: usize,
     },
-    /// The configuration asks for what the layout cannot hold.
+    /// The configuration exceeds the layout.
     #[error("a table holds from 1 to {MAX_ENTRIES} entries, at a load from 10 to 99 per cent: {0}")]
     Config(&'static str),
     /// The region does not hold a table of this version and these sizes.
     #[error("the memory does not hold a table of these sizes: {0}")]
     NotATable(&'static str),
-    /// The table holds as many entries as it can.
+    /// The table is full.
     #[error(transparent)]
     Full(#[from] Full),
 }

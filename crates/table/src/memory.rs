@@ -1,4 +1,4 @@
-//! A table's memory, taken apart: what the writer and the readers have in common.
+//! A table's memory, divided into its parts: shared by the writer and the readers.
 
 use std::sync::{Arc, atomic::AtomicU64};
 
@@ -13,7 +13,7 @@ use crate::{
     simd::prefetch,
 };
 
-/// The arrays that a header names.
+/// The arrays described by a header.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory<const K: usize, const V: usize> {
     pub(crate) hasher: Hasher,
@@ -26,7 +26,7 @@ pub(crate) struct Memory<const K: usize, const V: usize> {
 impl<const K: usize, const V: usize> Memory<K, V> {
     pub(crate) const ENTRY_WORDS: usize = words(K) + words(V);
 
-    /// Makes an empty table of a region.
+    /// Creates an empty table in a region.
     pub(crate) fn create(region: Region, layout: &Layout, hasher: Hasher) -> Result<Self, Error> {
         let too_small = Error::RegionTooSmall { given: region.len(), needed: layout.end };
         let memory = Self::take_apart(&Arc::new(region), layout, hasher).ok_or(too_small)?;
@@ -35,7 +35,7 @@ impl<const K: usize, const V: usize> Memory<K, V> {
         Ok(memory)
     }
 
-    /// Finds the table that a region holds.
+    /// Attaches to the table in a region.
     pub(crate) fn attach(region: &Arc<Region>) -> Result<Self, Error> {
         let header = region.array::<Header>(0, 1).ok_or(Error::NotATable("shorter than a header"))?;
         let (layout, hasher) = header.first().ok_or(Error::NotATable("no header"))?.read::<K, V>()?;
@@ -76,7 +76,7 @@ impl<const K: usize, const V: usize> Memory<K, V> {
         size_of::<Header>() + size_of_val(&*self.locks) + size_of_val(&*self.buckets)
     }
 
-    /// Bytes in all.
+    /// Total bytes.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.fixed_bytes() + size_of_val(&*self.entries)
@@ -86,7 +86,7 @@ impl<const K: usize, const V: usize> Memory<K, V> {
         self.entries.len() / Self::ENTRY_WORDS
     }
 
-    /// Cells of an entry's key. None where there is no such entry: shared memory may say anything.
+    /// Cells of an entry's key. Empty if the entry does not exist: shared memory may contain anything.
     #[inline(always)]
     pub(crate) fn key(&self, entry: u32) -> &[AtomicU64] {
         let start = entry as usize * Self::ENTRY_WORDS;
@@ -132,7 +132,7 @@ impl<const K: usize, const V: usize> Memory<K, V> {
         prefetch(self.first(hash).1);
     }
 
-    /// Prefetches the entry that is likely the key's and gives it, or else prefetches the key's second bucket.
+    /// Prefetches the entry that is likely the key's and returns it, or prefetches the key's second bucket.
     #[inline(always)]
     pub(crate) fn prefetch_entry(&self, hash: Hash) -> Candidate {
         let (index, first) = self.first(hash);
@@ -163,7 +163,7 @@ impl<const K: usize, const V: usize> Memory<K, V> {
         let start = entry as usize * Self::ENTRY_WORDS;
         if let Some(cells) = self.entries.get(start..start + Self::ENTRY_WORDS) {
             prefetch(&cells[0]);
-            // Entries of such sizes never straddle cache lines.
+            // Entries of such sizes never cross cache lines.
             if !64_usize.is_multiple_of(Self::ENTRY_WORDS * 8) {
                 prefetch(&cells[Self::ENTRY_WORDS - 1]);
             }
@@ -171,12 +171,12 @@ impl<const K: usize, const V: usize> Memory<K, V> {
     }
 }
 
-/// Where a key is, going by its tag.
+/// Location of a key according to its tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Candidate {
-    /// In this entry, most likely.
+    /// Most likely in this entry.
     Entry(u32),
-    /// In its second bucket, perhaps.
+    /// Perhaps in its second bucket.
     Unknown,
     /// Nowhere.
     None,

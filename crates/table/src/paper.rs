@@ -1,14 +1,15 @@
-//! The hash functions of Istvan and others (*A hash table for line-rate data processing*, ACM TRETS 8(2), 2015), for its
-//! experiments: `examples/failed_inserts`. Neither has a secret, so whoever chooses the keys can make them collide; the table
-//! uses [`crate::Hasher`].
+//! The hash functions of Istvan and others (*A hash table for line-rate data processing*, ACM TRETS 8(2), 2015), for
+//! its experiments: `examples/failed_inserts`. Neither has a secret, so whoever chooses the keys can make them collide;
+//! the table uses [`crate::Hasher`].
 
 use crate::hash::Hash;
 
-/// Lookup3 (Jenkins, 2006, `hashlittle2` of lookup3.c): both of its values, which are started with the two given, `b` above `c`.
+/// Lookup3 (Jenkins, 2006, `hashlittle2` of lookup3.c): both of its values, started with `c` and `b`; the result has
+/// `b` in its upper half.
 pub fn lookup3(key: &[u8], c: u32, b: u32) -> Hash {
     let start = 0xdead_beef_u32.wrapping_add(key.len() as u32).wrapping_add(c);
     let mut state = [start, start, start.wrapping_add(b)];
-    // What is mixed has 12 bytes more behind it, or less than that and not nothing.
+    // The mixed part is followed by 12 bytes, or by fewer but not none.
     let mixed = key.len().saturating_sub(1) / 12 * 12;
     let (chunks, last) = key.split_at(mixed);
     for chunk in chunks.chunks_exact(12) {
@@ -23,7 +24,7 @@ pub fn lookup3(key: &[u8], c: u32, b: u32) -> Hash {
     Hash::from_bits(b << 32 | c)
 }
 
-/// Adds twelve bytes at most, as three words.
+/// Adds at most twelve bytes, as three words.
 fn add(state: &mut [u32; 3], bytes: &[u8]) {
     for (word, part) in state.iter_mut().zip(bytes.chunks(4)) {
         let mut whole = [0; 4];
@@ -32,7 +33,7 @@ fn add(state: &mut [u32; 3], bytes: &[u8]) {
     }
 }
 
-/// Mixes three words so that each bit of them counts for all.
+/// Mixes three words so that each bit affects all of them.
 fn mix([a, b, c]: &mut [u32; 3]) {
     step(a, c, b, 4);
     step(b, a, c, 6);
@@ -47,7 +48,7 @@ fn step(x: &mut u32, y: &mut u32, z: &u32, turn: u32) {
     *y = y.wrapping_add(*z);
 }
 
-/// Mixes three words so that each bit of them counts for `b` and `c`.
+/// Mixes three words so that each bit affects `b` and `c`.
 fn finish([a, b, c]: &mut [u32; 3]) {
     last_step(c, *b, 14);
     last_step(a, *c, 11);
@@ -62,8 +63,8 @@ fn last_step(x: &mut u32, y: u32, turn: u32) {
     *x = (*x ^ y).wrapping_sub(y.rotate_left(turn));
 }
 
-/// The multiplicative function, after Kernighan and Ritchie: words of 16 bits are added and the sum is multiplied, each in its
-/// turn. A last multiplication brings the bits of all words to the top, from which buckets are picked.
+/// The multiplicative function, after Kernighan and Ritchie: alternately adds a word of 16 bits and multiplies the sum.
+/// A last multiplication moves the bits of all words to the top, from which buckets are picked.
 pub fn multiplicative(key: &[u8]) -> Hash {
     // A prime, 2^32 divided by the golden ratio; the paper only says that it is a large prime.
     const MAGIC: u32 = 0x9e37_79b1;
@@ -80,7 +81,7 @@ pub fn multiplicative(key: &[u8]) -> Hash {
 mod tests {
     use super::*;
 
-    /// `driver5` of lookup3.c: `c` and `b` at the start, and what they are in the end.
+    /// `driver5` of lookup3.c: the initial and the final values of `c` and `b`.
     #[test]
     fn lookup3_gives_the_published_values() {
         let score = b"Four score and seven years ago";
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_multiplicative_function_never_changes() {
-        // The hardware of `rtl/table` computes the same. These were computed by another program.
+        // The hardware of `rtl/table` computes the same. Another program computed these.
         let hashes = [&b"sixteen bytes..k"[..], b"odd"].map(|key| multiplicative(key).to_bits());
         assert_eq!(hashes, [0x535c_1a01_6951_7575, 0x0691_2454_ea94_0b33]);
     }

@@ -1,4 +1,4 @@
-//! A small value that one thread publishes and others read, without locks and whole.
+//! A small value that one thread publishes and others read, lock-free and untorn.
 
 use std::sync::{
     Arc,
@@ -7,7 +7,7 @@ use std::sync::{
 
 use crate::{Error, Pages, Region, region::Array, seqlock::Sequence, shared_layout};
 
-/// Where the words begin, behind the sequence.
+/// Offset of the words, after the sequence.
 const WORDS_AT: usize = shared_layout::published::BYTES;
 
 #[derive(Debug)]
@@ -22,23 +22,23 @@ impl<const WORDS: usize> Shared<WORDS> {
     }
 }
 
-/// The one who publishes.
+/// The writing side.
 #[derive(Debug)]
 pub struct Publisher<const WORDS: usize>(Arc<Shared<WORDS>>);
 
-/// One of those who read.
+/// The reading side.
 #[derive(Clone, Debug)]
 pub struct Published<const WORDS: usize>(Arc<Shared<WORDS>>);
 
-/// Which of the values published one after the other a reader saw.
+/// Identifies one of the successively published values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edition(u32);
 
 impl<const WORDS: usize> Publisher<WORDS> {
-    /// Bytes that it takes of a region: the sequence and the words.
+    /// Size in a region in bytes: the sequence and the words.
     pub const BYTES: usize = WORDS_AT + 8 * WORDS;
 
-    /// Publishes a first value, in memory of its own.
+    /// Publishes a first value, in its own memory.
     pub fn new(words: [u64; WORDS]) -> Result<Self, Error> {
         Self::within(&Arc::new(Region::anonymous(Self::BYTES, Pages::Small, false)?), 0, words)
     }
@@ -51,19 +51,19 @@ impl<const WORDS: usize> Publisher<WORDS> {
         Ok(publisher)
     }
 
-    /// Publishes another value in the place of the last.
+    /// Publishes another value in place of the last.
     pub fn publish(&mut self, words: [u64; WORDS]) {
         self.0.sequence[0].write(|| self.0.words.iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed)));
     }
 
-    /// A handle to read it from other threads.
+    /// Returns a handle to read it from other threads.
     pub fn reader(&self) -> Published<WORDS> {
         Published(Arc::clone(&self.0))
     }
 }
 
 impl<const WORDS: usize> Published<WORDS> {
-    /// The value, and which one it is.
+    /// The value and its edition.
     #[inline]
     pub fn read(&self) -> ([u64; WORDS], Edition) {
         loop {
@@ -75,7 +75,7 @@ impl<const WORDS: usize> Published<WORDS> {
         }
     }
 
-    /// Whether no other value has been published by now, nor was when anything was read before.
+    /// Whether no other value was published since, up to everything read before this call.
     #[inline]
     pub fn is_current(&self, edition: Edition) -> bool {
         self.0.sequence[0].unchanged(edition.0)

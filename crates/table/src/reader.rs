@@ -1,4 +1,4 @@
-//! Reading beside the writer, without locks.
+//! Lock-free reading, concurrent with the writer.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::{
     seqlock::load,
 };
 
-/// Reads a table while its writer goes on writing, from any number of threads.
+/// Reads a table while its writer continues, from any number of threads.
 ///
-/// What it gives was in the table at one moment during the call: never half a value, never the value of another key,
-/// and never nothing because a key was on its way from one bucket to the other.
+/// Results were in the table at one moment during the call: never half a value, never the value of another key, and
+/// never a miss because a key was moving between its buckets.
 #[derive(Clone, Debug)]
 pub struct Reader<const K: usize, const V: usize> {
     memory: Memory<K, V>,
@@ -22,7 +22,7 @@ impl<const K: usize, const V: usize> Reader<K, V> {
         Self { memory }
     }
 
-    /// Reads the table that a region holds: memory that another process writes, say.
+    /// Attaches to the table in a region, for example memory that another process writes.
     pub fn attach(region: Region) -> Result<Self, Error> {
         Memory::attach(&Arc::new(region)).map(Self::new)
     }
@@ -57,7 +57,7 @@ impl<const K: usize, const V: usize> Reader<K, V> {
         self.find(self.hash(key), key).map(|(_, value)| value)
     }
 
-    /// Finds a key: where its entry is, and its value.
+    /// Finds a key: the index of its entry, and its value.
     #[inline]
     pub fn find(&self, hash: Hash, key: &[u8; K]) -> Option<(EntryIndex, [u8; V])> {
         let (index, first) = self.memory.first(hash);
@@ -80,14 +80,14 @@ impl<const K: usize, const V: usize> Reader<K, V> {
             let second_since = second.sequence.begin();
             let found =
                 self.memory.find_in(second, hash.tag(), key).map(|(_, entry)| (EntryIndex(entry), self.value(entry)));
-            // A key that is not in the second bucket may just have come back to the first.
+            // A key that is not in the second bucket may just have returned to the first.
             if second.sequence.unchanged(second_since) && (found.is_some() || first.sequence.unchanged(first_since)) {
                 return found;
             }
         }
     }
 
-    /// The value of an entry, whole. Whether the entry is still the key's is for the bucket's sequence to tell.
+    /// The value of an entry, whole. The bucket's sequence shows whether the entry still belongs to the key.
     #[inline(always)]
     fn value(&self, entry: u32) -> [u8; V] {
         let cells = self.memory.value(entry);

@@ -1,4 +1,4 @@
-//! Memory given once: anonymous pages, or memory of the caller's.
+//! Memory regions: anonymous pages, a file, or memory of the caller.
 
 use std::{
     any::Any,
@@ -14,15 +14,15 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 
 use crate::Error;
 
-/// Size of the huge pages asked for, and the alignment that the kernel wants for them.
+/// Size of the requested huge pages, and the alignment that the kernel requires for them.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Pages that an anonymous region is made of.
+/// Page size of an anonymous region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pages {
-    /// Pages of the system's ordinary size.
+    /// The system's ordinary pages.
     Small,
-    /// Huge pages where the system has them to give: a random access then rarely misses the TLB.
+    /// Huge pages if the system has any: a random access then rarely misses the TLB.
     #[default]
     Huge,
 }
@@ -35,7 +35,7 @@ pub struct Region {
     base: NonNull<u8>,
     len: usize,
     owned: bool,
-    /// Keeps memory of the caller's mapped.
+    /// Keeps the caller's memory mapped.
     _keeper: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -45,14 +45,14 @@ impl fmt::Debug for Region {
     }
 }
 
-// SAFETY: the memory is only ever touched through atomics (`Cells`), and unmapped once, when the last owner goes.
+// SAFETY: the memory is only accessed through atomics (`Cells`), and unmapped once, by the last owner.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Maps `len` bytes of zeroed memory. With `prefault` every page is there when this returns, so that the data path
-    /// never waits for one.
+    /// Maps `len` bytes of zeroed memory. With `prefault` every page is resident when this returns, so that the data
+    /// path never waits for one.
     pub fn anonymous(len: usize, pages: Pages, prefault: bool) -> Result<Self, Error> {
         let memory = |source: rustix::io::Errno| Error::Memory { bytes: len, source: source.into() };
         let align = if pages == Pages::Huge { HUGE_PAGE } else { 1 };
@@ -69,13 +69,13 @@ impl Region {
         .map_err(memory)?;
         let skip = start.align_offset(align);
         let base = NonNull::new(start.wrapping_byte_add(skip).cast::<u8>()).ok_or(memory(rustix::io::Errno::NOMEM))?;
-        // The slack is address space that is never touched, so it is given back whole.
+        // The slack is untouched address space, so it is unmapped as a whole.
         let used = len.max(1).next_multiple_of(rustix::param::page_size());
         trim(start.cast(), skip);
         trim(base.as_ptr().wrapping_add(used), mapped.saturating_sub(skip + used));
         let region = Self { base, len: used, owned: true, _keeper: None };
         if pages == Pages::Huge {
-            // Advice: a kernel without huge pages serves small ones.
+            // Only advice: a kernel without huge pages provides small ones.
             let _ = region.advise(Advice::LinuxHugepage);
         }
         if prefault {
@@ -84,12 +84,13 @@ impl Region {
         Ok(region)
     }
 
-    /// Maps `len` bytes of a file from `offset` on, a multiple of the system's page size. What is written is the file's, whatever
-    /// becomes of the program.
+    /// Maps `len` bytes of a file from `offset` on, a multiple of the system's page size. Writes go to the file,
+    /// whatever happens to the program.
     ///
     /// # Safety
     ///
-    /// For as long as the region or anything made from it lives, the file must have these bytes, and nobody else may write them.
+    /// For as long as the region or anything made from it lives, the file must have these bytes, and nobody else may
+    /// write them.
     pub unsafe fn of_file(file: impl AsFd, offset: u64, len: usize) -> Result<Self, Error> {
         let memory = |source: rustix::io::Errno| Error::Memory { bytes: len, source: source.into() };
         let protection = ProtFlags::READ | ProtFlags::WRITE;
@@ -98,46 +99,46 @@ impl Region {
             unsafe { mmap(std::ptr::null_mut(), len, protection, MapFlags::SHARED, file, offset) }.map_err(memory)?;
         let base = NonNull::new(start.cast()).ok_or(memory(rustix::io::Errno::NOMEM))?;
         let region = Self { base, len, owned: true, _keeper: None };
-        // Advice: few file systems have huge pages.
+        // Only advice: few file systems have huge pages.
         let _ = region.advise(Advice::LinuxHugepage);
         Ok(region)
     }
 
-    /// Uses memory of the caller's.
+    /// Uses the caller's memory.
     ///
     /// # Safety
     ///
-    /// `base` to `base + len` must stay mapped, readable and writable, for as long as the region or anything made
-    /// from it lives, and Rust code must not hold references into it other than to atomics. A [`crate::Reader`] only
-    /// reads, so for one the memory may be mapped without write permission. A region that becomes a [`PlainArray`] must be the
-    /// only one that has the memory.
+    /// `base` to `base + len` must stay mapped, readable and writable, for as long as the region or anything made from
+    /// it lives, and Rust code must hold no references into it other than to atomics. A [`crate::Reader`] only reads,
+    /// so for one the memory may be mapped without write permission. A region that becomes a [`PlainArray`] must be the
+    /// only one for its memory.
     pub unsafe fn from_raw(base: NonNull<u8>, len: usize) -> Self {
         Self { base, len, owned: false, _keeper: None }
     }
 
-    /// Keeps `keeper` alive for as long as the region or anything made from it lives: what has the memory mapped.
+    /// Keeps `keeper`, which maps the memory, alive for as long as the region or anything made from it lives.
     pub fn kept_by(self, keeper: Arc<dyn Any + Send + Sync>) -> Self {
         Self { _keeper: Some(keeper), ..self }
     }
 
-    /// The `len` words at `offset`, or `None` where they do not fit the region or are not aligned.
+    /// The `len` words at `offset`, or `None` if they exceed the region or are misaligned.
     pub fn words(self: &Arc<Self>, offset: usize, len: usize) -> Option<Array<AtomicU64>> {
         self.array(offset, len)
     }
 
-    /// The region as numbers that only their owner changes, or `None` where it is not aligned for them.
+    /// Converts the region to numbers that only their owner changes, or returns `None` if it is misaligned for them.
     pub fn into_plain<T: Plain>(self) -> Option<PlainArray<T>> {
         let len = self.len / size_of::<T>();
         let first = self.base.cast::<T>();
         first.is_aligned().then_some(PlainArray { first, len, _region: self })
     }
 
-    /// Number of bytes.
+    /// Length in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -147,7 +148,7 @@ impl Region {
         unsafe { madvise(self.base.as_ptr().cast(), self.len, advice) }
     }
 
-    /// The `len` cells at `offset`, or `None` where they do not fit the region or are not aligned.
+    /// The `len` cells at `offset`, or `None` if they exceed the region or are misaligned.
     pub(crate) fn array<T: Cells>(self: &Arc<Self>, offset: usize, len: usize) -> Option<Array<T>> {
         let end = len.checked_mul(size_of::<T>())?.checked_add(offset)?;
         if end > self.len {
@@ -163,7 +164,7 @@ impl Region {
 ///
 /// # Safety
 ///
-/// That has to be so.
+/// Every bit pattern must be valid.
 pub unsafe trait Plain: Copy {}
 
 // SAFETY: an integer.
@@ -171,10 +172,10 @@ unsafe impl Plain for u32 {}
 // SAFETY: integers.
 unsafe impl<const N: usize> Plain for [u64; N] {}
 
-/// A region's memory as numbers that nobody but their owner writes.
+/// A region's memory as numbers that only their owner writes.
 ///
-/// A program in the kernel may read them at any time. It must expect anything: numbers that are being changed, and in any
-/// order but for the fences of the owner's.
+/// A kernel program may read them at any time. It must expect partially written numbers, in any order except for the
+/// owner's fences.
 #[derive(Debug)]
 pub struct PlainArray<T> {
     first: NonNull<T>,
@@ -182,7 +183,7 @@ pub struct PlainArray<T> {
     _region: Region,
 }
 
-// SAFETY: the numbers belong to this array alone, as the region was given up for it.
+// SAFETY: the numbers belong to this array alone, because the region was consumed for it.
 unsafe impl<T: Plain + Send> Send for PlainArray<T> {}
 // SAFETY: as above; a shared reference to it only reads.
 unsafe impl<T: Plain + Sync> Sync for PlainArray<T> {}
@@ -192,8 +193,8 @@ impl<T: Plain> Deref for PlainArray<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `Region::into_plain` checked length and alignment, any bit pattern is a valid number, the memory is mapped for
-        // as long as the region is kept, and in Rust nobody else has it.
+        // SAFETY: `Region::into_plain` checked length and alignment, any bit pattern is a valid number, the memory is
+        // mapped for as long as the region is kept, and no other Rust code has it.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 }
@@ -201,7 +202,7 @@ impl<T: Plain> Deref for PlainArray<T> {
 impl<T: Plain> DerefMut for PlainArray<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and `self` is borrowed for changes.
+        // SAFETY: as above, and `self` is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
     }
 }
@@ -214,11 +215,11 @@ impl Drop for Region {
     }
 }
 
-/// Unmaps pages of a region of ours.
+/// Unmaps pages of a region of our own.
 fn trim(start: *mut u8, len: usize) {
     if len > 0 {
-        // SAFETY: only called with pages that a constructor of `Region` mapped and that nothing refers to any more. An
-        // error leaves address space mapped, which is harmless.
+        // SAFETY: only called with pages that a constructor of `Region` mapped and that nothing refers to. An error
+        // leaves address space mapped, which is harmless.
         let _ = unsafe { munmap(start.cast(), len) };
     }
 }
@@ -244,7 +245,7 @@ pub struct Array<T> {
     cells: PhantomData<T>,
 }
 
-// SAFETY: `Cells` are atomics, which any thread may touch, and the region is shared.
+// SAFETY: `Cells` are atomics, which any thread may access, and the region is shared.
 unsafe impl<T: Cells> Send for Array<T> {}
 // SAFETY: as above.
 unsafe impl<T: Cells> Sync for Array<T> {}

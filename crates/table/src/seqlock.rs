@@ -1,7 +1,7 @@
-//! Sequence locks: one writer, readers that never make it wait.
+//! Sequence locks: one writer, and readers that never make it wait.
 //!
-//! What a lock protects is kept in atomics and read with relaxed loads, so a reader that races with the writer sees
-//! some mix of old and new, never undefined behaviour; the sequence then tells it to try again.
+//! The protected data is in atomics and read with relaxed loads, so a reader that races with the writer sees a mix of
+//! old and new, never undefined behaviour; the sequence then makes it retry.
 
 use std::{
     hint::spin_loop,
@@ -14,10 +14,10 @@ use std::{
 
 use crate::{hash::word, region::Cells};
 
-/// Times that a reader looks again before it lets another thread run: the writer may be waiting for this core.
+/// Retries of a reader before it yields to another thread: the writer may be waiting for this core.
 const SPINS: u32 = 64;
 
-/// A sequence number: odd while the writer is at work.
+/// A sequence number: odd during a write.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct Sequence(AtomicU32);
@@ -26,19 +26,19 @@ pub(crate) struct Sequence(AtomicU32);
 unsafe impl Cells for Sequence {}
 
 impl Sequence {
-    /// Changes what the lock protects. Only the one writer may call this, and not within itself.
+    /// Changes the protected data. Only the single writer may call this, and not recursively.
     #[inline(always)]
     pub(crate) fn write<R>(&self, change: impl FnOnce() -> R) -> R {
         let before = self.0.load(Relaxed);
         self.0.store(before.wrapping_add(1), Relaxed);
-        // Whoever sees a part of the change also sees that the sequence is odd, or newer.
+        // A reader that sees part of the change also sees that the sequence is odd, or newer.
         fence(Release);
         let result = change();
         self.0.store(before.wrapping_add(2), Release);
         result
     }
 
-    /// Waits until the writer is not at work, and gives the sequence to compare with later.
+    /// Waits until no write is in progress, and returns the sequence for a later comparison.
     #[inline(always)]
     pub(crate) fn begin(&self) -> u32 {
         let mut spins = 0;
@@ -52,7 +52,7 @@ impl Sequence {
         }
     }
 
-    /// Whether everything read since `begin` gave this sequence is as it was then.
+    /// Whether everything read since `begin` returned this sequence is consistent.
     #[inline(always)]
     pub(crate) fn unchanged(&self, since: u32) -> bool {
         fence(Acquire);
@@ -60,12 +60,12 @@ impl Sequence {
     }
 }
 
-/// Words that `bytes` bytes take.
+/// Number of words for `bytes` bytes.
 pub(crate) const fn words(bytes: usize) -> usize {
     bytes.div_ceil(8)
 }
 
-/// Reads `N` bytes from cells. A cell that is not there reads as zero.
+/// Reads `N` bytes from cells. A missing cell reads as zero.
 #[inline(always)]
 pub(crate) fn load<const N: usize>(cells: &[AtomicU64]) -> [u8; N] {
     let mut bytes = [0; N];

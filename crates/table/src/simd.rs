@@ -1,8 +1,8 @@
-//! The two things that need instructions of the processor's: eight tags compared at once, and prefetching.
+//! The two operations that need special instructions: comparing eight tags at once, and prefetching.
 
 pub use crate::shared_layout::SLOTS;
 
-/// Which of the eight tags in two words equal `tag`: one bit a slot.
+/// Which of the eight tags in two words equal `tag`: one bit per slot.
 #[inline(always)]
 pub(crate) fn matches(words: [u64; 2], tag: u16) -> u8 {
     #[cfg(target_arch = "x86_64")]
@@ -31,7 +31,7 @@ mod sse2 {
 
     #[inline(always)]
     pub(super) fn matches(words: [u64; 2], tag: u16) -> u8 {
-        // SAFETY: SSE2 is part of x86-64, so these instructions are there on every processor that runs this.
+        // SAFETY: SSE2 is part of x86-64, so every processor that runs this has these instructions.
         unsafe {
             let tags = _mm_set_epi64x(words[1].cast_signed(), words[0].cast_signed());
             let equal = _mm_cmpeq_epi16(tags, _mm_set1_epi16(tag.cast_signed()));
@@ -40,13 +40,13 @@ mod sse2 {
     }
 }
 
-/// Asks for the cache line that `place` is in, to be there when it is read soon. A hint: it changes nothing but time.
+/// Prefetches the cache line of `place`, which is read soon. Only a hint: it affects nothing but time.
 #[inline(always)]
 pub fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch is a hint; it has no effect that a program can see, whatever the address.
+        // SAFETY: a prefetch has no effect that a program can see, whatever the address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -1,40 +1,41 @@
-//! Which blocks of a value store are in use: chunks of equal size, each cut into blocks of one size.
+//! Allocation of a value store's blocks: chunks of equal size, each divided into blocks of one size.
 //!
-//! Only numbers are kept here, not the memory. A chunk without blocks in use may be cut anew, for another size.
+//! This module keeps only numbers, not the memory. A chunk without blocks in use can be divided again, for another
+//! size.
 
-/// Bytes of a line, the unit of everything here.
+/// Size of a line in bytes, the unit of everything here.
 pub(crate) use crate::shared_layout::VALUE_LINE_BYTES as LINE;
 
-/// Lines of a chunk: 16 KiB. Of blocks of 1.5 KiB ten fit, and little is left over; cutting one anew evicts at most
-/// 256 values.
+/// Lines per chunk: 16 KiB. Ten blocks of 1.5 KiB fit, with little left over; dividing one again evicts at most 256
+/// values.
 pub(crate) const CHUNK_LINES: usize = 256;
 
-/// A chunk that is not cut has this class.
+/// Class of an undivided chunk.
 const WHOLE: u16 = 0;
 
-/// A chunk, or that there is none.
+/// No chunk.
 const NONE: u32 = u32::MAX;
 
 /// 256 lines of memory.
 #[derive(Clone, Debug)]
 struct Chunk {
-    /// Lines of each of its blocks.
+    /// Lines per block.
     class: u16,
     used: u16,
     /// A bit for each block in use.
     map: [u64; CHUNK_LINES / 64],
-    /// Where it is among the chunks of its class.
+    /// Its position among the chunks of its class.
     place: u32,
-    /// Where it is among those of them that have free blocks.
+    /// Its position among those of them with free blocks.
     open_place: u32,
 }
 
-/// Chunks cut into blocks of one size.
+/// Chunks divided into blocks of one size.
 #[derive(Clone, Debug, Default)]
 struct Class {
     chunks: Vec<u32>,
     open: Vec<u32>,
-    /// Where the search for a victim goes on: a chunk, by its place, and a block.
+    /// Where the search for a victim continues: the position of a chunk, and a block.
     hand: (usize, usize),
 }
 
@@ -42,15 +43,15 @@ struct Class {
 #[derive(Debug)]
 pub(crate) struct Slabs {
     chunks: Vec<Chunk>,
-    /// By lines of a block.
+    /// Indexed by the lines of a block.
     classes: Vec<Class>,
     whole: Vec<u32>,
-    /// Where the search for a chunk to cut anew goes on.
+    /// Where the search for a chunk to divide again continues.
     hand: usize,
 }
 
 impl Slabs {
-    /// All memory free: so many chunks, and blocks of up to so many lines.
+    /// All memory free: `chunks` chunks, and blocks of up to `largest` lines.
     pub(crate) fn new(chunks: usize, largest: usize) -> Self {
         let chunk = Chunk { class: WHOLE, used: 0, map: Default::default(), place: NONE, open_place: NONE };
         Self {
@@ -61,7 +62,7 @@ impl Slabs {
         }
     }
 
-    /// Takes a block of so many lines, and gives its first line.
+    /// Allocates a block of `lines` lines, and returns its first line.
     pub(crate) fn take(&mut self, lines: usize) -> Option<u32> {
         let class = self.classes.get_mut(lines).filter(|_| lines > 0)?;
         let chunk = match class.open.last() {
@@ -87,7 +88,7 @@ impl Slabs {
         Some(chunk * CHUNK_LINES as u32 + (block * lines) as u32)
     }
 
-    /// Gives a block back.
+    /// Frees a block.
     pub(crate) fn give(&mut self, line: u32) {
         let Some((chunk, block)) = self.block_at(line) else { return };
         let cut = &mut self.chunks[chunk as usize];
@@ -112,7 +113,7 @@ impl Slabs {
         }
     }
 
-    /// Takes a chunk off the list of those with free blocks.
+    /// Removes a chunk from the list of those with free blocks.
     fn close(&mut self, lines: usize, chunk: u32) {
         let place = std::mem::replace(&mut self.chunks[chunk as usize].open_place, NONE);
         if place != NONE {
@@ -133,15 +134,15 @@ impl Slabs {
         (cut.map[block / 64] >> (block % 64) & 1 == 1).then_some((chunk, block))
     }
 
-    /// Whether any chunk is cut into blocks of so many lines.
+    /// Whether any chunk is divided into blocks of this many lines.
     pub(crate) fn has_class(&self, lines: usize) -> bool {
         self.classes.get(lines).is_some_and(|class| !class.chunks.is_empty())
     }
 
-    /// The next block in use of so many lines, round and round.
+    /// The next block in use of this many lines, cyclically.
     pub(crate) fn next_of_class(&mut self, lines: usize) -> Option<u32> {
         let class = self.classes.get_mut(lines)?;
-        // Once around: what is left of the first chunk, all others, and the rest of the first.
+        // Once around: the rest of the first chunk, all others, and the start of the first.
         for _ in 0..=class.chunks.len() {
             let (place, from) = class.hand;
             if let Some(chunk) = class.chunks.get(place) {
@@ -157,7 +158,7 @@ impl Slabs {
         None
     }
 
-    /// The blocks in use of the next chunk, round and round, that is cut into blocks of another size.
+    /// The blocks in use of the next chunk, cyclically, that is divided into blocks of another size.
     pub(crate) fn next_chunk_but(&mut self, lines: usize) -> Vec<u32> {
         for _ in 0..self.chunks.len() {
             self.hand = if self.hand + 1 < self.chunks.len() { self.hand + 1 } else { 0 };

@@ -1,4 +1,4 @@
-//! The table, as its one writer has it.
+//! The table, for its single writer.
 
 use std::sync::atomic::{
     Ordering::{Relaxed, Release},
@@ -13,29 +13,29 @@ use crate::{
     seqlock::{load, store},
 };
 
-/// Where an entry is: the same for as long as it is in the table, and below the table's capacity.
+/// Index of an entry: constant while it is in the table, and below the table's capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, std::hash::Hash)]
 pub struct EntryIndex(pub(crate) u32);
 
 impl EntryIndex {
-    /// As a number, for arrays beside the table.
+    /// Converts it to a number, for arrays parallel to the table.
     #[inline]
     pub fn get(self) -> u32 {
         self.0
     }
 }
 
-/// There was no room for the key; the table is as it was.
+/// There was no room for the key; the table is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the table is full: configure more entries")]
 pub struct Full;
 
 /// A hash table from keys of `K` bytes to values of `V` bytes, in memory of fixed size.
 ///
-/// Entries never move; what moves are the 4-byte indices in the buckets.
+/// Entries never move; only the 4-byte indices in the buckets do.
 ///
-/// Values of up to 8 bytes change in one store. Longer ones are protected by one of a few locks that the entries
-/// share, rather than by their bucket's, so that [`Table::set_value`] needs no more than the index.
+/// Values of up to 8 bytes change in one store. Longer ones are protected by one of a few locks that the entries share,
+/// instead of their bucket's, so that [`Table::set_value`] needs only the index.
 #[derive(Debug)]
 pub struct Table<const K: usize, const V: usize> {
     memory: Memory<K, V>,
@@ -44,20 +44,20 @@ pub struct Table<const K: usize, const V: usize> {
 }
 
 impl<const K: usize, const V: usize> Table<K, V> {
-    /// Makes a table in memory that it maps itself.
+    /// Creates a table in memory that it maps itself.
     pub fn with_capacity(config: &Config) -> Result<Self, Error> {
         let region = config.map(config.memory::<K, V>()?)?;
         Self::with_region(config, region)
     }
 
-    /// Makes a table in memory given, which takes [`Config::memory`] bytes, aligned to 64. What it held is lost.
+    /// Creates a table in given memory of [`Config::memory`] bytes, aligned to 64, whose contents are lost.
     pub fn with_region(config: &Config, region: Region) -> Result<Self, Error> {
         let layout = config.layout(Memory::<K, V>::ENTRY_WORDS)?;
         let memory = Memory::create(region, &layout, config.hasher()?)?;
         Ok(Self { memory, displacer: Displacer::new(), free: Free::new(layout.capacity, config.is_near()) })
     }
 
-    /// A handle to read the table from another thread.
+    /// Returns a handle to read the table from another thread.
     pub fn reader(&self) -> Reader<K, V> {
         Reader::new(self.memory.clone())
     }
@@ -72,32 +72,32 @@ impl<const K: usize, const V: usize> Table<K, V> {
         self.len() == 0
     }
 
-    /// Number of entries that there can be.
+    /// Maximum number of entries.
     pub fn capacity(&self) -> usize {
         self.memory.capacity()
     }
 
-    /// Bytes of memory that are in use by now, about: untouched pages of an anonymous region take none.
+    /// Approximate number of resident bytes: untouched pages of an anonymous region take no memory.
     pub fn resident_estimate(&self) -> usize {
         let entries = self.free.untouched() as usize * Memory::<K, V>::ENTRY_WORDS * 8;
         self.memory.fixed_bytes() + entries
     }
 
-    /// Hashes a key, for everything that takes a hash.
+    /// Hashes a key, for the functions that take a hash.
     #[inline]
     pub fn hash(&self, key: &[u8; K]) -> Hash {
         self.memory.hasher.hash(key)
     }
 
-    /// First step of a batch: asks for the bucket.
+    /// First step of a batch: prefetches the bucket.
     #[inline]
     pub fn prefetch_bucket(&self, hash: Hash) {
         self.memory.prefetch_bucket(hash);
     }
 
-    /// Second step of a batch, once the bucket is there: asks for the entry that is likely the key's. Where the key
-    /// seems not to be in its first bucket it asks for the second and returns false: [`Table::prefetch_displaced`]
-    /// then asks for the entry, in a third step.
+    /// Second step of a batch, once the bucket is loaded: prefetches the entry that is likely the key's. If the key
+    /// seems not to be in its first bucket, prefetches the second and returns false: then [`Table::prefetch_displaced`]
+    /// prefetches the entry, in a third step.
     #[inline]
     pub fn prefetch_entry(&self, hash: Hash) -> bool {
         self.memory.prefetch_entry(hash) != Candidate::Unknown
@@ -135,19 +135,19 @@ impl<const K: usize, const V: usize> Table<K, V> {
         self.find(self.hash(key), key).map(|index| self.value(index))
     }
 
-    /// The entry of a number, as [`EntryIndex::get`] gave it.
+    /// The entry of a number from [`EntryIndex::get`].
     #[inline]
     pub fn entry(&self, number: u32) -> Option<EntryIndex> {
         ((number as usize) < self.capacity()).then_some(EntryIndex(number))
     }
 
-    /// The key of an entry; zeros where there is none.
+    /// The key of an entry; zeros if it does not exist.
     #[inline]
     pub fn key(&self, index: EntryIndex) -> [u8; K] {
         load(self.memory.key(index.0))
     }
 
-    /// The value of an entry; zeros where there is none.
+    /// The value of an entry; zeros if it does not exist.
     #[inline]
     pub fn value(&self, index: EntryIndex) -> [u8; V] {
         load(self.memory.value(index.0))
@@ -164,7 +164,7 @@ impl<const K: usize, const V: usize> Table<K, V> {
         }
     }
 
-    /// Adds a key, or changes its value where it is there already.
+    /// Adds a key, or changes its value if it exists.
     pub fn insert(&mut self, key: &[u8; K], value: [u8; V]) -> Result<EntryIndex, Full> {
         let hash = self.hash(key);
         if let Some(index) = self.find(hash, key) {
@@ -174,7 +174,7 @@ impl<const K: usize, const V: usize> Table<K, V> {
         self.insert_new(hash, key, value)
     }
 
-    /// Adds a key that is known not to be there, as [`Table::find`] told.
+    /// Adds a key that does not exist, according to [`Table::find`].
     pub fn insert_new(&mut self, hash: Hash, key: &[u8; K], value: [u8; V]) -> Result<EntryIndex, Full> {
         debug_assert!(self.find(hash, key).is_none(), "the key is in the table");
         let entry = self.free.find(hash).ok_or(Full)?;
@@ -185,7 +185,7 @@ impl<const K: usize, const V: usize> Table<K, V> {
         };
         self.free.take(entry);
         self.memory.header().add_len(1);
-        // A reader that comes to see any of this also sees that the entry's last key went.
+        // A reader that sees any of this also sees that the entry's previous key is gone.
         fence(Release);
         store(self.memory.key(entry), key);
         store(self.memory.value(entry), &value);
@@ -199,7 +199,7 @@ impl<const K: usize, const V: usize> Table<K, V> {
         Ok(EntryIndex(entry))
     }
 
-    /// A free slot for a key whose first bucket has none.
+    /// Makes a free slot for a key whose first bucket has none.
     #[cold]
     fn make_room(&mut self, hash: Hash, first: u32) -> Option<(u32, usize)> {
         let (second, bucket) = self.memory.second(hash, first);
@@ -209,12 +209,12 @@ impl<const K: usize, const V: usize> Table<K, V> {
         }
     }
 
-    /// Takes a key out, and gives its value.
+    /// Removes a key, and returns its value.
     pub fn remove(&mut self, key: &[u8; K]) -> Option<[u8; V]> {
         self.remove_hashed(self.hash(key), key).map(|(_, value)| value)
     }
 
-    /// Takes a key out, and gives where its entry was and its value.
+    /// Removes a key, and returns the index of its entry and its value.
     pub fn remove_hashed(&mut self, hash: Hash, key: &[u8; K]) -> Option<(EntryIndex, [u8; V])> {
         let place = self.locate(hash, key)?;
         let value = self.value(place.entry);
@@ -230,7 +230,7 @@ impl<const K: usize, const V: usize> Table<K, V> {
         Some((place.entry, value))
     }
 
-    /// All entries, in no order.
+    /// All entries, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (EntryIndex, [u8; K], [u8; V])> + '_ {
         let slots = self.memory.buckets().iter().flat_map(|bucket| bucket.used_slots().map(|slot| bucket.entry(slot)));
         slots.map(|entry| (EntryIndex(entry), self.key(EntryIndex(entry)), self.value(EntryIndex(entry))))
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
     use crate::hash::alternate;
 
-    /// Keys that whoever knows the seed could choose: all with the same hash.
+    /// Keys that somebody who knows the seed could choose: all with the same hash.
     #[test]
     fn the_seventeenth_of_colliding_keys_is_refused_and_nothing_is_lost() {
         let mut table = Table::<16, 8>::with_capacity(&Config::new(1000).seed([1; 16])).unwrap();

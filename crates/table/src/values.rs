@@ -1,9 +1,9 @@
 //! Values of varying size, in memory of fixed size.
 //!
-//! A value is in a block of lines of 64 bytes. Apart from the blocks, so that no value can be taken for one, there is
-//! a head for every line: if a block starts there, the version of what is in it and the value's length. A
-//! [`ValueHandle`] names line and version. The version changes whenever the block gets another value or none, so that
-//! a reader with an old handle gets nothing rather than something else.
+//! A value occupies a block of 64-byte lines. In a separate array, so that no value can be mistaken for one, every line
+//! has a head: if a block starts there, the version of its contents and the value's length. A [`ValueHandle`] names
+//! line and version. The version changes whenever the block gets another value or none, so a reader with an old handle
+//! gets nothing instead of another value.
 
 use std::sync::{
     Arc,
@@ -22,20 +22,20 @@ use crate::{
     slabs::{CHUNK_LINES, LINE, Slabs},
 };
 
-/// Words of a line.
+/// Words per line.
 const LINE_WORDS: usize = LINE / 8;
 
-/// Bytes of a chunk, with the heads of its lines.
+/// Size of a chunk in bytes, with the heads of its lines.
 const CHUNK_BYTES: usize = CHUNK_LINES * (LINE + size_of::<u64>());
 
 /// Values evicted one by one before a chunk of another size is taken instead: often enough that memory follows the
-/// sizes that are asked for, seldom enough that values are not thrown out by the dozen.
+/// requested sizes, rarely enough that values are not evicted by the dozen.
 const REBALANCE: u32 = 64;
 
-/// Marked values passed over before one is evicted nevertheless, so that an eviction takes bounded time.
+/// Marked values skipped before one is evicted nevertheless, so that an eviction takes bounded time.
 const PASSED_OVER: usize = 64;
 
-/// Which value: a block, and a version of what is in it.
+/// Identifies a value: a block, and a version of its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueHandle {
     line: u32,
@@ -43,28 +43,28 @@ pub struct ValueHandle {
 }
 
 impl ValueHandle {
-    /// Names no value, ever.
+    /// Never refers to a value.
     pub const NONE: Self = Self { line: u32::MAX, version: 1 };
 
-    /// As a number, to be kept in a table.
+    /// Converts it to a number, for storage in a table.
     pub fn to_bits(self) -> u64 {
         u64::from(self.version) << 32 | u64::from(self.line)
     }
 
-    /// From the number. One that was never given by [`ValueHandle::to_bits`] names no value, or any; reading it is
-    /// harmless.
+    /// Converts it from a number. One that [`ValueHandle::to_bits`] never returned refers to no value, or to an
+    /// arbitrary one; reading it is harmless.
     pub fn from_bits(bits: u64) -> Self {
         Self { line: bits as u32, version: (bits >> 32) as u32 }
     }
 }
 
-/// Why a value was not taken in.
+/// Why a value was not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotStored {
-    /// Blocks of this size are all in use: [`ValueStore::evict`] makes room.
+    /// All blocks of this size are in use: [`ValueStore::evict`] makes room.
     #[error("the value store is full")]
     NoRoom,
-    /// The value is longer than the store was made for.
+    /// The value exceeds the store's maximum length.
     #[error("the value is longer than the store was made for")]
     TooLong,
 }
@@ -72,10 +72,10 @@ pub enum NotStored {
 /// Why a value was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRead {
-    /// The value is no more.
+    /// The value no longer exists.
     #[error("the value is no more")]
     Gone,
-    /// The value is longer than the room for it: it has this many bytes.
+    /// The value does not fit; it has this many bytes.
     #[error("the value has {0} bytes, more than there is room for")]
     TooLong(usize),
 }
@@ -90,12 +90,12 @@ pub struct ValueStore {
 }
 
 impl ValueStore {
-    /// Makes a store of so many bytes, for values of up to `longest` bytes, in memory that it maps itself.
+    /// Creates a store of `bytes` bytes, for values of up to `longest` bytes, in memory that it maps itself.
     pub fn with_capacity(bytes: usize, longest: usize, pages: Pages, prefault: bool) -> Result<Self, Error> {
         Self::with_region(Region::anonymous(bytes, pages, prefault)?, longest)
     }
 
-    /// Makes a store in memory given. What it held is lost.
+    /// Creates a store in given memory, whose contents are lost.
     pub fn with_region(region: Region, longest: usize) -> Result<Self, Error> {
         let given = region.len();
         let chunks = Self::lines(given) / CHUNK_LINES;
@@ -108,17 +108,17 @@ impl ValueStore {
         Ok(Self { blocks, slabs: Slabs::new(chunks, largest), longest, evictions: 0 })
     }
 
-    /// How many lines a store of so many bytes has: their heads come first in its memory, 8 bytes each, then the lines.
+    /// Number of lines of a store of this size: their heads come first in its memory, 8 bytes each, then the lines.
     pub fn lines(bytes: usize) -> usize {
         (bytes / CHUNK_BYTES).min(u32::MAX as usize / CHUNK_LINES) * CHUNK_LINES
     }
 
-    /// A handle to read values from another thread.
+    /// Returns a handle to read values from another thread.
     pub fn reader(&self) -> ValueReader {
         ValueReader { blocks: self.blocks.clone() }
     }
 
-    /// Takes a value in. `owner` is what [`ValueStore::evict`] calls it by.
+    /// Stores a value. `owner` is the number by which [`ValueStore::evict`] reports it.
     pub fn insert(&mut self, value: &[u8], owner: u32) -> Result<ValueHandle, NotStored> {
         if value.len() > self.longest {
             return Err(NotStored::TooLong);
@@ -128,7 +128,7 @@ impl ValueStore {
         Ok(ValueHandle { line, version })
     }
 
-    /// Takes a value out, and tells whether it was there.
+    /// Removes a value. Returns whether it was there.
     pub fn remove(&mut self, handle: ValueHandle) -> bool {
         let present = self.blocks.head(handle.line).is_some_and(|head| Head::load(head).names(handle));
         if present {
@@ -137,8 +137,8 @@ impl ValueStore {
         present
     }
 
-    /// Makes room for a value of so many bytes, and tells the owners of those that went. Values read since the search
-    /// last came by are passed over, once.
+    /// Evicts values to make room for one of `len` bytes, and calls `gone` with the owners of evicted values. Values
+    /// read since the search last passed are skipped once.
     pub fn evict(&mut self, len: usize, mut gone: impl FnMut(u32)) {
         let size = lines(len);
         self.evictions = self.evictions.wrapping_add(1);
@@ -168,14 +168,14 @@ impl ValueStore {
     }
 }
 
-/// Reads values while the store's writer goes on, from any number of threads.
+/// Reads values while the store's writer continues, from any number of threads.
 #[derive(Clone, Debug)]
 pub struct ValueReader {
     blocks: Blocks,
 }
 
 impl ValueReader {
-    /// Asks for the head and the first lines of a value, which then come at the same time and not one after the other.
+    /// Prefetches the head and the first lines of a value, which then arrive concurrently.
     #[inline]
     pub fn prefetch(&self, handle: ValueHandle) {
         if let (Some(head), Some(block)) = (self.blocks.head(handle.line), self.blocks.block(handle.line)) {
@@ -184,7 +184,8 @@ impl ValueReader {
         }
     }
 
-    /// Copies a value, whole, to the start of `room`, and gives its length. Where it fails `room` may hold anything.
+    /// Copies a value, whole, to the start of `room`, and returns its length. On failure the contents of `room` are
+    /// unspecified.
     pub fn read(&self, handle: ValueHandle, room: &mut [u8]) -> Result<usize, NotRead> {
         let cell = self.blocks.head(handle.line).ok_or(NotRead::Gone)?;
         let head = Head::load(cell);
@@ -210,12 +211,12 @@ impl ValueReader {
     }
 }
 
-/// Lines that a value of so many bytes takes.
+/// Lines that a value of this length takes.
 fn lines(len: usize) -> usize {
     (VALUE_HEADER_BYTES + len).div_ceil(LINE)
 }
 
-/// What is known of a line where a block may start: the version, odd where there is no value, and the value's length.
+/// State of a line where a block may start: the version, odd if there is no value, and the value's length.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Head {
     version: u32,
@@ -262,7 +263,7 @@ impl Blocks {
         self.heads.get(line as usize)
     }
 
-    /// The words from a line on, at least a line's.
+    /// The words from a line on, at least those of one line.
     #[inline(always)]
     fn block(&self, line: u32) -> Option<&[AtomicU64]> {
         self.words.get(line as usize * LINE_WORDS..).filter(|words| words.len() >= LINE_WORDS)
@@ -272,21 +273,21 @@ impl Blocks {
         self.block(line).map_or(0, |block| block[0].load(Relaxed) as u32)
     }
 
-    /// Takes a value's mark away, and tells whether it had one.
+    /// Clears a value's mark. Returns whether it was set.
     fn unmark(&self, line: u32) -> bool {
         self.head(line).is_some_and(|head| head.fetch_and(!VALUE_MARK, Relaxed) & VALUE_MARK != 0)
     }
 
-    /// Puts a value into a free block, and gives its version.
+    /// Stores a value in a free block, and returns its version.
     fn fill(&self, line: u32, value: &[u8], owner: u32) -> Option<u32> {
         let (head, block) = (self.head(line)?, self.block(line)?);
-        // Whoever sees any of this also sees that the last value went.
+        // A reader that sees any of this also sees that the previous value is gone.
         fence(Release);
         block[0].store(owner.into(), Relaxed);
         let (whole, rest) = value.as_chunks::<8>();
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
-        // What is behind the value's last word may be another block.
+        // Write no further: the bytes after the value's last word may belong to another block.
         let words = whole.iter().chain((!rest.is_empty()).then_some(&last));
         for (cell, bytes) in block[VALUE_HEADER_BYTES / 8..].iter().zip(words) {
             cell.store(u64::from_le_bytes(*bytes), Relaxed);
@@ -296,7 +297,7 @@ impl Blocks {
         Some(version)
     }
 
-    /// Takes the value out of a block.
+    /// Removes the value from a block.
     fn empty(&self, line: u32) {
         if let Some(head) = self.head(line) {
             let version = Head::load(head).version | 1;

@@ -1,4 +1,4 @@
-//! Readers beside a writer: never half a value, never another key's, never a miss of what is there.
+//! Readers with a concurrent writer: never a torn value, never another key's, never a miss of a key that is there.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::{
@@ -25,7 +25,7 @@ fn key(number: u64) -> [u8; 33] {
     key
 }
 
-/// A value that tells its key, and whose words belong together.
+/// A value that identifies its key, and whose words belong together.
 fn value(number: u64, version: u64) -> [u8; 32] {
     let mut value = [0; 32];
     let words = [number, version, version.wrapping_mul(number | 1), !version];
@@ -35,7 +35,7 @@ fn value(number: u64, version: u64) -> [u8; 32] {
     value
 }
 
-/// Checks a value, and gives its version.
+/// Checks a value, and returns its version.
 fn version(number: u64, bytes: [u8; 32]) -> u64 {
     let version = u64::from_le_bytes(bytes[8..16].try_into().unwrap());
     assert_eq!(bytes, value(number, version), "torn, or another key's");
@@ -49,7 +49,7 @@ fn random(state: &mut u64) -> u64 {
     *state
 }
 
-/// Some keys stay and are updated, in a table so full that they are displaced all the time by others that come and go.
+/// Some keys stay and are updated, in a table so full that other keys, which come and go, constantly displace them.
 #[test]
 fn readers_never_see_a_torn_value_nor_miss_a_key() {
     const STAYING: u64 = 200;
@@ -105,7 +105,7 @@ fn readers_never_see_a_torn_value_nor_miss_a_key() {
     assert_eq!(table.len() as u64, CAPACITY);
 }
 
-/// A key is taken out and another one gets its entry, again and again: nobody reads the one's value as the other's.
+/// A key is removed and another one gets its entry, repeatedly: nobody reads one's value as the other's.
 #[test]
 fn entries_change_hands_unmixed() {
     let mut table = Table::<33, 32>::with_capacity(&Config::new(2).seed(SEED)).unwrap();

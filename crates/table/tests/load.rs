@@ -1,4 +1,4 @@
-//! How full a table gets, and that nothing is lost when it is.
+//! How full a table gets, and that nothing is lost then.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use turnpike_table::{Config, Full, Table};
@@ -37,7 +37,7 @@ fn the_configured_number_of_entries_fits() {
     }
 }
 
-/// Under these secrets one bucket would be both buckets of nine keys or more, if there were no more buckets than entries need.
+/// Under these secrets one bucket would be both buckets of at least nine keys, without the minimum number of buckets.
 #[test]
 fn a_few_entries_fit_under_any_secret() {
     for (entries, seed) in [(10, 18_741_u128), (16, 10_776), (30, 2_136)] {

@@ -1,4 +1,4 @@
-//! Tables in memory of the caller's, and the same memory mapped twice.
+//! Tables in memory that the caller provides, and the same memory mapped twice.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::{ptr::NonNull, sync::atomic::AtomicU64};
@@ -11,7 +11,7 @@ use turnpike_table::{Config, Error, Reader, Region, Table};
 
 const SEED: [u8; 16] = *b"memory memory me";
 
-/// Memory that outlives every region made of it, and is not empty at first.
+/// Memory that outlives every region made from it, and is not empty at first.
 #[repr(align(64))]
 struct Memory([AtomicU64; 4096]);
 
@@ -29,7 +29,7 @@ impl Memory {
 fn memory_given_by_the_caller_serves() {
     let config = Config::new(500).seed(SEED);
     static MEMORY: Memory = Memory::new();
-    // SAFETY: the memory is there for ever, and consists of atomics.
+    // SAFETY: the memory exists for ever, and consists of atomics.
     let region = unsafe { Region::from_raw(MEMORY.start(), size_of::<Memory>()) };
     let mut table = Table::<16, 8>::with_region(&config, region).unwrap();
     assert!(table.is_empty());
@@ -45,13 +45,13 @@ fn memory_that_does_not_suffice_is_refused() {
     let needed = config.memory::<16, 8>().unwrap();
     static MEMORY: Memory = Memory::new();
     for (skip, len) in [(0, needed - 1), (0, 0), (8, needed + 64)] {
-        // SAFETY: within the memory, which is there for ever and consists of atomics.
+        // SAFETY: within the memory, which exists for ever and consists of atomics.
         let region = unsafe { Region::from_raw(MEMORY.start().add(skip), len) };
         assert!(matches!(Table::<16, 8>::with_region(&config, region), Err(Error::RegionTooSmall { .. })));
     }
 }
 
-/// The offsets are what matters, not the address: another mapping of the same pages reads the same table.
+/// Offsets matter, not addresses: another mapping of the same pages reads the same table.
 #[test]
 fn a_second_mapping_reads_the_same_table() {
     let config = Config::new(1000).seed(SEED);

@@ -1,4 +1,4 @@
-//! The table against a plain model, whatever is done to it.
+//! The table against a plain model, for any sequence of operations.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ enum Step {
     Get(u16),
 }
 
-/// Keys from a small set, so that they meet again.
+/// Keys from a small set, so that they repeat.
 fn step(keys: u16) -> impl Strategy<Value = Step> {
     let key = 0..keys;
     prop_oneof![
@@ -86,7 +86,7 @@ fn check<const K: usize, const V: usize>(config: &Config, capacity: usize, steps
 }
 
 proptest! {
-    // The fewest buckets have 256 slots: of more entries than that, some are displaced.
+    // The fewest buckets have 256 slots: if there are more entries than that, some are displaced.
 
     #[test]
     fn accounts(seed in any::<[u8; 16]>(), capacity in 1..500_usize, load in 20..99_u32, near in any::<bool>(),

@@ -1,9 +1,9 @@
-//! A randomness beacon of parties who do not trust each other: commit, reveal, delay.
+//! A randomness beacon for parties that do not trust each other: commit, reveal, delay.
 //!
-//! Each party commits to a number, then reveals it, and what all revealed is the input of a delay function. Without the delay
-//! the last one to reveal would know the result first, and could keep its number back if it does not like it. With a delay
-//! that is longer than the time to reveal in, nobody knows the result before it is too late; and whoever kept its number
-//! back is left out and seen.
+//! Each party commits to a number, then reveals it; the revealed numbers are the input of a delay function. Without the
+//! delay the last party to reveal would know the result first, and could withhold its number if it did not like it.
+//! With a delay longer than the time to reveal, nobody knows the result before it is too late; a party that withholds
+//! its number is left out, and everybody sees that.
 //!
 //! `cargo run --release -p turnpike-verify --example beacon`
 #![allow(missing_docs)]
@@ -18,7 +18,8 @@ use turnpike_verify::vdf::{Delay, Evaluated, Modulus, RSA_2048};
 static COMMITMENT: Tag = Tag::new("turnpike/beacon/commitment");
 static RESULT: Tag = Tag::new("turnpike/beacon/result");
 
-/// Squarings: a second or two here. A real beacon takes ten times what the fastest hardware needs for the time to reveal in.
+/// Number of squarings: a second or two here. A real beacon's delay is ten times the reveal period on the fastest
+/// hardware.
 const ITERATIONS: u64 = 1 << 20;
 
 struct Party {
@@ -34,7 +35,7 @@ impl Party {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Their secrets come from the operating system in a real beacon; here the example is to give the same result each time.
+    // A real beacon takes secrets from the operating system; this example must give the same result each time.
     let parties = [("Ada", true), ("Blaise", true), ("Carl", false), ("Dorothy", true)];
     let parties: Vec<Party> =
         parties.map(|(name, reveals)| Party { name, secret: COMMITMENT.hash(name.as_bytes()), reveals }).into();

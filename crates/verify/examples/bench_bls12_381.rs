@@ -1,5 +1,6 @@
-//! Microseconds of CPU time on BLS12-381: blst called as its users call it first, then the engine, in turns, in one run. The engine's
-//! portable backend is blst as well, so a ratio of one says that nothing is lost above it; more is what batches share.
+//! Microseconds of CPU time on BLS12-381: blst, called directly, against the engine, alternating in one run. The
+//! engine's portable backend is blst as well, so a ratio of one means that the layers above it cost nothing; more is
+//! the gain from batching.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "common/blst_groth16.rs"]
@@ -27,7 +28,7 @@ const ROUNDS: usize = 5;
 const OUTPUTS: &[u8] = include_bytes!("../../../vectors/bls12_381/sapling/outputs.bin");
 const RECORD: usize = 192 + 5 * 32;
 
-/// Prints the medians of both, each for one of `count` things, and their ratio.
+/// Prints the medians of both per item of `count`, and their ratio.
 fn compare<T, O>(what: &str, peer: &str, count: usize, mut theirs: impl FnMut() -> T, mut ours: impl FnMut() -> O) {
     let (mut their_times, mut our_times) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -43,7 +44,7 @@ fn compare<T, O>(what: &str, peer: &str, count: usize, mut theirs: impl FnMut() 
     Figure { name: what, value: ours, unit: "us", peer: Some((peer, theirs)) }.record();
 }
 
-/// Prints the median, for one of `count` things, of what has no peer.
+/// Prints the median per item of `count`, for work without a peer.
 fn measure<O>(what: &str, count: usize, mut ours: impl FnMut() -> O) {
     let times = (0..ROUNDS).map(|_| {
         let start = thread_time();
@@ -94,7 +95,7 @@ fn pairings() {
     });
 }
 
-/// Claims of real proofs, again and again.
+/// Claims of real proofs, repeated.
 fn records(count: usize) -> Vec<&'static [u8]> {
     OUTPUTS.chunks(RECORD).cycle().take(count).collect()
 }
@@ -169,14 +170,14 @@ fn signatures() {
     }
 }
 
-/// What `mult` of blst's does in one thread; that itself starts as many as there are processors.
+/// The work of blst's `mult` in one thread; `mult` itself starts a thread per processor.
 macro_rules! their_sum {
     ($name:ident, $affine:ident, $sum:ident, $pippenger:ident, $scratch:ident) => {
         fn $name(points: &[$affine], scalars: &[u8]) -> $sum {
             assert_eq!(scalars.len(), 32 * points.len());
             let mut sum = $sum::default();
             let (points_at, scalars_at) = ([points.as_ptr(), std::ptr::null()], [scalars.as_ptr(), std::ptr::null()]);
-            // SAFETY: there are as many points and scalars as the call is told, and as much scratch as it asks for.
+            // SAFETY: the counts match the slices, and the scratch has the size that the call requires.
             unsafe {
                 let mut scratch = vec![0_u64; blst::$scratch(points.len()).div_ceil(8)];
                 let (points_at, scalars_at) = (points_at.as_ptr(), scalars_at.as_ptr());
@@ -190,7 +191,7 @@ macro_rules! their_sum {
 their_sum!(sum_in_g1, blst_p1_affine, blst_p1, blst_p1s_mult_pippenger, blst_p1s_mult_pippenger_scratch_sizeof);
 their_sum!(sum_in_g2, blst_p2_affine, blst_p2, blst_p2s_mult_pippenger, blst_p2s_mult_pippenger_scratch_sizeof);
 
-/// Sums of 2^bits multiples, of as many points.
+/// Sums of multiples of 2^bits points.
 fn sums_of_multiples<G: Group, A, S>(
     sizes: &[u32],
     scalar: impl Fn(u64) -> Scalar,
@@ -256,7 +257,7 @@ macro_rules! their_multiple {
 their_multiple!(multiple_in_g1, blst_p1_affine, blst_p1, blst_p1_from_affine, blst_p1_mult, blst_p1_to_affine);
 their_multiple!(multiple_in_g2, blst_p2_affine, blst_p2, blst_p2_from_affine, blst_p2_mult, blst_p2_to_affine);
 
-/// Many multiples, each of a point of its own.
+/// Many multiples, each of a different point.
 fn multiples<G: Group, A>(
     step: &Point<G>,
     scalar: impl Fn(u64) -> Scalar,
@@ -276,7 +277,7 @@ fn multiples<G: Group, A>(
     compare(&what, "blst", COUNT, theirs, || multiply_each(&points, &scalars));
 }
 
-/// Sums on all processors, by the clock: blst's own threads, and a part of the points for each of ours.
+/// Sums on all processors, in wall-clock time: blst's own threads, and one part of the points per thread of ours.
 fn sums_on_all_processors() {
     let threads = available_parallelism().map_or(1, usize::from);
     let step = Point::<G1>::generator();
@@ -325,7 +326,7 @@ fn their_jacobian(points: &[Point<G1>]) -> Vec<blst_p1> {
     points.iter().map(jacobian).collect()
 }
 
-/// The rows of the FPGA's table that are no pairings.
+/// The rows of the FPGA's table other than pairings.
 fn fields() {
     const COUNT: usize = 10_000;
     let repeat = |what: &str, mut work: Box<dyn FnMut()>| measure(what, COUNT, move || (0..COUNT).for_each(|_| work()));
@@ -344,7 +345,7 @@ fn fields() {
     products_at_once(8, 10_000);
 }
 
-/// Products of many elements, each multiplied by itself so many times.
+/// Products of many elements, each multiplied by itself `times` times.
 fn products_at_once(elements: usize, times: usize) {
     let fps = Vec::from_iter((0..elements as u64).map(|number| Fp::from(number + 3)));
     let theirs = Vec::from_iter(fps.iter().map(|fp| {
@@ -357,7 +358,7 @@ fn products_at_once(elements: usize, times: usize) {
         let mut products = theirs.clone();
         for _ in 0..times {
             for (product, element) in products.iter_mut().zip(&theirs) {
-                // SAFETY: the call reads two elements and writes one, which may be one of them.
+                // SAFETY: the call reads two elements and writes one, which may alias one of them.
                 unsafe { blst::blst_fp_mul(product, product, element) };
             }
         }

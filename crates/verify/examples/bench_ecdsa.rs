@@ -1,8 +1,10 @@
-//! Microseconds of CPU time of one ECDSA verification, from the bytes of key and signature on: libsecp256k1 first, then each
-//! backend, in turns, in one run; what of it is parsing; and the time of the clock on all processors, through a work queue.
+//! Benchmarks one ECDSA verification, from the bytes of key and signature on.
 //!
-//! The signatures are those of Bitcoin's block 413,567, or of the file that an argument names: records of a 32-byte digest,
-//! a length and a key, a length and a DER signature; all must be good ones.
+//! Prints microseconds of CPU time for libsecp256k1 and for each backend, alternating in one run, and the share of
+//! parsing; then microseconds of wall time on all processors, through a work queue.
+//!
+//! The signatures are those of Bitcoin's block 413,567, or of the file given as an argument: records of a 32-byte
+//! digest, a length and a key, a length and a DER signature. All must be valid.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;

@@ -1,5 +1,6 @@
-//! Microseconds of one Zcash header's Equihash check on each backend and in crate `equihash`, in turns, in one run: CPU time of
-//! one thread, and then time of the clock with a work queue over all processors.
+//! Benchmarks the Equihash check of one Zcash header on each backend and in crate `equihash`, alternating in one run.
+//!
+//! Prints microseconds of CPU time of one thread, then wall time with a work queue over all processors.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
@@ -29,7 +30,7 @@ fn time(mut run: impl FnMut()) -> f64 {
     (thread_time() - start) / TIMES as f64
 }
 
-/// The header up to and with the nonce, and its solution's indices.
+/// The header up to and including the nonce, and its solution's indices.
 type Header = Arc<(Vec<u8>, Vec<u8>)>;
 
 /// Headers of one round on all processors.

@@ -1,7 +1,9 @@
-//! Microseconds of CPU time of one BIP340 verification, from the bytes of key and signature on: libsecp256k1 one by one first,
-//! then each backend in batches, in turns, in one run; and the time of the clock on all processors, through a work queue.
+//! Benchmarks one BIP340 verification, from the bytes of key and signature on.
 //!
-//! The messages are the digests that the signatures of Bitcoin's block 413,567 are made of; the keys are made here, a
+//! Prints microseconds of CPU time for libsecp256k1, one signature at a time, and for each backend in batches,
+//! alternating in one run; then microseconds of wall time on all processors, through a work queue.
+//!
+//! The messages are the digests that the signatures of Bitcoin's block 413,567 sign; the keys are made here, a
 //! different one for each.
 #![allow(missing_docs, clippy::unwrap_used)]
 

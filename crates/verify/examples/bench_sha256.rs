@@ -1,5 +1,6 @@
-//! Nanoseconds of one hash on each backend and in crate `sha2`, in turns, in one run: medians, and the ratio; and time of the clock on
-//! all processors, through a work queue.
+//! Benchmarks one hash on each backend and in crate `sha2`, alternating in one run.
+//!
+//! Prints median nanoseconds and their ratio, and wall time on all processors, through a work queue.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
@@ -19,7 +20,7 @@ const ROUNDS: usize = 41;
 /// A way of hashing all the inputs, by name.
 type Contender<'a> = (String, Box<dyn FnMut() + 'a>);
 
-/// Runs the contenders in turns and prints the median time of each, by hash, beside that of the first one.
+/// Runs the contenders in turns and prints each median time per hash, beside that of the first.
 fn race(title: &str, hashes: usize, mut contenders: Vec<Contender<'_>>) {
     let mut times = vec![Vec::new(); contenders.len()];
     for _ in 0..ROUNDS {

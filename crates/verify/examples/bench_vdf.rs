@@ -1,6 +1,8 @@
-//! Nanoseconds of CPU time of one squaring in a chain, modulo RSA-1024 and RSA-2048; then what an evaluation with its proof
-//! takes beside the squarings alone, and what verifying takes. With an argument, only the squarings, as a line
-//! `BITS NANOSECONDS` each: for bench/vdf/run, which alternates them with the peers'.
+//! Benchmarks delays: nanoseconds of CPU time per squaring in a chain, modulo RSA-1024 and RSA-2048.
+//!
+//! Then prints what an evaluation with its proof takes compared with the squarings alone, and what verification takes.
+//! With an argument, prints only the squarings, as a line `BITS NANOSECONDS` each: for bench/vdf/run, which alternates
+//! them with those of the peers.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "common/mod.rs"]

@@ -1,18 +1,20 @@
-//! Solves an Equihash problem by Wagner's algorithm, slowly: `solve_equihash N K PERSONALISATION INPUT`, with the input up to and
-//! with the nonce in hexadecimal. It made vectors of `tests/vectors/equihash.txt`: prints a line for the first solution, and one
-//! for the first list of indices that breaks no rule but that of the root. (192,7) takes 3 GB of memory and some minutes.
+//! Solves an Equihash problem by Wagner's algorithm, slowly.
+//!
+//! `solve_equihash N K PERSONALISATION INPUT`, where INPUT is the header up to and including the nonce, in hexadecimal.
+//! Made some of the vectors in `tests/vectors/equihash.txt`: prints a line for the first solution, and one for the
+//! first list of indices that breaks only the rule of the root. (192,7) takes 3 GB of memory and some minutes.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::env;
 
-/// A leaf, or the XOR of leaves, in the order of its bytes, and its number in the list of pairs of its level.
+/// A leaf or an XOR of leaves, in the order of its bytes, and its number in its level's list of pairs.
 type Row = ([u8; 32], u32);
 
 fn from_hex(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
-/// So many bits of a row, from bit `from` on, at most 32.
+/// The `count` bits of a row from bit `from` on, at most 32.
 fn bits(row: &[u8; 32], from: usize, count: usize) -> u64 {
     let mut bytes = [0; 8];
     for (to, byte) in bytes.iter_mut().zip(&row[from / 8..]) {
@@ -54,7 +56,7 @@ fn are_distinct(indices: &[u32]) -> bool {
     sorted.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// The indices as a solution has them: one after the other, most significant bit first.
+/// The indices as in a solution: one after the other, most significant bit first.
 fn encode(indices: &[u32], width: usize) -> String {
     let digits: String = indices.iter().map(|index| format!("{index:0width$b}")).collect();
     (0..digits.len())
@@ -78,7 +80,7 @@ fn main() {
             for (at, left) in group.iter().enumerate() {
                 for right in &group[at + 1..] {
                     let row = std::array::from_fn(|byte| left.0[byte] ^ right.0[byte]);
-                    // One index twice, most likely; and a bound for memory.
+                    // Most likely the same index twice; and a bound on memory.
                     if (row != [0; 32] || height + 1 == k) && pairs.len() < 3 << collision {
                         above.push((row, pairs.len() as u32));
                         pairs.push((left.1, right.1));

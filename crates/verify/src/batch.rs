@@ -1,8 +1,8 @@
 use std::error::Error;
 
-/// Things of one kind to verify, gathered because many are verified faster at once than one after the other.
+/// A batch of items of one kind, gathered because verifying many at once is faster than one after the other.
 pub trait BatchVerifier {
-    /// What is verified.
+    /// The type of the items verified.
     type Item;
     /// A rule that an item may break.
     type Rule: Error;
@@ -22,10 +22,10 @@ pub trait BatchVerifier {
     /// that its item breaks.
     fn verify_each(&mut self) -> &[Result<(), Self::Rule>];
 
-    /// Verifies every item and empties the batch: `Ok`, or the position of the first that fails, and the rule.
+    /// Verifies every item and empties the batch: `Ok`, or the position of the first item that fails, and the rule.
     ///
-    /// A scheme with a check of all items at once, with random coefficients, makes that one first and finds the item that
-    /// fails by halving the batch. One without it, like Equihash, stops at the first item that fails.
+    /// A scheme that can check all items at once, with random coefficients, does that first, and then finds the failing
+    /// item by halving the batch. A scheme that cannot, like Equihash, stops at the first item that fails.
     fn verify_all(&mut self) -> Result<(), (usize, Self::Rule)>
     where
         Self::Rule: Clone,

@@ -1,12 +1,12 @@
 use std::ops::Range;
 
-/// Finds the bad ones among items of which a combined check has said that not all are good.
+/// Finds the bad items in a range for which a combined check has said that not all are good.
 ///
-/// `all_good` checks a range of them together; `each` decides those of a range one by one. Halves are checked together as long
-/// as they have more than `alone` items; what is not passed to `each` is good.
+/// `all_good` checks a range together; `each` decides the items of a range one by one. Ranges are halved, and the
+/// halves checked together, as long as they have more than `alone` items. Items that are not passed to `each` are good.
 ///
-/// Work is bounded, however many are bad: once the combined checks have looked at each item four times on average, the rest
-/// goes to `each`. To single out one bad item takes two looks at each at most.
+/// The work is bounded, however many items are bad: once the combined checks have looked at each item four times on
+/// average, the rest goes to `each`. Finding a single bad item takes at most two looks at each item.
 pub(crate) fn bisect(
     items: Range<usize>,
     alone: usize,
@@ -14,7 +14,7 @@ pub(crate) fn bisect(
     mut each: impl FnMut(Range<usize>),
 ) {
     let mut budget = 4 * items.len();
-    // Ranges, and whether they are known to have a bad item. The first ones come last.
+    // Ranges, and whether each is known to have a bad item. The last one is checked next.
     let mut open = vec![(items, true)];
     while let Some((items, is_bad)) = open.pop() {
         if items.len() <= alone || budget < items.len() {
@@ -48,7 +48,7 @@ mod tests {
 
     use super::*;
 
-    /// The bad ones found, how many items were looked at together, and how many alone.
+    /// The bad items found, and the numbers of items checked together and alone.
     fn find(bad: &[bool], alone: usize) -> (Vec<bool>, usize, usize) {
         let (mut found, mut together, mut single) = (vec![false; bad.len()], 0, 0);
         let all_good = |items: Range<usize>| {

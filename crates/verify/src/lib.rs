@@ -1,18 +1,18 @@
-//! Verification engines: hashing, signatures.
+//! Verification engines: hashes, signatures, proofs, proof of work.
 //!
 //! - [`sha256`]: tagged hashes and double hashes, many at once, for Merkle trees and header chains.
 //! - [`secp256k1`]: ECDSA and BIP340 Schnorr signatures.
 //! - [`bls12_381`]: pairings, BLS signatures, Groth16 proofs, multi-scalar multiplication.
 //! - [`equihash`]: the proof of work of Zcash.
 //! - [`vdf`]: delays that nobody can shorten, and their proofs.
-//! - [`transfer`]: what a signed operation's signature covers, and the account id that a key stands for.
-//! - [`RuleCode`]: the rules of all schemes by number, as the wire, C and Python have them.
-//! - [`BatchVerifier`]: the one shape of all signature and proof-of-work schemes; [`WorkQueue`] and
-//!   [`Pool`]: several cores.
+//! - [`transfer`]: the digest that a signed operation's signature signs, and the account id of a key.
+//! - [`RuleCode`]: the rules of all schemes by number, as the wire, C and Python use them.
+//! - [`BatchVerifier`]: the common interface of all signature and proof-of-work schemes; [`WorkQueue`] and [`Pool`]:
+//!   several cores.
 //!
-//! Every engine has one interface and several backends behind it. A backend is a kernel, nothing more: which messages
-//! to take, how to pad, what a verdict means is written once above the kernels. The backend is chosen at run time, so
-//! that a program built for any machine is the fastest on this one.
+//! Every engine has one interface and several backends. A backend is only a kernel: which messages to take, how to pad
+//! and what a verdict means is written once, above the kernels. The backend is chosen at run time, so a program built
+//! for any machine is the fastest on this one.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

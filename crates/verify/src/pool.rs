@@ -6,36 +6,37 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::WorkQueue;
 
-/// Threads that share out the pieces of a job among them; the thread that has the job is one of them.
+/// Threads that share the pieces of a job; the thread that starts the job is one of them.
 ///
-/// Jobs of several threads may run at the same time. None waits for another: where all threads are busy, a job is done by
-/// the thread that has it, alone. The same happens in a child of `fork`, which has none of its parent's other threads.
+/// Jobs of several threads may run at the same time. None waits for another: if all threads are busy, the thread that
+/// started a job does it alone. The same happens in a child of `fork`, which has none of its parent's other threads.
 pub struct Pool {
     threads: usize,
     queue: Option<WorkQueue<Arc<Job>>>,
 }
 
 impl Pool {
-    /// A pool of this many threads, counting the one that calls [`Pool::each`]: one less is started.
+    /// Starts a pool of this many threads, including the one that calls [`Pool::each`]: one fewer is started.
     pub fn start(threads: usize) -> io::Result<Self> {
         let helpers = threads.saturating_sub(1);
-        // Room for a few jobs at the same time; one that finds no room has fewer helpers.
+        // Room for a few jobs at the same time; a job that finds no room has fewer helpers.
         let start = || WorkQueue::start("verify", helpers, 4 * helpers, || |job: Arc<Job>| job.help());
         Ok(Self { threads: helpers + 1, queue: (helpers > 0).then(start).transpose()? })
     }
 
-    /// Number of threads, with the caller's.
+    /// The number of threads, including the caller's.
     pub fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Does the work on every piece, and returns when all of it is done. A panic of the work goes on in the caller.
+    /// Does the work on every piece, and returns when all of it is done. A panic in the work continues in the caller.
     pub fn each<P: Send>(&self, pieces: impl Iterator<Item = P> + Send, work: impl Fn(P) + Sync) {
         self.each_while(pieces, work, || true);
     }
 
-    /// As [`Pool::each`], for as long as `go_on` says so, which this thread asks before each of its pieces. Returns whether the work was
-    /// done on every piece; where it was not, those that were begun are done when this returns.
+    /// [`Pool::each`] for as long as `go_on` says so, which the calling thread asks before each of its pieces.
+    ///
+    /// Returns whether the work was done on every piece. If not, the pieces that were begun are done when this returns.
     pub fn each_while<P: Send>(
         &self,
         pieces: impl Iterator<Item = P> + Send,
@@ -77,7 +78,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A closure on the stack of the thread that has the job. It is there for as long as the job is open or has helpers.
+/// A closure on the stack of the thread that started the job. It exists for as long as the job is open or has helpers.
 struct Job {
     closure: *const (),
     call: unsafe fn(*const ()),
@@ -92,17 +93,18 @@ struct JobProgress {
     panic: Option<Box<dyn Any + Send>>,
 }
 
-// SAFETY: the closure is only called, and `Job::run` takes none that may not be called by several threads at once.
+// SAFETY: the closure is only called, and `Job::run` accepts only closures that several threads may call at once.
 unsafe impl Send for Job {}
 // SAFETY: as above.
 unsafe impl Sync for Job {}
 
 impl Job {
-    /// Calls the closure in `helpers` threads, as far as the queue has room, and `own` in this one. Returns when all have returned.
+    /// Calls the closure in up to `helpers` threads, if the queue has room, and `own` in this one. Returns when all
+    /// have returned.
     fn run<F: Fn() + Sync>(queue: &WorkQueue<Arc<Self>>, helpers: usize, closure: &F, own: impl FnOnce()) {
         /// # Safety
         ///
-        /// The pointer is to a closure of this type, which is there until the call returns.
+        /// The pointer is to a closure of this type, which exists until the call returns.
         unsafe fn call<F: Fn()>(closure: *const ()) {
             // SAFETY: the caller's promise.
             unsafe { (*closure.cast::<F>())() }
@@ -118,7 +120,7 @@ impl Job {
                 break;
             }
         }
-        // The closure must not go away below a helper, so a panic has to wait as well.
+        // The closure must not disappear while a helper runs it, so a panic has to wait as well.
         let result = catch_unwind(AssertUnwindSafe(own));
         let panic = job.close();
         if let Some(panic) = result.err().or(panic) {
@@ -135,7 +137,7 @@ impl Job {
             }
             state.helpers += 1;
         }
-        // SAFETY: `run` made the two for each other, and waits for those who began while the job was open.
+        // SAFETY: `run` made the two for each other, and waits for all helpers that began while the job was open.
         let result = catch_unwind(|| unsafe { (self.call)(self.closure) });
         let mut state = lock(&self.state);
         state.helpers -= 1;
@@ -144,7 +146,7 @@ impl Job {
         self.done.notify_all();
     }
 
-    /// Lets no more helpers in and waits for those that there are. Returns the panic of one.
+    /// Lets no more helpers in, and waits for those inside. Returns a panic of one of them.
     fn close(&self) -> Option<Box<dyn Any + Send>> {
         let mut state = lock(&self.state);
         state.open = false;
@@ -192,7 +194,7 @@ mod tests {
             assert!(!pool.each_while(0..usize::MAX, count, go_on));
             assert!(done.load(Ordering::Relaxed) >= 5);
             assert_eq!(asked, 6);
-            // Nobody works on.
+            // No thread continues.
             let before = done.load(Ordering::Relaxed);
             std::thread::sleep(std::time::Duration::from_millis(10));
             assert_eq!(done.load(Ordering::Relaxed), before);

@@ -10,7 +10,7 @@ impl RuleCode {
         1 << self as u8
     }
 
-    /// What the scheme says when the rule is broken.
+    /// The scheme's message for the broken rule.
     pub fn message(self) -> String {
         match self {
             Self::EquihashLength => EquihashRule::Length.to_string(),
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(masks & 1, 0, "zero stands for no broken rule");
     }
 
-    /// The numbers are those of the protocol: they may be added to, but none may change.
+    /// The numbers are the protocol's: new ones may be added, none may change.
     #[test]
     fn numbers_never_change() {
         let numbers = RuleCode::ALL.map(|rule| rule as u8);

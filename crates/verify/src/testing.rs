@@ -1,10 +1,12 @@
-//! What tests of several modules share.
+//! Helpers for the tests of several modules.
 
 use std::{collections::BTreeSet, fmt::Debug, sync::Mutex, thread};
 
 use skip::Ability;
 
-/// Those of some backends whose instructions this processor has. Each other one is written down as left out by the calling test, once.
+/// Those of `backends` whose instructions this processor has.
+///
+/// Each of the others is reported as skipped by the calling test, once.
 #[track_caller]
 pub fn available<B: Copy + Debug>(backends: &[B], is_available: impl Fn(B) -> bool) -> Vec<B> {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());

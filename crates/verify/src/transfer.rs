@@ -1,4 +1,4 @@
-//! What a signed operation's signature covers.
+//! What the signature of a signed operation covers.
 
 use crate::{
     sha256::{Digest, Tag},
@@ -7,22 +7,22 @@ use crate::{
 
 const TRANSFER: Tag = Tag::new(TRANSFER_TAG);
 
-/// The length of a signed operation in front of its signature.
+/// The length of a signed operation before its signature.
 pub const SIGNED_LENGTH: usize = 120;
 
-/// The digest that a transfer's signature is made of: of the network id and the signed operation up to its signature.
+/// The digest that a transfer's signature signs: of the network id, and the signed operation up to its signature.
 pub fn digest(network: &[u8; 32], signed: &[u8; SIGNED_LENGTH]) -> Digest {
     TRANSFER.hash_parts(&[network, signed])
 }
 
-/// As [`digest`](digest()), for many operations at once.
+/// [`digest`](digest()) for many operations at once.
 ///
 /// # Panics
 ///
-/// If there are not as many digests as operations.
+/// If the numbers of operations and digests differ.
 pub fn digests(network: &[u8; 32], signed: &[&[u8; SIGNED_LENGTH]], digests: &mut [Digest]) {
     assert_eq!(signed.len(), digests.len(), "one digest for each operation");
-    /// As many as the widest backend takes in two passes; their messages fit the first level cache.
+    /// As many as the widest backend takes in two passes; their messages fit into the first-level cache.
     const AT_ONCE: usize = 64;
     let mut messages = [[0; 32 + SIGNED_LENGTH]; AT_ONCE];
     for (signed, digests) in signed.chunks(AT_ONCE).zip(digests.chunks_mut(AT_ONCE)) {

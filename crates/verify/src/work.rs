@@ -7,8 +7,8 @@ use std::vec::Drain;
 
 /// Threads that take pieces of work from a queue of bounded length.
 ///
-/// Each thread has a worker of its own, made for it when the queue is started, so that its buffers and batches are kept
-/// from one piece of work to the next. Dropping the queue waits until all work in it is done.
+/// Each thread has its own worker, created when the queue is started, whose buffers and batches are kept from one piece
+/// of work to the next. Dropping the queue waits until all work in it is done.
 pub struct WorkQueue<T> {
     shared: Arc<Shared<T>>,
     threads: Vec<JoinHandle<()>>,
@@ -28,12 +28,12 @@ struct Queue<T> {
 }
 
 impl<T> Shared<T> {
-    /// No thread panics while it holds the lock, and the state is whole between any two statements.
+    /// No thread panics while it holds the lock, and the state is consistent between any two statements.
     fn lock(&self) -> MutexGuard<'_, Queue<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a thread's share of what is waiting, at most `most` pieces of work; none once the queue is closed and empty.
+    /// Takes a thread's share of the waiting work, at most `most` pieces; nothing once the queue is closed and empty.
     fn take(&self, most: usize, taken: &mut Vec<T>) {
         let mut state = self.lock();
         while state.waiting.is_empty() && !state.closed {
@@ -50,9 +50,9 @@ impl<T> Shared<T> {
 }
 
 impl<T: Send + 'static> WorkQueue<T> {
-    /// Starts `threads` threads with a worker each, and a queue of at most `capacity` pieces of work before them.
+    /// Starts `threads` threads with a worker each, and a queue of at most `capacity` pieces of work.
     ///
-    /// A worker that panics loses the piece of work that it had, and goes on with the next.
+    /// A worker that panics loses the piece of work that it had, and continues with the next.
     pub fn start<W: FnMut(T) + Send + 'static>(
         name: &str,
         threads: usize,
@@ -65,10 +65,11 @@ impl<T: Send + 'static> WorkQueue<T> {
         })
     }
 
-    /// As [`WorkQueue::start`], with workers that take as much of the work that is waiting as leaves the same to each other thread, at
-    /// most `most` pieces of it: for work of which much is done faster together.
+    /// [`WorkQueue::start`] with workers that take several pieces of work at once, at most `most`, for work that is
+    /// faster together.
     ///
-    /// A worker that panics loses all the pieces that it had.
+    /// A worker leaves an equal share of the waiting work to each other thread. A worker that panics loses all the
+    /// pieces that it had.
     pub fn start_gathering<W: FnMut(Drain<'_, T>) + Send + 'static>(
         name: &str,
         threads: usize,
@@ -78,7 +79,7 @@ impl<T: Send + 'static> WorkQueue<T> {
     ) -> io::Result<Self> {
         let state = Mutex::new(Queue { waiting: VecDeque::with_capacity(capacity), closed: false });
         let shared = Arc::new(Shared { state, added: Condvar::new(), capacity, threads });
-        // Dropping the queue, should a thread fail to start, ends those that did.
+        // If a thread fails to start, dropping the queue ends those that did.
         let mut queue = Self { shared, threads: Vec::with_capacity(threads) };
         for number in 0..threads {
             let shared = Arc::clone(&queue.shared);
@@ -90,7 +91,7 @@ impl<T: Send + 'static> WorkQueue<T> {
                     if pieces.is_empty() {
                         return;
                     }
-                    // The panic itself is reported by the panic hook.
+                    // The panic hook reports the panic itself.
                     let _ = catch_unwind(AssertUnwindSafe(|| work(pieces.drain(..))));
                     pieces.clear();
                 }
@@ -100,7 +101,7 @@ impl<T: Send + 'static> WorkQueue<T> {
         Ok(queue)
     }
 
-    /// Adds a piece of work, or gives it back if the queue is full.
+    /// Adds a piece of work, or returns it if the queue is full.
     pub fn try_push(&self, work: T) -> Result<(), T> {
         let mut state = self.shared.lock();
         if state.waiting.len() >= self.shared.capacity {

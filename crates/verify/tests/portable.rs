@@ -1,5 +1,5 @@
-//! The portable backend of SHA-256 uses no SHA extensions, whatever the processor has: a child process hashes, and is looked at after
-//! each instruction.
+//! The portable backend of SHA-256 uses no SHA extensions, whatever the processor has: a child process hashes, and is
+//! inspected after each instruction.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 
 use turnpike_verify::sha256::{Backend, Engine, sha256d_many_on};
 
-/// More than a hash takes by far.
+/// Far more than a hash takes.
 const MOST_STEPS: usize = 5_000_000;
 
 /// `sha256rnds2`, `sha256msg1`, `sha256msg2` and those of SHA-1.
@@ -18,9 +18,10 @@ fn is_of_sha_extensions(code: [u8; 8]) -> bool {
     matches!(code, [0x0f, 0x38, 0xc8..=0xcd, ..] | [0x0f, 0x3a, 0xcc, ..])
 }
 
-/// How many instructions of the extensions there are among those of a hash.
+/// The number of instructions of the extensions that a hash executes.
 fn sha_instructions(engine: &Engine) -> usize {
-    // SAFETY: the child of a process with threads calls only what allocates nothing and takes no lock, then ends.
+    // SAFETY: the child of a process with threads only calls functions that allocate nothing and take no lock, then
+    // ends.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: as above.
@@ -61,7 +62,7 @@ fn sha_instructions(engine: &Engine) -> usize {
 #[test]
 fn portable_means_no_sha_extensions() {
     assert_eq!(sha_instructions(&Engine::only(Backend::Portable).unwrap()), 0);
-    // So that it is seen where they are used.
+    // Shows that the extensions are detected where they are used.
     if let Some(engine) = Engine::only(Backend::ShaNi) {
         assert!(sha_instructions(&engine) > 96);
     }

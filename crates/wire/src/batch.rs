@@ -8,7 +8,7 @@ use zerocopy::FromBytes;
 use zerocopy::byteorder::big_endian::U16;
 
 impl BatchFormat {
-    /// Bytes of one entry.
+    /// Length of an entry in bytes.
     #[inline]
     pub const fn entry_length(self) -> usize {
         match self {
@@ -18,7 +18,7 @@ impl BatchFormat {
         }
     }
 
-    /// Entries that fit a datagram of a length.
+    /// Number of entries that fit a datagram of this length.
     pub const fn entries_in(self, datagram: usize) -> usize {
         datagram.saturating_sub(BatchHeader::LENGTH) / self.entry_length()
     }
@@ -37,13 +37,13 @@ impl BatchHeader {
         }
     }
 
-    /// What the entries are.
+    /// The format of the entries.
     #[inline]
     pub fn format(&self) -> Result<BatchFormat, Status> {
         BatchFormat::try_from(self.format)
     }
 
-    /// The promise asked for or given.
+    /// The requested or given promise.
     #[inline]
     pub fn promise(&self) -> Result<Promise, Status> {
         Promise::try_from(self.promise)
@@ -55,12 +55,12 @@ impl BatchHeader {
         Status::try_from(self.status.get())
     }
 
-    /// Bytes of the whole frame, where the format is known.
+    /// Length of the whole frame, if the format is known.
     pub fn frame_length(&self) -> Result<usize, Status> {
         Ok(Self::LENGTH + usize::from(self.count.get()) * self.format()?.entry_length())
     }
 
-    /// Makes the reply's header, in place. Where the status is not `OK`, the header alone is the reply.
+    /// Turns the header into that of the reply, in place. If the status is not `OK`, the header alone is the reply.
     #[inline]
     pub fn set_reply(&mut self, status: Status, promise: Promise) {
         self.header.set_reply();
@@ -68,7 +68,7 @@ impl BatchHeader {
         self.promise = promise.code();
     }
 
-    /// What is wrong with a request's header, apart from the length of the frame.
+    /// Checks a request's header, except for the length of the frame.
     pub(crate) fn check(&self) -> Status {
         let fields = self.count.get() != 0
             && self.status.get() == 0
@@ -91,7 +91,7 @@ pub enum BatchEntries<'a> {
 }
 
 impl<'a> BatchEntries<'a> {
-    /// The entries in bytes of exactly their length.
+    /// Parses entries from bytes of exactly their length.
     pub(crate) fn parse(format: BatchFormat, bytes: &'a [u8]) -> Option<Self> {
         Some(match format {
             BatchFormat::Compact => Self::Compact(<[CompactEntry]>::ref_from_bytes(bytes).ok()?),
@@ -109,7 +109,7 @@ impl<'a> BatchEntries<'a> {
         }
     }
 
-    /// Whether there is none; parsed batches have at least one.
+    /// Whether there are none; parsed batches have at least one.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -124,7 +124,7 @@ impl<'a> BatchEntries<'a> {
     }
 }
 
-/// The entries of a batch, to be replied to in place.
+/// The entries of a batch, for replies in place.
 #[derive(Debug)]
 pub enum BatchEntriesMut<'a> {
     /// Of format 0.
@@ -136,7 +136,7 @@ pub enum BatchEntriesMut<'a> {
 }
 
 impl<'a> BatchEntriesMut<'a> {
-    /// The entries in bytes of exactly their length.
+    /// Parses entries from bytes of exactly their length.
     pub(crate) fn parse(format: BatchFormat, bytes: &'a mut [u8]) -> Option<Self> {
         Some(match format {
             BatchFormat::Compact => Self::Compact(<[CompactEntry]>::mut_from_bytes(bytes).ok()?),
@@ -145,7 +145,7 @@ impl<'a> BatchEntriesMut<'a> {
         })
     }
 
-    /// Makes the reply of one entry, in place. An index beyond the entries changes nothing.
+    /// Turns an entry into its reply, in place. An index beyond the entries changes nothing.
     #[inline]
     pub fn set_reply(&mut self, index: usize, status: Status, value: u64, promise: Promise) {
         match self {
@@ -167,7 +167,7 @@ impl<'a> BatchEntriesMut<'a> {
         }
     }
 
-    /// The entries, to be read.
+    /// The entries, for reading.
     pub fn as_ref(&self) -> BatchEntries<'_> {
         match self {
             Self::Compact(entries) => BatchEntries::Compact(entries),
@@ -182,15 +182,15 @@ impl<'a> BatchEntriesMut<'a> {
 pub struct Batch<'a> {
     /// Its header.
     pub header: &'a BatchHeader,
-    /// Its entries; each is to be checked on its own.
+    /// Its entries; each must be checked separately.
     pub entries: BatchEntries<'a>,
 }
 
-/// A batch frame, to be replied to in place.
+/// A batch frame, for replies in place.
 #[derive(Debug)]
 pub struct BatchMut<'a> {
     /// Its header.
     pub header: &'a mut BatchHeader,
-    /// Its entries; each is to be checked on its own.
+    /// Its entries; each must be checked separately.
     pub entries: BatchEntriesMut<'a>,
 }

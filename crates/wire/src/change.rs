@@ -17,7 +17,7 @@ impl ChangeFrame {
         Status::try_from(self.status.get())
     }
 
-    /// Makes the reply, in place.
+    /// Turns the request into the reply, in place.
     pub fn set_reply(&mut self, status: Status) {
         self.header.set_reply();
         self.status = status.code().into();

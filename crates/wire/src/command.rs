@@ -1,4 +1,4 @@
-//! What is asked of each command.
+//! Properties of commands.
 
 use crate::Command;
 

@@ -4,7 +4,7 @@ use crate::{AccountId, Command, CompactEntry, CompactFrame, Operation, Status, T
 use zerocopy::byteorder::big_endian::{U16, U32, U64};
 
 impl CompactFrame {
-    /// A frame as it is requested.
+    /// A requested frame.
     #[inline]
     pub const fn new(command: Command, transaction: u32, source: u32, destination: u32, amount: u32) -> Self {
         Self {
@@ -17,7 +17,7 @@ impl CompactFrame {
         }
     }
 
-    /// The frame of a requested operation; `None` where a field of it does not fit.
+    /// The frame of a requested operation; `None` if a field does not fit.
     pub fn from_operation(operation: &Operation) -> Option<Self> {
         if operation.flags != 0 || operation.contract.get() != 0 || operation.status.get() != 0 {
             return None;
@@ -31,7 +31,7 @@ impl CompactFrame {
         ))
     }
 
-    /// The operation that the frame asks for. A command beyond 8 bits becomes 0, which is as unknown.
+    /// The operation that the frame requests. A command beyond 8 bits becomes 0, which is unknown as well.
     #[inline]
     pub fn to_operation(&self) -> Operation {
         Operation {
@@ -58,19 +58,19 @@ impl CompactFrame {
         Status::try_from(self.status.get())
     }
 
-    /// The value of a reply; `u32::MAX` stands for everything from there on.
+    /// The value of a reply; `u32::MAX` stands for all values from there on.
     #[inline]
     pub fn value(&self) -> u32 {
         self.amount.get()
     }
 
-    /// What can be told of a request without the ledger: `OK`, or the status that refuses it.
+    /// Checks a request without the ledger: `OK`, or the status that refuses it.
     #[inline]
     pub fn check(&self) -> Status {
         self.to_operation().check()
     }
 
-    /// Makes the reply of the request, in place.
+    /// Turns the request into its reply, in place.
     #[inline]
     pub fn set_reply(&mut self, status: Status, value: u64) {
         self.status = U16::new(status.code());
@@ -79,7 +79,7 @@ impl CompactFrame {
 }
 
 impl CompactEntry {
-    /// What can be told of a request without the ledger: `OK`, or the status that refuses it.
+    /// Checks a request without the ledger: `OK`, or the status that refuses it.
     #[inline]
     pub fn check(&self) -> Status {
         match self.frame.check() {

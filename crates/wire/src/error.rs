@@ -27,7 +27,7 @@ impl ErrorFrame {
         Status::try_from(self.status.get())
     }
 
-    /// Writes the frame over a request and returns its length, or 0 where the request is shorter and so gets no answer.
+    /// Writes the frame over a request and returns its length, or 0 if the request is shorter and so gets no reply.
     pub fn write_over(&self, request: &mut [u8]) -> usize {
         match self.write_to_prefix(request) {
             Ok(()) => Self::LENGTH,
@@ -36,7 +36,7 @@ impl ErrorFrame {
     }
 }
 
-/// In what shape a refused request is answered.
+/// The form of the answer to a refused request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Not at all.
@@ -54,12 +54,12 @@ pub(crate) enum Shape {
     Change,
 }
 
-/// Why bytes are no request.
+/// Why bytes are not a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// What the sender is told.
+    /// The status for the sender.
     pub status: Status,
-    /// The id that the answer carries, 0 where none could be read.
+    /// The id for the answer, 0 if none could be read.
     pub id: u32,
     pub(crate) shape: Shape,
 }
@@ -67,12 +67,13 @@ pub struct ParseError {
 impl ParseError {
     /// Whether the sender gets an answer.
     ///
-    /// Replies get none, or two nodes could be made to answer each other for ever; nor do frames shorter than an answer.
+    /// Replies get none, because two nodes could be made to answer each other forever; nor do frames shorter than an
+    /// answer.
     pub fn is_answered(&self) -> bool {
         self.shape != Shape::Silence
     }
 
-    /// Writes the answer over the refused datagram and returns its length, or 0 where there is no answer.
+    /// Writes the answer over the refused datagram and returns its length, or 0 if there is none.
     pub fn write_reply(&self, datagram: &mut [u8]) -> usize {
         let status = self.status;
         let done = match self.shape {

@@ -1,4 +1,4 @@
-//! The entry to all requests.
+//! Parsing of all requests.
 
 use crate::error::Shape;
 use crate::{
@@ -8,9 +8,9 @@ use crate::{
 };
 use zerocopy::FromBytes;
 
-/// A request, checked as far as can be without the ledger.
+/// A request, checked as far as possible without the ledger.
 ///
-/// The entries of a batch are not: each gets a status of its own from its `check`.
+/// The entries of a batch are not checked: each gets its own status from its `check`.
 #[derive(Clone, Copy, Debug)]
 pub enum Frame<'a> {
     /// Compact transfer frame.
@@ -33,34 +33,34 @@ pub enum Frame<'a> {
     Change(&'a ChangeFrame),
 }
 
-/// Request of a proof.
+/// Request for a proof.
 #[derive(Clone, Copy, Debug)]
 pub struct Proof<'a> {
     /// The request.
     pub request: &'a ProofRequest,
-    /// Length of the largest reply that the client takes.
+    /// Maximum length of a reply that the client accepts.
     pub room: usize,
 }
 
-/// Request of headers.
+/// Request for headers.
 #[derive(Clone, Copy, Debug)]
 pub struct Headers<'a> {
     /// The request.
     pub request: &'a HeadersFrame,
-    /// Length of the largest reply that the client takes.
+    /// Maximum length of a reply that the client accepts.
     pub room: usize,
 }
 
-/// Request of what replicas vouch for.
+/// Request for finality.
 #[derive(Clone, Copy, Debug)]
 pub struct Finality<'a> {
     /// The request.
     pub request: &'a FinalityFrame,
-    /// Length of the largest reply that the client takes.
+    /// Maximum length of a reply that the client accepts.
     pub room: usize,
 }
 
-/// A request in its receive buffer, where its reply is written over it.
+/// A request in its receive buffer, which its reply overwrites.
 #[derive(Debug)]
 pub enum FrameMut<'a> {
     /// Compact transfer frame.
@@ -75,7 +75,7 @@ pub enum FrameMut<'a> {
     Headers(&'a mut HeadersFrame, &'a mut [u8]),
     /// Info frame.
     Info(&'a mut InfoFrame),
-    /// Verify frame, all its bytes: [`write_verify_reply`](crate::write_verify_reply) writes the reply.
+    /// Verify frame, all of its bytes: [`write_verify_reply`](crate::write_verify_reply) writes the reply.
     Verify(&'a mut [u8]),
     /// Finality frame, with its padding.
     Finality(&'a mut FinalityFrame, &'a mut [u8]),
@@ -84,7 +84,7 @@ pub enum FrameMut<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Checks the bytes of a datagram and gives the request in them.
+    /// Parses the bytes of a datagram as a request.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let kind = Kind::of(bytes)?;
         Self::cast(kind, bytes).ok_or(kind.mismatch())
@@ -118,7 +118,7 @@ impl<'a> Frame<'a> {
 }
 
 impl<'a> FrameMut<'a> {
-    /// Checks the bytes of a datagram and gives the request in them, to be replied to in place.
+    /// Parses the bytes of a datagram as a request, for a reply in place.
     pub fn parse(bytes: &'a mut [u8]) -> Result<Self, ParseError> {
         let kind = Kind::of(bytes)?;
         Self::cast(kind, bytes).ok_or(kind.mismatch())
@@ -151,7 +151,7 @@ impl<'a> FrameMut<'a> {
     }
 }
 
-/// What a checked request is.
+/// Kind of a checked request.
 #[derive(Clone, Copy)]
 enum Kind {
     Compact,
@@ -219,12 +219,12 @@ impl Kind {
     }
 
     fn of_compact(bytes: &[u8], header: &FrameHeader) -> Result<Self, ParseError> {
-        // The transaction id lies where the other frames have their id.
+        // The transaction id is in the place of the other frames' id.
         let refuse = |status, shape| Err(ParseError { status, id: header.id.get(), shape });
         match CompactFrame::ref_from_bytes(bytes) {
             Ok(frame) => match frame.check() {
                 Status::Ok => Ok(Self::Compact),
-                // Compact replies look like requests but for this: to answer one again would never end.
+                // Only this distinguishes compact replies from requests: answering one would never end.
                 Status::Malformed if frame.status.get() == Status::Malformed.code() => {
                     refuse(Status::Malformed, Shape::Silence)
                 }
@@ -235,13 +235,13 @@ impl Kind {
         }
     }
 
-    /// The error of a cast that the checks have ruled out.
+    /// The error of a cast that the checks have excluded.
     fn mismatch(self) -> ParseError {
         ParseError { status: Status::Malformed, id: 0, shape: Shape::Silence }
     }
 }
 
-/// `MALFORMED` where padding is not zero.
+/// `MALFORMED` if padding is not zero.
 fn padded(status: Status, padding: &[u8]) -> Status {
     match status {
         Status::Ok if !is_zero(padding) => Status::Malformed,

@@ -4,7 +4,7 @@ use crate::{FrameHeader, FrameType, MAGIC, REPLY_BIT, VERSION};
 use zerocopy::byteorder::big_endian::{U16, U32};
 
 impl FrameType {
-    /// The type in the header of the reply.
+    /// The type in the reply's header.
     pub const fn reply(self) -> u8 {
         self as u8 | REPLY_BIT
     }

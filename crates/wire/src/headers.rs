@@ -4,7 +4,7 @@ use crate::{Chain, FrameHeader, FrameType, HeadersFrame, Status, UnknownStatus};
 use zerocopy::byteorder::big_endian::{U16, U64};
 
 impl HeadersFrame {
-    /// A request of headers from a height on. None are asked for to learn the tip alone.
+    /// A request for `count` headers from a height on; 0 to ask for the tip only.
     pub const fn new(id: u32, chain: Chain, first_height: u64, count: u16) -> Self {
         Self {
             header: FrameHeader::new(FrameType::Headers, id),
@@ -19,7 +19,7 @@ impl HeadersFrame {
         }
     }
 
-    /// Bytes of a header of a chain; those of the own chain come with their seals.
+    /// Bytes of a chain's header; a header of the own chain includes its seal.
     pub const fn size_of_header(chain: Chain) -> usize {
         match chain {
             Chain::Own => 192,
@@ -37,12 +37,14 @@ impl HeadersFrame {
         Status::try_from(self.status.get())
     }
 
-    /// Bytes of the whole reply, from its own fields.
+    /// Bytes of the whole reply, computed from its own fields.
     pub fn frame_length(&self) -> usize {
         Self::LENGTH + usize::from(self.count.get()) * usize::from(self.header_size.get())
     }
 
-    /// Makes the first 64 bytes of the reply, in place. The number of headers given is to fit the request's length.
+    /// Turns the first 64 bytes of the request into the reply's, in place.
+    ///
+    /// The caller makes sure that `given` headers fit the request's length.
     pub fn set_reply(&mut self, chain: Chain, given: u16, tip_height: u64, tip_hash: [u8; 32]) {
         self.header.set_reply();
         self.status = U16::new(Status::Ok.code());
@@ -52,7 +54,7 @@ impl HeadersFrame {
         self.tip_hash = tip_hash;
     }
 
-    /// Makes the reply that refuses the request, in place: these 64 bytes.
+    /// Turns the request into a refusal, in place: these 64 bytes.
     pub fn set_refusal(&mut self, status: Status) {
         self.header.set_reply();
         self.status = U16::new(status.code());

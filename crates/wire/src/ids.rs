@@ -4,7 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Digits of an id in full.
+/// Digits of a full id.
 const HEX_DIGITS: usize = 32;
 
 macro_rules! id {
@@ -17,7 +17,7 @@ macro_rules! id {
         pub struct $name(pub [u8; 16]);
 
         impl $name {
-            /// The id of all zeros: the value of fields that an operation does not use.
+            /// The id of all zeros: the value of unused fields.
             pub const ZERO: Self = Self([0; 16]);
 
             /// The id as a number.
@@ -30,7 +30,7 @@ macro_rules! id {
                 self.to_u128() == 0
             }
 
-            /// The id in a compact frame, where it is one that fits.
+            /// The id in a compact frame, if it fits.
             pub const fn to_compact(self) -> Option<u32> {
                 let number = self.to_u128();
                 if number <= u32::MAX as u128 { Some(number as u32) } else { None }
@@ -78,12 +78,12 @@ macro_rules! id {
 }
 
 id! {
-    /// Names an account.
+    /// Identifies an account.
     AccountId
 }
 
 id! {
-    /// Names an operation, together with its source account.
+    /// Identifies an operation, together with its source account.
     TransactionId
 }
 
@@ -93,7 +93,8 @@ impl AccountId {
         self.0[0] & 0x80 != 0
     }
 
-    /// The id that binds the public key whose tagged hash `turnpike/account` this is: its first 127 bits behind a 1.
+    /// The id that binds a public key, from its tagged hash `turnpike/account`: a 1 bit, then the first 127 bits of the
+    /// hash.
     pub const fn keyed(key_hash: &[u8; 32]) -> Self {
         let mut id = [0; 16];
         let mut i = 0;
@@ -107,7 +108,7 @@ impl AccountId {
 }
 
 impl TransactionId {
-    /// A UUIDv7 (RFC 9562, section 5.7): the time in milliseconds since the Unix epoch, of which 48 bits are kept, then
+    /// A UUIDv7 (RFC 9562, section 5.7): the time in milliseconds since the Unix epoch, truncated to 48 bits, then
     /// version and variant, the other bits from `random`.
     pub const fn timed(milliseconds: u64, random: u128) -> Self {
         let time = (milliseconds as u128) << 80;
@@ -115,25 +116,25 @@ impl TransactionId {
         Self((random & !(Self::VERSION_AND_VARIANT | u128::MAX << 80) | fixed).to_be_bytes())
     }
 
-    /// Whether the id has the form of a UUIDv7. Other ids may have it by chance, so what counts is whether an operation
-    /// [tells](crate::Operation::TIMED) that its id is one.
+    /// Whether the id has the form of a UUIDv7. Other ids may have it by chance, so an operation must be
+    /// [marked](crate::Operation::TIMED) for it to count.
     pub const fn is_timed(self) -> bool {
         self.to_u128() & Self::VERSION_AND_VARIANT == Self::VERSION_7
     }
 
-    /// The time that a UUIDv7 carries, in microseconds since the Unix epoch.
+    /// The time in a UUIDv7, in microseconds since the Unix epoch.
     pub const fn time(self) -> u64 {
         (self.to_u128() >> 80) as u64 * 1000
     }
 
-    /// Version 7 and the variant of RFC 9562, and the bits that they are in.
+    /// Version 7 and the variant of RFC 9562, and the mask of their bits.
     const VERSION_7: u128 = 0x7 << 76 | 0b10 << 62;
     const VERSION_AND_VARIANT: u128 = 0xf << 76 | 0b11 << 62;
 }
 
-/// 32 hexadecimal digits, or up to 32 behind `0x`, or a decimal number of 64 bits.
+/// 32 hexadecimal digits, or up to 32 after `0x`, or a decimal number of 64 bits.
 ///
-/// Short strings of digits without `0x` are decimal, because that is what the users of small open accounts mean.
+/// Short strings of digits without `0x` are decimal, because that is what users of small open accounts mean.
 fn parse(text: &str) -> Result<u128, ParseIdError> {
     let hex = match text.strip_prefix("0x") {
         Some(digits) => Some(digits),
@@ -151,7 +152,7 @@ fn parse(text: &str) -> Result<u128, ParseIdError> {
     }
 }
 
-/// The text is no id.
+/// The text is not an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseIdError;
 

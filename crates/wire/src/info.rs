@@ -34,13 +34,13 @@ impl InfoFrame {
         self.flags & Self::READS_ONLY != 0
     }
 
-    /// The program's version, as far as it is ASCII.
+    /// The program's version, up to the first byte that is not a visible ASCII character.
     pub fn program(&self) -> &str {
         let end = self.program.iter().position(|&byte| !byte.is_ascii_graphic()).unwrap_or(self.program.len());
         self.program.get(..end).and_then(|text| core::str::from_utf8(text).ok()).unwrap_or("")
     }
 
-    /// The field of a version, cut where it is longer.
+    /// The field for a version, which is cut if it is longer.
     pub fn program_field(version: &str) -> [u8; 12] {
         let mut field = [0; 12];
         for (to, from) in field.iter_mut().zip(version.bytes()) {

@@ -1,8 +1,8 @@
 //! Frames of the Turnpike protocol: layouts, parsing, building.
 //!
-//! Every frame is a `#[repr(C)]` structure of big-endian fields without padding, so a received datagram is used where it
-//! lies: [`Frame::parse`] checks it and gives references into it, and the replies are written over it in place. Nothing
-//! here allocates, and no bytes can make it panic. The layouts are those of `docs/protocol.md`, name by name.
+//! Every frame is a `#[repr(C)]` structure of big-endian fields without padding, so a received datagram is used in
+//! place: [`Frame::parse`] checks it and returns references into it, and the reply overwrites it. Nothing here
+//! allocates, and no bytes can make it panic. The layouts are those of `docs/protocol.md`, name by name.
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -51,11 +51,11 @@ pub use verify::{MAX_PAIRS, PairBytes, Verification, Verify, write_verify_reply}
 
 pub use zerocopy::byteorder::big_endian::{U16, U32, U64};
 
-/// The port of UDP and TCP unless configured otherwise.
+/// The default port for UDP and TCP.
 pub const DEFAULT_PORT: u16 = 7400;
 
-/// The longest datagram that UDP over IPv4 carries: 65,535 less the headers of IPv4 (20) and UDP (8).
+/// Maximum length of a datagram in UDP over IPv4: 65,535 minus the headers of IPv4 (20) and UDP (8).
 pub const MAX_DATAGRAM: usize = 65_507;
 
-/// The longest payload of a datagram that passes an Ethernet of 1,500 bytes undivided.
+/// Maximum payload of a datagram that fits an Ethernet frame of 1,500 bytes unfragmented.
 pub const ETHERNET_DATAGRAM: usize = 1_472;

@@ -1,4 +1,4 @@
-//! What the codes of `schema/protocol.toml` are made into: [`codes.rs`](crate::codes) has nothing but their lists.
+//! Expansion of the codes in `schema/protocol.toml`: [`codes.rs`](crate::codes) contains only their lists.
 
 macro_rules! codes {
     (
@@ -57,8 +57,8 @@ macro_rules! statuses {
     ($($code:literal $name:ident $wire:literal $advice:literal;)*) => {
         /// The outcome of an operation or of a frame.
         ///
-        /// Codes 1 to 15 depend on the ledger's state and are journalled; those from 16 on leave no trace. Its `Display`
-        /// is a sentence that tells what happened and what to do.
+        /// Codes 1 to 15 depend on the ledger's state and are journalled; those from 16 on leave no trace. Its
+        /// `Display` is a sentence with what happened and what to do.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u16)]
         pub enum Status {

@@ -1,14 +1,14 @@
-//! The operation: unit of batches, of the journal and of blocks; and its signed form.
+//! The operation, which is the unit of batches, of the journal and of blocks; and its signed form.
 
 use crate::{AccountId, Command, Operation, Promise, SignedOperation, Status, TransactionId, UnknownStatus};
 use zerocopy::IntoBytes;
 use zerocopy::byteorder::big_endian::{U16, U32, U64};
 
 impl Operation {
-    /// Flag: the transaction id is a UUIDv7, which carries the time that it was made at.
+    /// Flag: the transaction id is a UUIDv7, which contains its creation time.
     pub const TIMED: u8 = 1;
 
-    /// An operation as it is requested.
+    /// A requested operation.
     #[inline]
     pub const fn new(
         command: Command,
@@ -34,7 +34,7 @@ impl Operation {
         Self::new(Command::Create, transaction, account, AccountId::ZERO, 0)
     }
 
-    /// CREATE of an account for a deposit, to be signed with the payer's key.
+    /// CREATE of an account with a deposit, to be signed with the payer's key.
     pub const fn create_for(transaction: TransactionId, account: AccountId, payer: AccountId, deposit: u64) -> Self {
         Self::new(Command::Create, transaction, account, payer, deposit)
     }
@@ -54,12 +54,12 @@ impl Operation {
         Self::new(Command::Refer, transaction, account, AccountId::ZERO, 0)
     }
 
-    /// The same, told to have a transaction id with a time: one of [`TransactionId::timed`].
+    /// The same, marked as having a transaction id with a time: one of [`TransactionId::timed`].
     pub const fn timed(self) -> Self {
         Self { flags: self.flags | Self::TIMED, ..self }
     }
 
-    /// The time that the transaction id carries, in microseconds since the Unix epoch, where it is told to carry one.
+    /// The time in the transaction id, in microseconds since the Unix epoch, if the operation is marked as having one.
     #[inline]
     pub fn time(&self) -> Option<u64> {
         (self.flags & Self::TIMED != 0).then(|| self.transaction.time())
@@ -89,13 +89,13 @@ impl Operation {
         self.amount.get()
     }
 
-    /// Who pays the deposit: a CREATE's destination, if it has one.
+    /// The payer of the deposit: a CREATE's destination, if it has one.
     #[inline]
     pub fn payer(&self) -> Option<AccountId> {
         (self.command() == Ok(Command::Create) && !self.destination.is_zero()).then_some(self.destination)
     }
 
-    /// The account beside the source that it changes: who receives a transfer, or pays a deposit.
+    /// The account besides the source that it changes: the receiver of a transfer, or the payer of a deposit.
     #[inline]
     pub fn other_account(&self) -> Option<AccountId> {
         match self.command().ok()? {
@@ -105,26 +105,26 @@ impl Operation {
         }
     }
 
-    /// Whether its command is one that the ledger executes.
+    /// Whether the ledger executes its command.
     #[inline]
     pub fn is_executed(&self) -> bool {
         self.command().is_ok_and(Command::is_executed)
     }
 
-    /// The account whose transaction ids the operation uses: who pays, else the source. With the source alone, whoever pays for an
-    /// account could use up its ids.
+    /// The account whose transaction ids the operation uses: the payer, otherwise the source. If it were always the
+    /// source, a payer could use up the ids of another account.
     #[inline]
     pub fn namer(&self) -> AccountId {
         self.payer().unwrap_or(self.source)
     }
 
-    /// What can be told of a requested operation without the ledger: `OK`, or the status that refuses it.
+    /// Checks a requested operation without the ledger: `OK`, or the status that refuses it.
     #[inline]
     pub fn check(&self) -> Status {
         self.check_form(false)
     }
 
-    /// The same for one that is signed: only a signature can let an account pay a deposit.
+    /// The same for a signed operation: only a signature can make an account pay a deposit.
     #[inline]
     pub fn check_signed(&self) -> Status {
         self.check_form(true)
@@ -132,7 +132,7 @@ impl Operation {
 
     #[inline(always)]
     fn check_form(&self, is_signed: bool) -> Status {
-        // First, so that the answer to an answer is always the one that a compact frame is not answered again for.
+        // First, so that the answer to an answer is always the one that is not answered again in a compact frame.
         if self.status.get() != 0 {
             return Status::Malformed;
         }
@@ -154,12 +154,12 @@ impl Operation {
         }
     }
 
-    /// Whether no flag is set that is not known, and an id that is told to be a UUIDv7 is one.
+    /// Whether only known flags are set, and an id marked as a UUIDv7 is one.
     fn is_well_timed(&self) -> bool {
         self.flags == Self::TIMED && self.transaction.is_timed()
     }
 
-    /// What can be told of an operation that takes money from one of its two accounts.
+    /// Checks an operation that takes money from one of its two accounts.
     #[inline(always)]
     fn check_accounts(&self) -> Status {
         if self.amount.get() == 0 {
@@ -171,7 +171,7 @@ impl Operation {
         }
     }
 
-    /// Makes the reply of the request, in place.
+    /// Turns the request into its reply, in place.
     #[inline]
     pub fn set_reply(&mut self, status: Status, value: u64) {
         self.status = U16::new(status.code());
@@ -180,10 +180,10 @@ impl Operation {
 }
 
 impl SignedOperation {
-    /// Bytes that the signature covers, behind the network id.
+    /// Bytes that the signature covers, after the network id.
     pub const SIGNED_LENGTH: usize = 120;
 
-    /// A signed operation with the signature still to be made.
+    /// A signed operation whose signature is still missing.
     pub const fn unsigned(operation: Operation, timestamp: u64, nonce: u32, promise: Promise, key: [u8; 33]) -> Self {
         Self {
             operation,
@@ -197,10 +197,10 @@ impl SignedOperation {
         }
     }
 
-    /// The bytes behind the operation.
+    /// Length of the fields after the operation.
     pub const TAIL_LENGTH: usize = Self::LENGTH - Operation::LENGTH;
 
-    /// An operation and what is behind it, put together.
+    /// Joins an operation and the fields after it.
     pub fn join(operation: &Operation, tail: &[u8; Self::TAIL_LENGTH]) -> Self {
         let mut bytes = [0; Self::LENGTH];
         bytes[..Operation::LENGTH].copy_from_slice(operation.as_bytes());
@@ -208,26 +208,26 @@ impl SignedOperation {
         zerocopy::transmute!(bytes)
     }
 
-    /// The bytes behind the operation.
+    /// The fields after the operation.
     pub fn tail(&self) -> &[u8; Self::TAIL_LENGTH] {
         let (_, tail): &(Operation, [u8; Self::TAIL_LENGTH]) = zerocopy::transmute_ref!(self);
         tail
     }
 
-    /// The bytes that the signature covers, behind the network id.
+    /// The bytes that the signature covers, after the network id.
     pub fn signed_bytes(&self) -> &[u8; Self::SIGNED_LENGTH] {
         let bytes: &[u8; Self::LENGTH] = zerocopy::transmute_ref!(self);
-        // The pattern cannot fail: 120 of 184 bytes.
+        // Cannot fail: 120 of 184 bytes.
         bytes.first_chunk().unwrap_or(&[0; Self::SIGNED_LENGTH])
     }
 
-    /// The promise asked for or given.
+    /// The requested or given promise.
     #[inline]
     pub fn promise(&self) -> Result<Promise, Status> {
         Promise::try_from(self.promise)
     }
 
-    /// What can be told of a request without the ledger and without the signature.
+    /// Checks a request without the ledger and without verifying the signature.
     #[inline]
     pub fn check(&self) -> Status {
         match self.operation.check_signed() {
@@ -240,7 +240,7 @@ impl SignedOperation {
         self.reserved == [0; 3] && self.reserved_key == [0; 7] && self.promise().is_ok()
     }
 
-    /// Makes the reply of the request, in place: key and signature are zeroed.
+    /// Turns the request into its reply, in place: key and signature are zeroed.
     #[inline]
     pub fn set_reply(&mut self, status: Status, value: u64, promise: Promise) {
         self.operation.set_reply(status, value);

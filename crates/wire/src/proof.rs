@@ -34,19 +34,19 @@ impl ProofRequest {
         Status::try_from(self.status.get())
     }
 
-    /// The account that a key of queries 1 and 4 on the own chain names: the rest of the key must be zero.
+    /// The account in a key of query 1 or 4 on the own chain. The rest of the key must be zero.
     pub fn account(&self) -> Result<AccountId, Status> {
         let (id, rest) = self.halves();
         if rest == [0; 16] { Ok(AccountId(id)) } else { Err(Status::Malformed) }
     }
 
-    /// The transaction and its source that a key of query 2 on the own chain names.
+    /// The transaction and its source in a key of query 2 on the own chain.
     pub fn transaction(&self) -> (TransactionId, AccountId) {
         let (id, source) = self.halves();
         (TransactionId(id), AccountId(source))
     }
 
-    /// The height and position that a key of query 3 names: the rest of the key must be zero.
+    /// The height and position in a key of query 3. The rest of the key must be zero.
     pub fn locator(&self) -> Result<(u64, u32), Status> {
         let (first, rest) = self.halves();
         let number = u128::from_be_bytes(first);
@@ -56,7 +56,8 @@ impl ProofRequest {
         Ok(((number >> 64) as u64, (number >> 32) as u32))
     }
 
-    /// Makes the first 48 bytes of the reply, in place. Where the status is not `OK`, these alone are the reply.
+    /// Turns the first 48 bytes of the request into the reply's, in place. If the status is not `OK`, they are the
+    /// whole reply.
     pub fn set_reply(&mut self, status: Status, body_length: u32) {
         self.header.set_reply();
         self.status = U16::new(status.code());
@@ -83,7 +84,7 @@ impl ProofRequest {
             (Chain::Own, Query::Latest | Query::Index) => self.account().is_ok(),
             (_, Query::Locator) => self.locator().is_ok(),
             (Chain::Own, Query::Transaction) | (Chain::Bitcoin, Query::Latest | Query::Transaction) => true,
-            // Bitcoin has no index root, so nothing could be proved of an entry.
+            // Bitcoin has no index root to prove an entry against.
             (Chain::Bitcoin, Query::Index) => return Status::UnknownCommand,
         };
         if key { Status::Ok } else { Status::Malformed }
@@ -109,7 +110,7 @@ pub fn key_of_locator(height: u64, position: u32) -> [u8; 32] {
 }
 
 impl ProofReply {
-    /// Bytes of the whole reply, from its own fields.
+    /// Bytes of the whole reply, computed from its own fields.
     pub fn frame_length(&self) -> usize {
         let path = 32 * usize::from(self.depth);
         let coinbase_path = if self.request.chain == Chain::Bitcoin.code() { path } else { 0 };
@@ -122,7 +123,7 @@ impl ProofReply {
 }
 
 impl IndexReply {
-    /// Bytes of the whole reply, from its own fields.
+    /// Bytes of the whole reply, computed from its own fields.
     pub fn frame_length(&self) -> usize {
         Self::LENGTH + 32 * usize::from(self.depth) + IndexEntry::LENGTH * usize::from(self.entry_count)
     }

@@ -1,4 +1,4 @@
-//! The entry to all replies.
+//! Parsing of all replies.
 
 use crate::{
     BatchEntries, BatchHeader, Chain, ChangeFrame, CompactFrame, ErrorFrame, FinalityFrame, FrameHeader, FrameType,
@@ -8,7 +8,7 @@ use crate::{
 use core::fmt;
 use zerocopy::FromBytes;
 
-/// A reply of a node. All its variable parts have the lengths that it tells; nothing else of it is to be trusted.
+/// A reply of a node. Its variable parts have the lengths given in it; nothing else in it may be trusted.
 #[derive(Clone, Copy, Debug)]
 pub enum Reply<'a> {
     /// To a compact transfer frame.
@@ -42,7 +42,7 @@ pub enum Reply<'a> {
 pub struct BatchReply<'a> {
     /// Its header.
     pub header: &'a BatchHeader,
-    /// Status of the batch as a whole; where it is not `OK` there may be no entries.
+    /// Status of the batch as a whole; if it is not `OK` there may be no entries.
     pub status: Status,
     /// Its entries.
     pub entries: BatchEntries<'a>,
@@ -92,7 +92,7 @@ pub struct VerifyReply<'a> {
     pub header: &'a VerifyHeader,
     /// Its status.
     pub status: Status,
-    /// The results, in the order of the messages; none where the status is not `OK`.
+    /// The results, in the order of the messages; empty if the status is not `OK`.
     pub results: &'a [VerifyResult],
 }
 
@@ -103,22 +103,22 @@ pub struct FinalityReply<'a> {
     pub fixed: &'a FinalityFrame,
     /// Its status.
     pub status: Status,
-    /// The keys of the generation's replicas, by number; none where the status is not `OK`.
+    /// The keys of the generation's replicas, by number; empty if the status is not `OK`.
     pub keys: &'a [[u8; FinalityFrame::KEY]],
-    /// The newest certificate, empty where there is none; of a generation before the newest the change that ended it.
+    /// The newest certificate, empty if there is none; for an earlier generation, the change that ended it.
     pub certificate: &'a [u8],
 }
 
-/// Why bytes are no reply.
+/// Why bytes are not a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyError {
     /// Not a frame of this protocol, or not a reply.
     NotAReply,
     /// A reply of another version.
     UnsupportedVersion(u8),
-    /// Its length is not the one that its fields ask for.
+    /// Its length does not match its fields.
     WrongLength,
-    /// A field has a value that this version does not know.
+    /// A field has a value unknown to this version.
     UnknownCode,
 }
 
@@ -144,7 +144,7 @@ impl fmt::Display for ReplyError {
 impl core::error::Error for ReplyError {}
 
 impl<'a> Reply<'a> {
-    /// Checks the bytes of a datagram and gives the reply in them.
+    /// Parses the bytes of a datagram as a reply.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ReplyError> {
         let (header, _) = FrameHeader::ref_from_prefix(bytes).map_err(|_| ReplyError::NotAReply)?;
         if header.magic.get() != MAGIC {
@@ -215,7 +215,7 @@ impl<'a> Reply<'a> {
         Ok(Self::Proof(TransactionProof { fixed, path, transaction, coinbase_path, coinbase }))
     }
 
-    /// The id of the request that this answers; of a compact frame the transaction id.
+    /// The id of the request that this answers; in a compact frame the transaction id.
     pub fn id(&self) -> u32 {
         match self {
             Self::Compact(frame) => frame.transaction.get(),
@@ -239,7 +239,7 @@ impl<'a> BatchReply<'a> {
         let (header, rest) = BatchHeader::ref_from_prefix(bytes).map_err(|_| ReplyError::WrongLength)?;
         let status = known(header.status())?;
         if !status.is_ok() {
-            // No operation was looked at, so there is nothing to read.
+            // No operation was processed, so there is nothing to read.
             return Ok(Self { header, status, entries: BatchEntries::Operation(&[]) });
         }
         known(header.promise())?;
@@ -307,7 +307,7 @@ fn take(bytes: &[u8], length: u16) -> Result<(&[u8], &[u8]), ReplyError> {
     bytes.split_at_checked(usize::from(length)).ok_or(ReplyError::WrongLength)
 }
 
-/// The parts must be what the reply calls its body, no less and no more.
+/// The parts must have exactly the reply's body length.
 fn check_body(request: &ProofRequest, frame_length: usize) -> Result<(), ReplyError> {
     let body = frame_length - ProofRequest::LENGTH;
     if u32::try_from(body) == Ok(request.body_length.get()) { Ok(()) } else { Err(ReplyError::WrongLength) }

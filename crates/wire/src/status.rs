@@ -16,7 +16,7 @@ impl Status {
         matches!(self, Self::Ok)
     }
 
-    /// Whether the outcome depends on the ledger's state: it is journalled, and a retry gets the same.
+    /// Whether the outcome depends on the ledger's state. Then it is journalled, and a retry gets the same.
     #[inline]
     pub const fn is_journalled(self) -> bool {
         self.code() < 16

@@ -1,7 +1,7 @@
-//! The verify frame: proofs of work, signatures, Merkle roots, Groth16 proofs, pairings and delays to be verified.
+//! The verify frame: proofs of work, signatures, Merkle roots, Groth16 proofs, pairings and delays to verify.
 //!
-//! Its messages have the shape of the Zcash FPGA's: a header with command and length, an index that is echoed, and in the reply
-//! a mask of results and a count of cycles.
+//! Its messages have the form of the Zcash FPGA's: a header with command and length, an index that the reply repeats,
+//! and in the reply a mask of results and a count of cycles.
 
 use core::ops::RangeInclusive;
 
@@ -29,7 +29,7 @@ impl VerifyHeader {
         Status::try_from(self.status.get())
     }
 
-    /// Makes the header of the reply, in place. Where the status is not `OK`, it alone is the reply.
+    /// Turns the header into that of the reply, in place. If the status is not `OK`, the header alone is the reply.
     pub fn set_reply(&mut self, status: Status) {
         self.header.set_reply();
         self.status = U16::new(status.code());
@@ -41,7 +41,7 @@ impl VerifyHeader {
 }
 
 impl MessageHeader {
-    /// The header of a request with so many bytes behind it.
+    /// The header of a request with `body` bytes after it.
     pub const fn new(command: VerifyCommand, index: u64, body: usize) -> Self {
         Self {
             command: U32::from_bytes(command.code().to_be_bytes()),
@@ -52,13 +52,13 @@ impl MessageHeader {
 }
 
 impl EquihashBody {
-    /// Flag: the header's hash is not compared with its target.
+    /// Flag: skips the comparison of the header's hash with its target.
     pub const SOLUTION_ONLY: u8 = 1;
 
-    /// The fewest bytes of a header, with an empty solution.
+    /// Minimum length of a header, with an empty solution.
     const MIN_HEADER: usize = 141;
 
-    /// The most bytes of a header: one with a (200,9) solution.
+    /// Maximum length of a header: one with a (200,9) solution.
     pub const MAX_HEADER: usize = 1487;
 
     fn is_request(&self, header: &[u8]) -> bool {
@@ -70,10 +70,10 @@ impl EquihashBody {
 }
 
 impl EcdsaBody {
-    /// Flag: an s above half the group's order is not valid.
+    /// Flag: an s above half the group order is invalid.
     pub const LOW_S: u8 = 1;
 
-    /// A body; none if the key has neither 33 nor 65 bytes.
+    /// A body; `None` if the key has neither 33 nor 65 bytes.
     pub fn new(flags: u8, digest: [u8; 32], signature: [u8; 64], key: &[u8]) -> Option<Self> {
         let mut field = [0; 65];
         field.get_mut(..key.len())?.copy_from_slice(key);
@@ -98,7 +98,7 @@ impl EcdsaBody {
 }
 
 impl Groth16Body {
-    /// The most public inputs; no key has as many.
+    /// Maximum number of public inputs; no key has as many.
     pub const MAX_INPUTS: usize = 16;
 
     fn is_request(&self, inputs: &[[u8; 32]]) -> bool {
@@ -109,18 +109,18 @@ impl Groth16Body {
 /// A pair of points in a message with a product of pairings, in the encoding of EIP-2537.
 pub type PairBytes = [u8; 384];
 
-/// The most pairs of a product: some milliseconds of work.
+/// Maximum number of pairs in a product: some milliseconds of work.
 pub const MAX_PAIRS: usize = 16;
 
 impl DelayBody {
-    /// What the bytes of a proof begin with.
+    /// Magic bytes at the start of a proof.
     pub const MAGIC: [u8; 8] = *b"TPDELAY1";
 
-    /// Bytes of a modulus: 1,024 bits, as in the smallest challenge that anybody uses, up to 4,096. Each segment takes a prime of 256 bits,
-    /// however short the modulus is, so with a shorter one a frame could ask for more work.
+    /// Range of a modulus in bytes: from 1,024 bits, as in the smallest challenge in use, to 4,096. Each segment takes
+    /// a prime of 256 bits, however short the modulus is, so with a shorter one a frame could request more work.
     const MODULUS: RangeInclusive<usize> = 128..=512;
 
-    /// The most squarings: more than the puzzle LCS35 took, 2^46. Their proof has twelve segments.
+    /// Maximum number of squarings: more than the puzzle LCS35 took, 2^46. Their proof has twelve segments.
     pub const MAX_ITERATIONS: u64 = 1 << 48;
 
     fn is_request(&self, rest: &[u8]) -> bool {
@@ -132,7 +132,7 @@ impl DelayBody {
     }
 }
 
-/// What is to be verified.
+/// A message to verify.
 #[derive(Clone, Copy, Debug)]
 pub enum Verification<'a> {
     /// The header of a block: Equihash solution, difficulty.
@@ -143,13 +143,13 @@ pub enum Verification<'a> {
     Schnorr(&'a SchnorrBody),
     /// The root of a Merkle tree of double SHA-256.
     Merkle(&'a [u8; 32], &'a [[u8; 32]]),
-    /// A BLS signature, and the message that is signed.
+    /// A BLS signature, and the signed message.
     Bls(&'a BlsBody, &'a [u8]),
     /// A Groth16 proof and its public inputs.
     Groth16(&'a Groth16Body, &'a [[u8; 32]]),
     /// Whether a product of pairings is one.
     Pairing(&'a [PairBytes]),
-    /// The proof of a delay function, all of its bytes.
+    /// The proof of a delay function, encoded.
     Delay(&'a [u8]),
 }
 
@@ -168,8 +168,8 @@ impl<'a> Verify<'a> {
         core::iter::from_fn(move || take_message(&mut rest).ok())
     }
 
-    /// The frame in the bytes of a datagram, whose type was looked at; or the status that refuses it; or none where its header is
-    /// not whole.
+    /// Parses the bytes of a datagram, whose type was checked: returns the frame, or the status that refuses it; or
+    /// `None` if its header is incomplete.
     pub(crate) fn check(bytes: &'a [u8]) -> Option<(Status, Option<Self>)> {
         let (header, messages) = VerifyHeader::ref_from_prefix(bytes).ok()?;
         let refuse = |status| Some((status, None));
@@ -189,7 +189,7 @@ impl<'a> Verify<'a> {
     }
 }
 
-/// Takes the message that the bytes begin with.
+/// Takes the message at the start of the bytes.
 fn take_message<'a>(rest: &mut &'a [u8]) -> Result<(&'a MessageHeader, Verification<'a>), Status> {
     let malformed = |_| Status::Malformed;
     let (header, _) = MessageHeader::ref_from_prefix(rest).map_err(|_| Status::Malformed)?;
@@ -231,14 +231,14 @@ fn take_message<'a>(rest: &mut &'a [u8]) -> Result<(&'a MessageHeader, Verificat
     Ok((header, found))
 }
 
-/// Writes the reply over a verify frame that was checked, and returns its length: result mask and cycle count of each message, in
-/// their order. 0 if there are fewer results than messages.
+/// Writes the reply over a checked verify frame, and returns its length: result mask and cycle count of each message,
+/// in order. 0 if there are fewer results than messages.
 pub fn write_verify_reply(datagram: &mut [u8], results: impl IntoIterator<Item = (u64, u64)>) -> usize {
     let Ok((header, messages)) = VerifyHeader::mut_from_prefix(datagram) else { return 0 };
     let (mut from, mut to) = (0, 0);
     let mut results = results.into_iter();
     for _ in 0..header.count.get() {
-        // Each reply is shorter than its message, so none is written over a message that was not read yet.
+        // Each reply is shorter than its message, so none overwrites a message that was not read yet.
         let message = messages.get(from..).and_then(|rest| MessageHeader::read_from_prefix(rest).ok());
         let (Some((message, _)), Some((result_mask, cycle_count))) = (message, results.next()) else { return 0 };
         let result = VerifyResult {

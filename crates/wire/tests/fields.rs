@@ -1,4 +1,4 @@
-//! What is read out of frames that were parsed, and what they tell of themselves.
+//! Fields of parsed frames.
 #![allow(clippy::unwrap_used)]
 
 use turnpike_wire::*;
@@ -81,7 +81,7 @@ fn errors_tell_what_to_do() {
     let text = error.to_string();
     assert!(text.contains("frame 9") && text.contains(Status::Malformed.name()), "{text}");
     assert!(error.is_answered());
-    // The shortest frame that is answered is as long as the answer.
+    // The shortest frame that gets an answer is as long as the answer.
     short[2] = 2;
     for (length, is_answered) in [(15, false), (16, true)] {
         let error = Frame::parse(&short[..length]).unwrap_err();
@@ -98,7 +98,7 @@ fn errors_tell_what_to_do() {
     assert!(ParseIdError.to_string().contains("hexadecimal"));
 }
 
-/// Equal bytes do not cancel each other out.
+/// Equal bytes do not cancel each other.
 #[test]
 fn padding_is_zero() {
     for length in [64, 128, 130] {
@@ -116,7 +116,7 @@ fn padding_is_zero() {
 
 #[test]
 fn entries_of_a_batch() {
-    // Behind 16 bytes of header, entries of 24, 64 and 184 bytes in a datagram that passes an Ethernet undivided.
+    // After 16 bytes of header, entries of 24, 64 and 184 bytes in a datagram that fits an Ethernet frame.
     for (format, entries) in [(BatchFormat::Compact, 60), (BatchFormat::Operation, 22), (BatchFormat::Signed, 7)] {
         assert_eq!(format.entries_in(1472), entries);
         assert_eq!([0, 15, 16].map(|datagram| format.entries_in(datagram)), [0; 3]);
@@ -271,7 +271,7 @@ fn keys_of_ecdsa_have_two_lengths() {
     }
 }
 
-/// Messages of each kind, as they were put in, and none behind them.
+/// Messages of each kind, as they were encoded, and none after them.
 #[test]
 fn messages_of_a_verify_frame() {
     let ecdsa = EcdsaBody::new(EcdsaBody::LOW_S, [1; 32], [2; 64], &[3; 33]).unwrap();
@@ -298,7 +298,7 @@ fn messages_of_a_verify_frame() {
         panic!("{found:?}")
     };
     assert_eq!((*first, *second, *root, nodes), (ecdsa, schnorr, [7; 32], &leaves[..]));
-    // Replies are written over messages, each with its index.
+    // Replies replace messages, each with its index.
     let mut reply = frame.clone();
     let length = write_verify_reply(&mut reply, [(1, 2), (3, 4), (5, 6)]);
     assert_eq!(length, 16 + 3 * 32);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use turnpike_wire::*;
 use zerocopy::IntoBytes;
 
-/// Bytes that are often nearly a frame.
+/// Bytes that often resemble a frame.
 fn nearly_a_frame() -> impl Strategy<Value = Vec<u8>> {
     let body = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..300),
@@ -62,7 +62,7 @@ proptest! {
                 let length = error.write_reply(&mut buffer);
                 prop_assert!(length <= bytes.len());
                 if length > 0 {
-                    // An answer is a reply that tells the status, and is never answered in turn for more than one step.
+                    // An answer is a reply with the status, and causes at most one further answer.
                     prop_assert!(Reply::parse(&buffer[..length]).is_ok());
                     if let Err(error) = Frame::parse(&buffer[..length]) {
                         let length = error.write_reply(&mut buffer[..length]);
@@ -151,7 +151,7 @@ proptest! {
 
 #[test]
 fn texts_that_are_no_ids() {
-    // A sign is no digit, and 33 digits are too many though the first is 0.
+    // A sign is not a digit, and 33 digits are too many even if the first is 0.
     let signs = ["-1", "+1", "0x+5", "0x-5"];
     let lengths = ["", "0x", "18446744073709551616", "0x012345678901234567890123456789012"];
     for text in signs.into_iter().chain(lengths).chain(["x", "abc", "1 ", "0x123456789012345678901234567890123"]) {

@@ -1,4 +1,4 @@
-//! The golden vectors of `vectors/wire`, in both directions: bytes are parsed, and frames that are built are the bytes.
+//! The golden vectors of `vectors/wire`, in both directions: bytes are parsed, and built frames equal the bytes.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashMap;
@@ -412,7 +412,7 @@ fn replies_build() {
     same("error_too_large", ErrorFrame::new(ID, Status::ReplyTooLarge, 592).as_bytes());
 }
 
-/// The parts of proofs lie where the reply says.
+/// The parts of proofs are where the reply says.
 #[test]
 fn proofs_are_taken_apart() {
     let frames: HashMap<String, Vec<u8>> =

@@ -1,4 +1,4 @@
-//! The compiler of the BPF programs. The tests have it too (`tests/compiler.rs`).
+//! The compiler of the BPF programs. The tests use it, too (`tests/compiler.rs`).
 
 use std::io::Write;
 use std::path::Path;
@@ -7,18 +7,18 @@ use std::process::{Command, Output, Stdio};
 /// Compilers to try, best first.
 const COMPILERS: [&str; 4] = ["clang-21", "clang-20", "clang-19", "clang"];
 
-/// Where C headers of the system are that clang does not look for when it compiles for BPF (Debian).
+/// Directories with C headers of the system that clang does not search when it compiles for BPF (Debian).
 const HEADERS: [&str; 2] = ["/usr/include/x86_64-linux-gnu", "/usr/include"];
 
-/// What the programs need and an older clang does not have (arenas, of clang 19), and headers of the system.
+/// Uses what the programs need and an older clang lacks (arenas, of clang 19), and headers of the system.
 const PROBE: &str = "#include <stdbool.h>\n#include <linux/bpf.h>\n\
     int *in_kernel(int __attribute__((address_space(1))) *in_arena) { return (int *)in_arena; }\n";
 
-/// A clang that compiles what the programs need.
+/// A clang that can compile the programs.
 pub struct Compiler(String);
 
 impl Compiler {
-    /// The one that is asked for, or the best that there is. Else the reason why none will do.
+    /// The requested compiler, or the best available. An error says why none is suitable.
     pub fn find(asked: Option<&str>) -> Result<Self, String> {
         let candidates = asked.map_or(COMPILERS.to_vec(), |asked| vec![asked]);
         let mut reasons = Vec::new();
@@ -32,7 +32,7 @@ impl Compiler {
         Err(reasons.join("\n"))
     }
 
-    /// Compiles a program, or returns what the compiler says of it.
+    /// Compiles a program. An error has the compiler's output.
     pub fn compile(&self, source: &Path, object: &Path) -> Result<(), String> {
         self.run(&[source, "-o".as_ref(), object], "").map(drop)
     }
@@ -49,7 +49,7 @@ impl Compiler {
             .stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| format!("{name}: {error}"))?;
         if let Some(mut stdin) = child.stdin.take() {
-            // One that does not read it says why by its status.
+            // If it does not read its input, its status says why.
             let _ = stdin.write_all(input.as_bytes());
         }
         let output = child.wait_with_output().map_err(|error| format!("{name}: {error}"))?;

@@ -1,7 +1,7 @@
-//! Compiles the XDP programs of `bpf/`, where there is a clang that can.
+//! Compiles the XDP programs of `bpf/` if there is a suitable clang.
 //!
-//! Without one the crate is built all the same; it then says that the programs are missing when they are to be loaded. One that is there
-//! and refuses a program fails the build.
+//! Without one the crate still builds, and reports that the programs are missing when they are loaded. If the compiler
+//! exists and refuses a program, the build fails.
 
 mod compiler;
 
@@ -30,7 +30,7 @@ fn main() {
         let object = output.join(format!("{program}.o"));
         let made = match &compiler {
             Some(compiler) => compiler.compile(&source.join(format!("{program}.bpf.c")), &object),
-            // An empty object stands for none.
+            // An empty object stands for a missing one.
             None => fs::write(&object, []).map_err(|error| format!("cannot write {}: {error}", object.display())),
         };
         if let Err(refused) = made {
@@ -39,7 +39,7 @@ fn main() {
     }
 }
 
-/// Tells cargo a text, which has to be line by line.
+/// Prints a text for cargo line by line.
 fn lines(kind: &str, text: &str) {
     text.lines().for_each(|line| println!("cargo::{kind}={line}"));
 }

@@ -15,7 +15,7 @@ use processor::processor_time;
 use turnpike_xdp::{InNicConfig, InNicLedger};
 use wire::Command;
 
-/// Runs in a row, for all of which the ring has room.
+/// Runs in a row, for which the ring has room.
 const AT_ONCE: u32 = 300_000;
 
 fn main() {
@@ -23,7 +23,7 @@ fn main() {
     let (accounts, runs) = (number(1).unwrap_or(1_000_000_u32), number(2).unwrap_or(6_000_000_u32));
     let config = InNicConfig { accounts: accounts as usize + 1, ..InNicConfig::default() };
     let retries = number(3).map_or(config.retries, |retries| retries as usize);
-    // Short, as the runs follow each other faster than packets come.
+    // Short, as the runs follow each other faster than packets arrive.
     let config = InNicConfig { retries, retention: Duration::ZERO, ..config };
     let mut nic = match InNicLedger::load_bench(&config, [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344], accounts) {
         Ok(nic) => nic,

@@ -1,4 +1,5 @@
-//! The rate at which the XDP program answers REFER on one processor, and a hit in the proof cache: `BPF_PROG_TEST_RUN`, without a driver.
+//! Rate at which the XDP program answers REFER on one processor, and hits in the proof cache: `BPF_PROG_TEST_RUN`,
+//! without a driver.
 //!
 //! usage: bench_xdp [ACCOUNTS] [RUNS]
 #![allow(clippy::unwrap_used)]
@@ -14,10 +15,10 @@ use proof::Tip;
 use turnpike_xdp::{Counter, Error, Program};
 use wire::{Chain, Command, Query};
 
-/// Bytes of a proof's body: that of `bpf/request.h`.
+/// Length of a proof's body in bytes: that of `bpf/request.h`.
 const BODY: usize = 40 + 8 * 32;
 
-/// Bytes that a proof takes in the cache, in lines of 64 with a header of 8, and some to spare.
+/// Size of a proof in the cache in bytes, in lines of 64 with a header of 8, with some slack.
 const CACHED: usize = 384;
 
 fn main() {

@@ -1,4 +1,4 @@
-//! The arena: memory of this process that programs in the kernel have mapped, too.
+//! The arena: memory of this process that kernel programs have mapped as well.
 
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -14,25 +14,25 @@ use table::Region;
 
 use crate::{Error, error::refused, mapping::Mapping, shared_layout::state, state::State, sys};
 
-/// The most that an arena holds: addresses in it are told by their lower 32 bits.
+/// Maximum size of an arena: addresses in it are distinguished by their lower 32 bits.
 const MOST: usize = 1 << 32;
 
-/// What regions are aligned to: a page, so that they share no cache line and no page with each other.
+/// Alignment of regions: a page, so that they share neither cache lines nor pages.
 const ALIGN: usize = 4096;
 
-/// An arena. Pages become resident as they are used, and are zero at first.
+/// An arena. Pages become resident on use, and are initially zero.
 ///
-/// The first page is the [`State`]'s; what follows is given out once, one [`Region`] after the other.
+/// The first page is the [`State`]'s; the rest is handed out once, one [`Region`] after the other.
 #[derive(Debug)]
 pub struct Arena {
-    /// None where the kernel does not know of it.
+    /// `None` if the kernel does not know the arena.
     map: Option<OwnedFd>,
     mapping: Arc<Mapping>,
     used: AtomicUsize,
 }
 
 impl Arena {
-    /// Makes an arena with room for regions of these sizes.
+    /// Creates an arena with room for regions of these sizes.
     pub fn with_room_for(sizes: &[usize]) -> Result<Self, Error> {
         let sum = Self::sum(sizes)?;
         let pages = (sum / page_size()) as u32;
@@ -42,7 +42,8 @@ impl Arena {
         Ok(Self { map: Some(map), mapping: Arc::new(mapping), used: AtomicUsize::new(ALIGN) })
     }
 
-    /// Makes an arena of this process alone, which no program can be loaded over: for engines that are compiled for this machine.
+    /// Creates an arena private to this process, over which no program can be loaded: for engines compiled for this
+    /// machine.
     pub fn without_kernel(sizes: &[usize]) -> Result<Self, Error> {
         let mapping = Mapping::anonymous(Self::sum(sizes)?).map_err(refused("memory"))?;
         Ok(Self { map: None, mapping: Arc::new(mapping), used: AtomicUsize::new(ALIGN) })
@@ -53,7 +54,7 @@ impl Arena {
         if sum > MOST { Err(Error::TooLarge(sum)) } else { Ok(sum) }
     }
 
-    /// Where it begins.
+    /// Its start address.
     pub fn base(&self) -> NonNull<u8> {
         self.mapping.base()
     }
@@ -63,19 +64,19 @@ impl Arena {
         State::new(self.mapping.region(0, state::BYTES))
     }
 
-    /// The first page, for programs that have something else in it.
+    /// The first page, for programs with other contents there.
     pub(crate) fn first_page(&self) -> Region {
         self.mapping.region(0, ALIGN)
     }
 
-    /// A region of so many bytes, and its offset in the arena.
+    /// Allocates a region of `len` bytes. Returns it with its offset in the arena.
     pub fn take(&self, len: usize) -> Result<(Region, u64), Error> {
         let wanted = len.next_multiple_of(ALIGN);
         let size = self.mapping.len();
         let full = |used| Error::ArenaFull { size, used, wanted };
         let add = |used: usize| used.checked_add(wanted).filter(|end| *end <= size);
         let offset = self.used.fetch_update(Relaxed, Relaxed, add).map_err(full)?;
-        // The state, which is made of atomics, is given more than once; all else is not.
+        // Only the state, which consists of atomics, is handed out more than once.
         Ok((self.mapping.region(offset, len), offset as u64))
     }
 

@@ -1,8 +1,8 @@
-//! Types of the kernel's (BTF): where its functions are, and how a map tells that its values hold a lock.
+//! Kernel types (BTF): finds kernel functions, and declares a map whose values hold a lock.
 //!
-//! No more than that takes, out of Documentation/bpf/btf.rst of the kernel.
+//! It implements only the necessary parts of the kernel's Documentation/bpf/btf.rst.
 
-/// Where the kernel's own types are.
+/// The kernel's own types.
 pub const KERNEL: &str = "/sys/kernel/btf/vmlinux";
 
 const MAGIC: u16 = 0xeb9f;
@@ -11,7 +11,7 @@ const INT: u32 = 1;
 const STRUCT: u32 = 4;
 const FUNCTION: u32 = 12;
 
-/// In the types of [`with_lock`]: of keys, and of values.
+/// Type numbers in [`with_lock`]: of keys, and of values.
 pub const LOCK_KEY: u32 = 1;
 pub const LOCK_VALUE: u32 = 3;
 
@@ -49,8 +49,8 @@ pub fn function(types: &[u8], name: &str) -> Option<u32> {
     None
 }
 
-/// The types of a map whose keys are numbers, and whose values hold a lock, a `struct bpf_res_spin_lock`, which the kernel knows by
-/// this name, and a number. Twin of `struct stripe_lock` in bpf/ledger.bpf.c.
+/// The types of a map whose keys are numbers, and whose values hold a lock, a `struct bpf_res_spin_lock`, which the
+/// kernel recognises by name, and a number. Twin of `struct stripe_lock` in bpf/ledger.bpf.c.
 pub fn with_lock() -> Vec<u8> {
     let names = b"\0u32\0bpf_res_spin_lock\0val\0stripe_lock\0lock\0held\0";
     let name = |text: &[u8]| {

@@ -1,7 +1,8 @@
-//! The ring that the in-NIC ledger streams what it executed through: a BPF ring buffer, many writers and one reader.
+//! The ring through which the in-NIC ledger streams executed operations: a BPF ring buffer with many writers and one
+//! reader.
 //!
-//! Room is reserved before an operation is executed, so records may lie in another order than they were executed in: each
-//! has a sequence, and the reader puts them in order. No sequence is ever missing.
+//! Writers reserve room before they execute an operation, so records may be in another order than their execution: each
+//! has a sequence, by which the reader sorts them. No sequence is ever missing.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +21,7 @@ use table::Array;
 
 use crate::{Error, error::refused, mapping::Mapping, shared_layout::committed, sys};
 
-/// In the first word of a record (Documentation/bpf/ringbuf.rst): still being written; not to be read.
+/// Flags in the first word of a record (Documentation/bpf/ringbuf.rst): still being written; discarded.
 const BUSY: u64 = 1 << 31;
 const DISCARDED: u64 = 1 << 30;
 
@@ -31,21 +32,21 @@ const RECORD: usize = committed::BYTES / 8;
 /// An operation that the in-NIC ledger executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// Its place in the order of execution, from 1.
+    /// Its position in the order of execution, from 1.
     pub sequence: u64,
     /// The source's balance after it.
     pub value: u64,
-    /// A command of the protocol's: CREATE, ISSUE or TRANSFER.
+    /// A command of the protocol: CREATE, ISSUE or TRANSFER.
     pub command: u32,
     /// The transaction id.
     pub transaction: u32,
-    /// The account that it is about.
+    /// The account that it acts on.
     pub source: u32,
     /// The receiver of a transfer.
     pub destination: u32,
     /// The amount as requested.
     pub amount: u32,
-    /// A status of the protocol's.
+    /// A status of the protocol.
     pub status: u16,
 }
 
@@ -72,13 +73,13 @@ pub struct CommittedRing {
     consumed: Array<AtomicU64>,
     produced: Array<AtomicU64>,
     words: Array<AtomicU64>,
-    /// The sequence to be given next, and what came before its turn; no more than the ring holds.
+    /// The next sequence to return, and records that arrived early; at most as many as the ring holds.
     next: u64,
     early: BTreeMap<u64, Committed>,
 }
 
 impl CommittedRing {
-    /// Makes a ring of so many bytes, a power of two and a multiple of a page.
+    /// Creates a ring of `bytes` bytes, a power of two and a multiple of a page.
     pub fn new(bytes: usize) -> Result<Self, Error> {
         let map = sys::create_map(sys::MAP_RINGBUF, "ring", [0, 0], bytes as u32, 0).map_err(refused("a ring"))?;
         let mapped = |offset: usize, len: usize, write: bool| {
@@ -87,13 +88,13 @@ impl CommittedRing {
             Ok(words.unwrap_or_else(|| unreachable!("mappings are aligned to pages")))
         };
         let page = page_size();
-        // The reader's position, the writers', and what they wrote.
+        // The reader's position, the writers' position, and the data.
         let (consumed, produced, words) =
             (mapped(0, page, true)?, mapped(page, page, false)?, mapped(2 * page, bytes, false)?);
         Ok(Self { consumed, produced, words, map, next: 1, early: BTreeMap::new() })
     }
 
-    /// Says which sequence comes first.
+    /// Sets the first sequence.
     pub fn begin(&mut self, next: u64) {
         self.next = next;
     }
@@ -103,7 +104,8 @@ impl CommittedRing {
         self.map.as_fd()
     }
 
-    /// Takes at most `limit` records out of the ring, and gives those whose turn it is, in order. Tells how many it took.
+    /// Takes up to `limit` records from the ring, and passes those that are next in order to `give`. Returns how many
+    /// it took.
     pub fn drain(&mut self, limit: usize, mut give: impl FnMut(&Committed)) -> usize {
         let (mut at, mut taken) = (self.consumed[0].load(Relaxed), 0);
         while taken < limit && at < self.produced[0].load(Acquire) {
@@ -124,21 +126,21 @@ impl CommittedRing {
                 }
             }
             at += 8 * HEADER + length.next_multiple_of(8);
-            // What was read may be written over from here on.
+            // What was read may be overwritten from here on.
             self.consumed[0].store(at, Release);
             taken += 1;
         }
         taken
     }
 
-    /// Bytes that are not read yet, and all that there is room for.
+    /// Unread bytes, and the size of the ring.
     pub fn bytes(&self) -> (u64, u64) {
-        // The reader's position first: it never passes the writers'.
+        // Load the reader's position first: it never passes the writers'.
         let consumed = self.consumed[0].load(Acquire);
         (self.produced[0].load(Acquire) - consumed, 8 * self.words.len() as u64)
     }
 
-    /// Records that are not given, as others have to come before them.
+    /// Number of records held back until earlier ones arrive.
     pub fn early(&self) -> usize {
         self.early.len()
     }

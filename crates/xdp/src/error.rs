@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of the NIC tier.
 
 use std::io;
 
@@ -8,17 +8,17 @@ pub enum Error {
     /// The build had no compiler for it.
     #[error("this program was built without the XDP program: install clang 19 (scripts/setup does) and build it again")]
     NotBuilt,
-    /// The object file is not what the loader knows.
+    /// The object file has an unsupported form.
     #[error("the XDP program's object file is damaged ({0}): build it again with clang 19")]
     Object(&'static str),
-    /// The kernel refused.
+    /// The kernel refused an operation.
     #[error("the kernel refuses {what}: {source}{hint}")]
     Kernel {
-        /// What it was asked for.
+        /// The operation.
         what: &'static str,
-        /// What it said.
+        /// The kernel's error.
         source: io::Error,
-        /// What to do.
+        /// How to fix it.
         hint: &'static str,
     },
     /// The verifier refused the program.
@@ -26,7 +26,7 @@ pub enum Error {
         "the kernel's verifier refuses the XDP program: {source}; `turnpike doctor` tells what is missing. It said: {log}"
     )]
     Verifier {
-        /// What the system call said.
+        /// The error of the system call.
         source: io::Error,
         /// The end of the verifier's log.
         log: String,
@@ -34,7 +34,7 @@ pub enum Error {
     /// The kernel lacks a function that the program calls.
     #[error("the kernel has no function `{0}` for programs: Linux 6.15 has all that the in-NIC ledger needs")]
     Function(String),
-    /// There is no such interface, or it lacks something.
+    /// The interface does not exist, or lacks something.
     #[error("interface `{name}`: {what}")]
     Interface {
         /// Its name.
@@ -50,15 +50,15 @@ pub enum Error {
     ArenaFull {
         /// Its size.
         size: usize,
-        /// Bytes given.
+        /// Bytes in use.
         used: usize,
-        /// Bytes asked for.
+        /// Bytes requested.
         wanted: usize,
     },
-    /// The arena is of this process alone.
+    /// The arena is private to this process.
     #[error("the arena was made without the kernel, so no program can be loaded over it")]
     NoKernel,
-    /// Too many accounts have a hash like that of this one.
+    /// Too many accounts have a similar hash.
     #[error(
         "the in-NIC ledger has no place for account {0}: start it again, under another secret accounts lie elsewhere"
     )]
@@ -69,10 +69,10 @@ pub enum Error {
          again when they are older than the retention"
     )]
     Retries,
-    /// The retention is longer than the clock tells apart.
+    /// The retention exceeds the range of the clock.
     #[error("the in-NIC ledger remembers operations for a day at most, not for {0:?}")]
     Retention(std::time::Duration),
-    /// The memory is larger than an arena can be.
+    /// The memory exceeds the maximum size of an arena.
     #[error(
         "an arena holds at most 4 GiB, not {0} bytes: configure fewer accounts, fewer operations to be remembered or a smaller cache"
     )]
@@ -80,13 +80,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether another has what was asked for.
+    /// Whether another process has the requested resource.
     pub(crate) fn is_busy(&self) -> bool {
         matches!(self, Self::Kernel { source, .. } if source.raw_os_error() == Some(libc::EBUSY))
     }
 }
 
-/// Adds to an error of the kernel's what it was asked for, and what to do.
+/// Adds the operation, and how to fix it, to an error of the kernel.
 pub(crate) fn refused(what: &'static str) -> impl FnOnce(io::Error) -> Error {
     move |source| {
         let hint = match source.raw_os_error() {

@@ -1,4 +1,5 @@
-//! The generator of `bpf/generator.bpf.c`: requests made in the kernel and sent by an interface, replies counted there. For measurements.
+//! The generator of `bpf/generator.bpf.c`, for measurements: the kernel creates requests, sends them on an interface
+//! and counts the replies.
 
 use std::{
     io,
@@ -21,54 +22,55 @@ use crate::{
 
 pub use crate::shared_layout::BODY_WORDS;
 
-/// What `build.rs` made of `bpf/generator.bpf.c`: empty where there was no compiler.
+/// The object that `build.rs` compiled from `bpf/generator.bpf.c`: empty without a compiler.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/generator.o"));
 
-/// The port that requests come from.
+/// Source port of requests.
 const PORT: u16 = 4000;
 
-/// Bytes of a frame: Ethernet, IPv4, UDP, and a compact frame, or a proof frame with room for the body of `bpf/request.h`.
+/// Lengths in bytes: the headers of Ethernet, IPv4 and UDP, and a frame with a compact frame, or with a proof frame
+/// that has room for the body of `bpf/request.h`.
 const HEADERS: usize = 14 + 20 + 8;
 const FRAME: usize = HEADERS + 22;
 const PROOF_FRAME: usize = HEADERS + 48 + PROOF_BODY;
 
-/// Bytes of a proof's body that there is room for: a tip, and as many words as in `bpf/request.h`.
+/// Room for a proof's body in bytes: a tip, and the words of `bpf/request.h`.
 pub const PROOF_BODY: usize = 40 + BODY_WORDS * WORD;
 
-/// In place of a command: a request for the proof of an address' latest transaction. The address is the number of the account, from 1
-/// on, in 8 bytes, little-endian, and zeros.
+/// In place of a command: requests the proof of an address' latest transaction. The address is the number of the
+/// account, from 1 on, in 8 bytes, little-endian, and zeros.
 pub const PROOF: u32 = GENERATE_PROOF;
 
-/// Frames that the kernel makes and sends at a time: its own default, and the most that a poll of an interface takes.
+/// Frames that the kernel creates and sends at a time: its default, and the maximum of one poll of an interface.
 const BATCH: u32 = 64;
 
 const WORD: usize = size_of::<u64>();
 
-/// Words of the first page that are in use, and of a tally, of which each processor has one.
+/// Words of the first page in use, and of a tally, of which each processor has one.
 const WORDS: usize = generator::BYTES / WORD;
 const TALLY: usize = tally::BYTES / WORD;
 
-/// What is asked for.
+/// The requests to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Requests {
-    /// A command of the protocol's, or [`PROOF`].
+    /// A command of the protocol, or [`PROOF`].
     pub command: u32,
     /// The lowest account.
     pub lowest: u32,
-    /// How many accounts there are from there on.
+    /// Number of accounts from there on.
     pub accounts: u32,
-    /// Whether any account is asked for, or one after the other.
+    /// Whether accounts are chosen at random, or one after the other.
     pub any: bool,
-    /// What transaction ids begin with.
+    /// The first transaction id.
     pub transactions: u32,
 }
 
-/// What has become of it.
+/// Results so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Tally {
-    /// Requests made.
+    /// Requests sent.
     pub made: u64,
-    /// Replies that came.
+    /// Replies received.
     pub replies: u64,
     /// Those of them with status 0.
     pub good: u64,
@@ -89,7 +91,7 @@ pub struct Generator {
     _arena: Arena,
 }
 
-/// Whom requests are from, and for.
+/// Sender and receiver of requests.
 #[derive(Debug)]
 struct Envelope {
     mac: [u8; 6],
@@ -108,7 +110,8 @@ impl AsFd for Section {
 }
 
 impl Generator {
-    /// Loads the generator, and attaches what takes the replies. To be called, and used, in the namespace of the interface.
+    /// Loads the generator, and attaches the program that receives replies. Call and use it in the network namespace of
+    /// the interface.
     pub fn load(interface: &Interface, from: Ipv4Addr, to: SocketAddrV4, to_mac: [u8; 6]) -> Result<Self, Error> {
         let processors = possible_processors();
         let bytes = processors * tally::BYTES;
@@ -124,8 +127,8 @@ impl Generator {
         words[generator::PROCESSORS / WORD].store(processors as u64, Relaxed);
         let load = |section| loader::load(OBJECT, section, &arena, &[], true);
         let (program, receive) = (Section(load("generate")?), Section(load("receive")?));
-        // The kernel calls programs that are attached somewhere by a list of their addresses. Each run of one that is attached
-        // nowhere would put it there and take it off again, and wait some 10 ms each time until no processor uses the old list.
+        // The kernel calls attached programs through a list of their addresses. Each run of an unattached program would
+        // add it and remove it again, and wait some 10 ms each time until no processor uses the old list.
         let kept = Link::attach_as(&program, &Interface::named("lo")?, Mode::Generic)?;
         let envelope = Envelope { mac: interface.mac, to_mac, from, to };
         let link = Link::attach_as(&receive, interface, Mode::Native)?;
@@ -141,7 +144,7 @@ impl Generator {
         })
     }
 
-    /// Begins anew, with other requests.
+    /// Starts again with other requests.
     pub fn begin(&self, requests: &Requests) {
         let Requests { command, lowest, accounts, any, transactions } = *requests;
         let mut headers = self.envelope.headers(frame_bytes(command)).to_vec();
@@ -162,19 +165,20 @@ impl Generator {
         self.tallies.iter().for_each(|word| word.store(0, Relaxed));
     }
 
-    /// How far apart the transaction ids of requests for any account are on one processor, so that those of others fit between.
+    /// Distance between a processor's transaction ids in requests for random accounts, so that those of other
+    /// processors fit between.
     pub fn interleaved(&self) -> u32 {
         self.words[generator::PROCESSORS / WORD].load(Relaxed) as u32
     }
 
-    /// Makes and sends so many requests. Returns when they are on their way.
+    /// Creates and sends `count` requests. Returns once they are on their way.
     pub fn send(&self, count: u32) -> io::Result<()> {
         let frame = [0; PROOF_FRAME];
         let bytes = frame_bytes(self.words[generator::COMMAND / WORD].load(Relaxed) as u32);
         sys::test_run_live(self.program.as_fd(), &frame[..bytes], self.interface, count, BATCH)
     }
 
-    /// What has become of all that was sent since it began.
+    /// The results since [`begin`](Self::begin).
     pub fn tally(&self) -> Tally {
         let each = |field: usize| self.tallies[field / WORD..].iter().step_by(TALLY).map(|word| word.load(Relaxed));
         let first = each(tally::FIRST).filter(|time| *time > 0).min().unwrap_or(0);
@@ -192,12 +196,13 @@ fn frame_bytes(command: u32) -> usize {
     if command == PROOF { PROOF_FRAME } else { FRAME }
 }
 
-/// Attaches a program that passes everything. A cable of two virtual ends takes what a program sends only while there is one at the other end.
+/// Attaches a program that passes everything. A virtual cable accepts frames sent by a program only if there is one at
+/// the other end.
 pub fn attach_pass(interface: &Interface) -> Result<Link, Error> {
     attach(interface, "pass")
 }
 
-/// Attaches a program that sends requests back as they are: what there is to be paid for generator and cable alone.
+/// Attaches a program that reflects requests unchanged, to measure the cost of generator and cable alone.
 pub fn attach_reflect(interface: &Interface) -> Result<Link, Error> {
     attach(interface, "reflect")
 }
@@ -209,7 +214,7 @@ fn attach(interface: &Interface, section: &str) -> Result<Link, Error> {
 }
 
 impl Envelope {
-    /// The headers of a frame of so many bytes: no checksum of the datagram, as IPv4 allows.
+    /// The headers of a frame of this length, without a UDP checksum, which IPv4 allows.
     fn headers(&self, frame: usize) -> [u8; HEADERS] {
         let Self { mac, to_mac, from, to } = *self;
         let mut headers = [0; HEADERS];

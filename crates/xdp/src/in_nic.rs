@@ -19,13 +19,13 @@ use crate::{
     sys,
 };
 
-/// What `build.rs` made of `bpf/ledger.bpf.c`: empty where there was no compiler.
+/// The object that `build.rs` compiled from `bpf/ledger.bpf.c`: empty without a compiler.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ledger.o"));
 
-/// The same of `bpf/ledger_bench.bpf.c`.
+/// The same for `bpf/ledger_bench.bpf.c`.
 const BENCH_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ledger_bench.o"));
 
-/// The program, loaded, and all that it works on.
+/// The loaded program with its maps and its store.
 #[derive(Debug)]
 pub struct InNicLedger {
     arena: Arena,
@@ -37,13 +37,14 @@ pub struct InNicLedger {
 }
 
 impl InNicLedger {
-    /// Loads the program over an empty store. The secret decides where accounts lie.
+    /// Loads the program over an empty store. The secret determines the places of accounts.
     pub fn load(config: &InNicConfig, secret: [u64; 2]) -> Result<Self, Error> {
         let locks = make_locks().map_err(refused("a map of locks"))?;
         Self::load_with(config, secret, &locks, (OBJECT, "xdp"))
     }
 
-    /// Loads it behind a generator of transfers, for measurements: each run is one between two of the accounts 1 to `accounts` + 1.
+    /// Loads it after a generator of transfers, for measurements: each run transfers between two of the accounts 1 to
+    /// `accounts` + 1.
     pub fn load_bench(config: &InNicConfig, secret: [u64; 2], accounts: u32) -> Result<Self, Error> {
         let locks = make_locks().map_err(refused("a map of locks"))?;
         let nic = Self::load_with(config, secret, &locks, (BENCH_OBJECT, "bench"))?;
@@ -71,7 +72,7 @@ impl InNicLedger {
         Ok(Self { store, ring, program, counters, processors: possible_processors(), arena })
     }
 
-    /// Whom the program answers.
+    /// The state page: which senders the program answers.
     pub fn state(&self) -> State {
         self.arena.state()
     }
@@ -81,36 +82,36 @@ impl InNicLedger {
         if self.store.insert(account, balance) { Ok(()) } else { Err(Error::NoPlace(account)) }
     }
 
-    /// Has an operation that was executed so long ago recognised when it is sent again, before the program is attached. They come in order, up
-    /// to the one that it goes on [behind](Self::begin_after).
+    /// Remembers an operation executed `age` ago, so that its retry is recognised, before the program is attached.
+    /// Operations come in order, up to the one that it [continues after](Self::begin_after).
     pub fn remember(&mut self, committed: &Committed, age: Duration) -> Result<(), Error> {
         let now = Tick::now();
         if self.store.remember(committed, now.before(age), now) { Ok(()) } else { Err(Error::Retries) }
     }
 
-    /// Goes on behind the operation of a sequence, remembering none.
+    /// Continues after a sequence, remembering nothing.
     pub fn begin_after(&mut self, sequence: u64) {
         self.store.begin_after(sequence);
         self.ring.begin(sequence + 1);
     }
 
-    /// Takes at most `limit` operations out of the ring, and gives those whose turn it is in the order in which they were
-    /// executed. Tells how many it took.
+    /// Takes up to `limit` operations from the ring, and passes those that are next in the order of execution to
+    /// `give`. Returns how many it took.
     pub fn drain(&mut self, limit: usize, give: impl FnMut(&Committed)) -> usize {
         self.ring.drain(limit, give)
     }
 
-    /// Operations that were taken out of the ring before others that come first.
+    /// Number of operations taken from the ring ahead of an earlier one.
     pub fn early(&self) -> usize {
         self.ring.early()
     }
 
-    /// Bytes of the ring that are not read yet, and its size.
+    /// Unread bytes of the ring, and its size.
     pub fn ring_bytes(&self) -> (u64, u64) {
         self.ring.bytes()
     }
 
-    /// How often something happened, on all processors together.
+    /// Value of a counter, summed over all processors.
     pub fn count(&self, counter: LedgerCounter) -> u64 {
         counter.number().map_or(0, |number| count(self.counters.as_fd(), number, self.processors))
     }
@@ -125,12 +126,12 @@ impl InNicLedger {
         self.store.sequence()
     }
 
-    /// How full the memory of retries is: with operations that may not be forgotten yet.
+    /// How full the memory of retries is with operations that may not be forgotten yet.
     pub fn retries(&self) -> RetryFill {
         self.store.fill(Tick::now())
     }
 
-    /// All accounts and their balances, in no order; as of one moment only while nothing is executed.
+    /// All accounts and their balances, in no particular order; consistent only while nothing is executed.
     pub fn balances(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.store.balances()
     }
@@ -154,7 +155,7 @@ fn make_locks() -> io::Result<OwnedFd> {
 }
 
 impl LedgerCounter {
-    /// Whether it counts what was left to the host.
+    /// Whether it counts frames left to the host.
     pub const fn is_left_to_host(self) -> bool {
         match self {
             Self::Host | Self::Checksum | Self::RingFull | Self::Locked | Self::Crowded => true,
@@ -193,7 +194,7 @@ mod tests {
         let locks = make_locks();
         let nic = locks.map_err(refused("a map of locks")).and_then(|locks| {
             for stripe in 0..STRIPES as u32 {
-                // The upper half is what tells that it is held; the lock itself is left as it is.
+                // The upper half marks the lock as held; the lock itself is left unchanged.
                 sys::update(locks.as_fd(), stripe, 1 << 32).map_err(refused("to tell that a lock is held"))?;
             }
             let config = InNicConfig { accounts: 64, retries: 64, ring: 4096, ..InNicConfig::default() };
@@ -211,7 +212,7 @@ mod tests {
             let request = CompactFrame::new(Command::Create, transaction, 5, 0, 0);
             let frame = [&generator::headers(MACS[0], MACS[1], client, server)[..], request.as_bytes()].concat();
             assert!(nic.test_run(&frame, 1).unwrap().replies());
-            // Whoever had it before has told that it is free.
+            // The previous holder marked it as free.
             assert_eq!(nic.count(LedgerCounter::Waited), waited);
         }
     }

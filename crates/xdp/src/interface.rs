@@ -1,4 +1,4 @@
-//! Network interfaces: which one has an address, and what its own addresses are.
+//! Network interfaces: by name or by address.
 
 use std::{ffi::CString, net::IpAddr, path::Path};
 
@@ -8,27 +8,27 @@ use crate::{
     sys::{self, InterfaceAddress},
 };
 
-/// An interface as it is now.
+/// The present state of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// Its name.
     pub name: String,
-    /// Its index, by which the kernel calls it.
+    /// Its index, which identifies it to the kernel.
     pub index: u32,
-    /// Its address in Ethernet frames; zeros for the loopback.
+    /// Its Ethernet address; zeros for the loopback.
     pub mac: [u8; 6],
     /// Its network addresses.
     pub addresses: Vec<IpAddr>,
-    /// The name of its driver, `veth` or the like among them; empty where there is none.
+    /// Name of its driver, for example `veth`; empty if it has none.
     pub driver: String,
-    /// Its queues for receiving: one where the driver does not tell.
+    /// Number of its receive queues; one if the driver does not report it.
     pub receive_queues: u32,
-    /// Its queues for sending.
+    /// Number of its send queues.
     pub transmit_queues: u32,
 }
 
 impl Interface {
-    /// The interface of a name.
+    /// Returns the interface with a name.
     pub fn named(name: &str) -> Result<Self, Error> {
         let error = |what: String| Error::Interface { name: name.to_owned(), what };
         let text = CString::new(name).map_err(|_| error("a name has no zero bytes".to_owned()))?;
@@ -46,7 +46,7 @@ impl Interface {
         Ok(interface)
     }
 
-    /// The interface that has an address.
+    /// Returns the interface with an address.
     pub fn with_address(address: IpAddr) -> Result<Self, Error> {
         let has = |found: &InterfaceAddress| matches!(found, InterfaceAddress::Network(own) if *own == address);
         let all = all()?;
@@ -62,14 +62,14 @@ impl Interface {
         Ok(names)
     }
 
-    /// Whether there is a device behind it, or a virtual one at least, as machines have; not so with a `veth`, a bridge or a tunnel.
+    /// Whether a device is attached, or at least a virtual one of a machine; not for a `veth`, a bridge or a tunnel.
     pub fn has_device(&self) -> bool {
         Path::new("/sys/class/net").join(&self.name).join("device").exists()
     }
 
-    /// Whether the driver loses what XDP answers, once its frames come by zero copy. That of virtio wants room before a frame that it sends,
-    /// and what XDP sends of such a frame is a copy without any (`xdp_convert_zc_to_xdp_frame`, Linux 6.11 to 7.3 at least). Nothing tells of
-    /// that, and no frame can be sent to try it.
+    /// Whether the driver loses XDP's replies to frames received with zero copy. virtio's driver needs room before a
+    /// frame that it sends, and XDP sends such a frame as a copy without room (`xdp_convert_zc_to_xdp_frame`, Linux
+    /// 6.11 to 7.3 at least). Nothing reports that, and no frame can be sent to test it.
     pub fn zero_copy_loses_answers(&self) -> bool {
         self.driver == "virtio_net"
     }

@@ -1,4 +1,4 @@
-//! The XDP program of the key-value store: loading, counters, and running it on a packet of one's own.
+//! The XDP program of the key-value store: loading, counters, and test runs on a packet.
 
 use std::{
     io,
@@ -14,13 +14,13 @@ use crate::{
     sys,
 };
 
-/// What `build.rs` made of `bpf/kv.bpf.c`: empty where there was no compiler.
+/// The object that `build.rs` compiled from `bpf/kv.bpf.c`: empty without a compiler.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kv.o"));
 
-/// The same of `bpf/kv_bench.bpf.c`.
+/// The same for `bpf/kv_bench.bpf.c`.
 const BENCH_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kv_bench.o"));
 
-/// The program over the mirror of a store, and its maps.
+/// The program over the mirror of a store, with its maps.
 #[derive(Debug)]
 pub struct KvProgram {
     program: OwnedFd,
@@ -34,7 +34,8 @@ impl KvProgram {
         Self::load_object(OBJECT, "xdp", arena)
     }
 
-    /// Loads the program behind a generator of gets, for measurements: each run asks for one of `keys` keys, [`bench_key`].
+    /// Loads the program after a generator of gets, for measurements: each run requests one of `keys` keys,
+    /// [`bench_key`].
     pub fn load_bench(arena: &Arena, keys: u32) -> Result<Self, Error> {
         arena.state().set_bench_accounts(keys);
         Self::load_object(BENCH_OBJECT, "bench", arena)
@@ -51,7 +52,7 @@ impl KvProgram {
         Ok(Self { program, counters, processors: possible_processors() })
     }
 
-    /// How often something happened, on all processors together.
+    /// Value of a counter, summed over all processors.
     pub fn count(&self, counter: KvCounter) -> u64 {
         count(self.counters.as_fd(), counter as u32, self.processors)
     }
@@ -68,7 +69,7 @@ impl AsFd for KvProgram {
     }
 }
 
-/// A key of the generator: its number in four characters of six bits, and the rest.
+/// A key of the generator: its number in four characters of six bits, then constant bytes.
 pub fn bench_key(number: u32) -> [u8; 92] {
     let mut key = [b'k'; 92];
     for (at, character) in key[..4].iter_mut().enumerate() {

@@ -1,16 +1,19 @@
-//! The NIC tier: an XDP program that answers out of the node's own tables, in the driver's receive hook, and sockets
-//! that take frames from there past the host's network stack (AF_XDP).
+//! The NIC tier: an XDP program that answers from the node's own tables in the driver's receive hook, and sockets that
+//! take frames from there, bypassing the host's network stack (AF_XDP).
 //!
-//! "User space writes, the NIC tier reads": the tables of the node lie in an [`Arena`], memory that the program of
-//! `bpf/` maps as well. It reads beside the one writer thread under the tables' sequence locks, so nothing is
-//! copied. [`State`] is the first page: where the tables are, whom the program answers, and up to
-//! which operation all is durable. [`Program`] loads the program, [`Link`] attaches it to an [`Interface`]; when the
-//! link is dropped, or the process dies, the kernel detaches it. A [`Socket`] takes what the program does not answer, and
-//! sends. [`probe`] tells what this machine allows.
+//! "User space writes, the NIC tier reads":
 //!
-//! [`KvProgram`] answers gets of the key-value store, out of its mirror in an arena.
+//! - The node's tables lie in an [`Arena`], memory that the program of `bpf/` maps as well. The program reads
+//!   concurrently with the single writer thread, under the tables' sequence locks, so nothing is copied.
+//! - [`State`] is the first page: where the tables are, which senders the program answers, and up to which operation
+//!   everything is durable.
+//! - [`Program`] loads the program and [`Link`] attaches it to an [`Interface`]. When the link is dropped, or the
+//!   process dies, the kernel detaches it.
+//! - A [`Socket`] receives what the program does not answer, and sends. [`probe`] checks what this machine supports.
 //!
-//! [`InNicLedger`] is another program, after the in-NIC transfer paper: it executes transfers itself, on a store of its own.
+//! [`KvProgram`] answers gets of the key-value store, from its mirror in an arena.
+//!
+//! [`InNicLedger`] is another program, after the in-NIC transfer paper: it executes transfers itself, on its own store.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod arena;

@@ -10,14 +10,14 @@ use crate::{Error, Interface, error::refused, sys};
 /// Where a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// In the driver, before the kernel has made anything of a frame.
+    /// In the driver, before the kernel processes a frame.
     Native,
-    /// Behind the driver, on any interface: correct, but not much faster than the host's network stack.
+    /// After the driver, on any interface: correct, but not much faster than the host's network stack.
     Generic,
 }
 
 impl Mode {
-    /// The flag of the kernel's (include/uapi/linux/if_link.h).
+    /// The kernel's flag (include/uapi/linux/if_link.h).
     const fn flag(self) -> u32 {
         match self {
             Self::Generic => 1 << 1,
@@ -35,9 +35,9 @@ impl fmt::Display for Mode {
     }
 }
 
-/// A program that is attached to an interface, until this is dropped or the process ends in whatever way.
+/// A program that is attached to an interface until this value is dropped or the process ends in any way.
 ///
-/// It is never pinned: a program that outlived its node would answer from tables that nobody writes any more.
+/// It is never pinned: a program that outlived its node would answer from tables that nobody updates.
 #[derive(Debug)]
 pub struct Link {
     _link: OwnedFd,
@@ -45,7 +45,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Attaches a program in the driver if it can, else behind it.
+    /// Attaches a program in the driver if possible, otherwise after it.
     pub fn attach(program: &impl AsFd, interface: &Interface) -> Result<Self, Error> {
         Self::attach_as(program, interface, Mode::Native)
             .or_else(|_| Self::attach_as(program, interface, Mode::Generic))

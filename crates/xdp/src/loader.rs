@@ -1,4 +1,5 @@
-//! From an object file to a program in the kernel: addresses of maps, of the arena and of the kernel's functions are filled in.
+//! Loads a program from an object file into the kernel, after filling in the addresses of maps, of the arena and of
+//! kernel functions.
 
 use std::{
     fs,
@@ -12,13 +13,14 @@ use crate::{
     sys,
 };
 
-/// In a load of 64 bits: the address is that of a map, or of a map's memory; in a call: it is a function of the kernel's
-/// (include/uapi/linux/bpf.h).
+/// Source register of a 64-bit load: the address is that of a map, or of a map's memory. Source register of a call: a
+/// kernel function (include/uapi/linux/bpf.h).
 const PSEUDO_MAP_FD: u8 = 1;
 const PSEUDO_MAP_VALUE: u8 = 2;
 const PSEUDO_KFUNC_CALL: u8 = 2;
 
-/// Loads the program of a section over an arena, with maps by name. With `fragments` it takes packets in several pieces.
+/// Loads the program of a section over an arena, with maps by name. With `fragments` it accepts packets in several
+/// pieces.
 pub fn load(
     object: &[u8],
     section: &str,
@@ -32,8 +34,8 @@ pub fn load(
     let mut code = object::code(object, section)?;
     let mut kernel = None;
     for (at, address) in code.addresses {
-        // The upper half of the second byte is the source register, which tells what the address is of; the lower halves of both
-        // instructions take the map's descriptor and the offset.
+        // The upper half of the second byte is the source register, which says what the address refers to; the lower
+        // halves of both instructions take the map's descriptor and the offset.
         let mut fill = |kind: u8, value: i32, offset: Option<u32>| {
             let instruction = &mut code.instructions[at..];
             instruction[1] = instruction[1] & 0x0f | kind << 4;

@@ -1,18 +1,18 @@
-//! Memory that this process has mapped: mostly of a map in the kernel's.
+//! Memory mapped by this process, usually of a kernel map.
 
 use std::{io, os::fd::BorrowedFd, ptr::NonNull, sync::Arc};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use table::Region;
 
-/// A mapping; unmapped when the last region of it is gone.
+/// A mapping; unmapped when its last region is gone.
 #[derive(Debug)]
 pub struct Mapping {
     base: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: the mapping's memory is only touched through regions, which are `Sync` themselves.
+// SAFETY: the memory is only accessed through regions, which are `Sync` themselves.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -27,7 +27,7 @@ impl Mapping {
         Ok(Self { base, len })
     }
 
-    /// Maps `len` bytes of memory that is nobody else's.
+    /// Maps `len` bytes of private memory.
     pub fn anonymous(len: usize) -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
@@ -37,7 +37,7 @@ impl Mapping {
         Ok(Self { base, len })
     }
 
-    /// Where it begins.
+    /// Its start address.
     pub fn base(&self) -> NonNull<u8> {
         self.base
     }
@@ -47,20 +47,20 @@ impl Mapping {
         self.len
     }
 
-    /// A part of it. Whoever asks for the same part twice, or for one that may not be written, takes atomics of it alone, and
-    /// only reads these in the second case.
+    /// A part of the mapping. A caller that takes the same part twice, or a read-only part, may use it only as atomics,
+    /// and in the second case only read these.
     pub fn region(self: &Arc<Self>, offset: usize, len: usize) -> Region {
         assert!(offset + len <= self.len, "within the mapping");
-        // SAFETY: the place is within the mapping, as checked; the region keeps the mapping; the callers, all in this crate, keep to
-        // what the description says.
+        // SAFETY: the part is within the mapping, as checked; the region keeps the mapping alive; the callers, all in
+        // this crate, obey the description.
         unsafe { Region::from_raw(self.base.add(offset), len) }.kept_by(self.clone())
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the pages that were mapped above; whatever refers to them keeps the mapping. An error leaves address space
-        // mapped, which is harmless.
+        // SAFETY: the pages that were mapped above; whatever refers to them keeps the mapping alive. An error leaves
+        // address space mapped, which is harmless.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
     }
 }

@@ -1,7 +1,7 @@
-//! Reads what clang made of the XDP program: its instructions, and where addresses of maps belong into them.
+//! Reads clang's output for the XDP program: its instructions, and where addresses of maps must be filled in.
 //!
-//! Functions are inlined, so the only relocations are loads of an address of 64 bits, and calls of functions of the kernel's
-//! (Documentation/bpf/llvm_reloc.rst of the kernel).
+//! Functions are inlined, so the only relocations are 64-bit address loads and calls of kernel functions (the kernel's
+//! Documentation/bpf/llvm_reloc.rst).
 
 use object::{
     Architecture, LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags, RelocationTarget,
@@ -11,39 +11,39 @@ use object::{
 
 use crate::Error;
 
-/// Bytes of an instruction; a load of 64 bits takes two.
+/// Size of an instruction in bytes; a 64-bit load takes two.
 const INSTRUCTION: usize = 8;
 
-/// Opcodes that relocations are for: a load of 64 bits, a call.
+/// Opcodes with relocations: a 64-bit load, a call.
 const LOAD_64: u8 = 0x18;
 const CALL: u8 = 0x85;
 
-/// The section of clang's for variables in the address space of arenas.
+/// clang's section for variables in the address space of arenas.
 const ARENA_SECTION: &str = ".addr_space.1";
 
-/// What an address in the program is of.
+/// The target of an address in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address<'a> {
     /// A map of this name.
     Map(&'a str),
     /// The arena, at an offset.
     Arena(u32),
-    /// A function of the kernel's.
+    /// A kernel function.
     Function(&'a str),
 }
 
-/// A program and the addresses that it lacks.
+/// A program and its unresolved addresses.
 #[derive(Debug)]
 pub struct Code<'a> {
     /// The instructions.
     pub instructions: Vec<u8>,
-    /// Which instruction, by its offset in bytes, wants which address.
+    /// Offsets in bytes of the instructions with unresolved addresses, and their targets.
     pub addresses: Vec<(usize, Address<'a>)>,
 }
 
 type File<'a> = ElfFile64<'a, LittleEndian>;
 
-/// Takes the program in the section `name` out of an object file.
+/// Extracts the program in the section `name` from an object file.
 pub fn code<'a>(bytes: &'a [u8], name: &str) -> Result<Code<'a>, Error> {
     const OTHER: Error = Error::Object("not an object file for BPF that has the program");
     let file = File::parse(bytes).map_err(|_| OTHER)?;
@@ -64,7 +64,7 @@ pub fn code<'a>(bytes: &'a [u8], name: &str) -> Result<Code<'a>, Error> {
     Ok(code)
 }
 
-/// What the instruction that `code` begins with wants, if a relocation is of a kind that belongs to it.
+/// The target of the instruction at the start of `code`, if the relocation has a matching type.
 fn address<'a>(
     file: &File<'a>,
     symbol: &ElfSymbol64<'a, '_, LittleEndian>,

@@ -1,4 +1,5 @@
-//! What this machine allows: kernel, privileges, network drivers. Everything is tried, nothing is concluded from version numbers.
+//! Checks what this machine supports: kernel, privileges, network drivers. It tries everything and infers nothing from
+//! version numbers.
 
 use std::{
     fs,
@@ -12,24 +13,24 @@ use rustix::{
 
 use crate::{Arena, Error, InNicConfig, InNicLedger, Interface, Link, Mode, Program, Socket, Transfer};
 
-/// The receive buffer that the socket backend asks for.
+/// The receive buffer that the socket backend requests.
 const RECEIVE_BUFFER: u64 = 4 << 20;
 
-/// The finding where the program runs when it is attached to an interface.
+/// The finding about where the program runs when attached to an interface.
 pub const ATTACH: &str = "attach";
-/// The finding how an interface's frames come to user space.
+/// The finding about how an interface's frames reach user space.
 pub const FRAMES: &str = "frames";
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What.
+    /// The thing checked.
     pub what: String,
     /// Whether it is as it should be.
     pub good: bool,
-    /// How it is.
+    /// Its state.
     pub how: String,
-    /// What to do to have it otherwise; empty where there is nothing.
+    /// How to improve it; empty if there is nothing to do.
     pub advice: String,
 }
 
@@ -42,7 +43,7 @@ impl Finding {
         Self { what: what.to_owned(), good: false, how: how.into(), advice: advice.to_owned() }
     }
 
-    /// An error's text is what to do as well.
+    /// The text of an error also says how to fix it.
     fn of<T>(what: &str, result: Result<T, Error>, how: impl FnOnce(&T) -> String) -> (Self, Option<T>) {
         match result {
             Ok(value) => (Self::good(what, how(&value)), Some(value)),
@@ -51,7 +52,7 @@ impl Finding {
     }
 }
 
-/// Looks at the kernel and at what this process may do.
+/// Checks the kernel and the privileges of this process.
 pub fn machine() -> Vec<Finding> {
     let mut findings = Vec::new();
     let release = read("/proc/sys/kernel/osrelease");
@@ -79,7 +80,7 @@ pub fn machine() -> Vec<Finding> {
     findings.push(Finding::of("in-nic ledger", in_nic, |_| "locks and ring are there, the verifier takes it".into()).0);
     findings.push(match read("/proc/sys/net/core/bpf_jit_enable").as_str() {
         "0" => Finding::bad("bpf compiler", "off", "turn it on: sysctl net.core.bpf_jit_enable=1"),
-        // It may not be there to be read, where it is always on.
+        // The file may be missing, if the compiler is always on.
         _ => Finding::good("bpf compiler", "on"),
     });
     findings.push(match socket(AddressFamily::from_raw(libc::AF_XDP as u16), SocketType::RAW, None) {
@@ -107,8 +108,8 @@ pub fn machine() -> Vec<Finding> {
     findings
 }
 
-/// Looks at an interface. With `attach` it attaches the program for a moment, answering nothing, to see what the driver takes; a driver
-/// may reset its link for that.
+/// Checks an interface. With `attach` it briefly attaches the program, which answers nothing, to see what the driver
+/// supports; a driver may reset its link for that.
 pub fn interface(interface: &Interface, attach: bool) -> Vec<Finding> {
     let folder = PathBuf::from("/sys/class/net").join(&interface.name);
     let how = format!(

@@ -1,4 +1,4 @@
-//! The XDP program: loading, counters, and running it on a packet of one's own.
+//! The XDP program: loading, counters, and test runs on a packet.
 
 use std::{
     io,
@@ -7,29 +7,29 @@ use std::{
 
 use crate::{Arena, Counter, Error, error::refused, loader, sys};
 
-/// What `build.rs` made of `bpf/turnpike.bpf.c`: empty where there was no compiler.
+/// The object that `build.rs` compiled from `bpf/turnpike.bpf.c`: empty without a compiler.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/turnpike.o"));
 
-/// The same of `bpf/bench.bpf.c`.
+/// The same for `bpf/bench.bpf.c`.
 const BENCH_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bench.o"));
 
-/// The same of `bpf/storm.bpf.c`.
+/// The same for `bpf/storm.bpf.c`.
 const STORM_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/storm.o"));
 
-/// Most receive queues of an interface that sockets can be given for.
+/// Maximum number of receive queues of an interface that can have a socket.
 pub const QUEUES: u32 = 64;
 
-/// Bytes by which a program may make a packet longer, more than any does.
+/// Maximum number of bytes that a program adds to a packet; more than any does.
 const GROWTH: usize = 1024;
 
-/// What a run of the program on a packet came to.
+/// Result of a test run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestRun {
     /// The program's verdict: 2 to pass the packet to the host, 3 to send it back.
     pub verdict: u32,
-    /// The packet as the program left it.
+    /// The packet after the run.
     pub packet: Vec<u8>,
-    /// Nanoseconds that a run took, on average.
+    /// Average nanoseconds per run.
     pub nanoseconds: u32,
 }
 
@@ -43,18 +43,18 @@ impl TestRun {
         Ok(Self { verdict, packet: output, nanoseconds })
     }
 
-    /// Whether the packet goes to the host.
+    /// Whether the packet is passed to the host.
     pub fn passes(&self) -> bool {
         self.verdict == 2
     }
 
-    /// Whether the packet goes back to where it came from.
+    /// Whether the packet is sent back.
     pub fn replies(&self) -> bool {
         self.verdict == 3
     }
 }
 
-/// The program, loaded, and its maps.
+/// The loaded program with its maps.
 #[derive(Debug)]
 pub struct Program {
     program: OwnedFd,
@@ -69,18 +69,19 @@ impl Program {
         !OBJECT.is_empty()
     }
 
-    /// Loads the program over an arena. With `fragments` it takes packets in several pieces, as large frames are.
+    /// Loads the program over an arena. With `fragments` it accepts packets in several pieces, such as large frames.
     pub fn load(arena: &Arena, fragments: bool) -> Result<Self, Error> {
         Self::load_object(OBJECT, "xdp", arena, fragments)
     }
 
-    /// Loads the program behind a generator of REFER, for measurements: each run asks for one of `accounts` accounts.
+    /// Loads the program after a generator of REFER, for measurements: each run queries one of `accounts` accounts.
     pub fn load_bench(arena: &Arena, accounts: u32) -> Result<Self, Error> {
         arena.state().set_bench_accounts(accounts);
         Self::load_object(BENCH_OBJECT, "bench", arena, true)
     }
 
-    /// The same behind a generator of requests for proofs, of as many keys: the number from 1 in 8 bytes, little-endian, and zeros.
+    /// The same after a generator of proof requests for `keys` keys: the number from 1 in 8 bytes, little-endian, and
+    /// zeros.
     pub fn load_bench_proofs(arena: &Arena, keys: u32) -> Result<Self, Error> {
         arena.state().set_bench_accounts(keys);
         Self::load_object(BENCH_OBJECT, "prove", arena, true)
@@ -101,7 +102,7 @@ impl Program {
         Ok(Self { program, counters, sockets, processors: possible_processors() })
     }
 
-    /// How often something happened, on all processors together.
+    /// Value of a counter, summed over all processors.
     pub fn count(&self, counter: Counter) -> u64 {
         count(self.counters.as_fd(), counter as u32, self.processors)
     }
@@ -111,7 +112,7 @@ impl Program {
         TestRun::of(self.program.as_fd(), packet, repeat)
     }
 
-    /// Has a receive queue's frames that are not answered go to a socket.
+    /// Redirects the unanswered frames of a receive queue to a socket.
     pub fn set_socket(&self, queue: u32, socket: &impl AsRawFd) -> Result<(), Error> {
         sys::update(self.sockets.as_fd(), queue, socket.as_raw_fd() as u64).map_err(refused("a socket in the map"))
     }
@@ -123,7 +124,7 @@ impl AsFd for Program {
     }
 }
 
-/// A number that a program keeps for each processor, of all of them together.
+/// The sum of a counter over all processors.
 pub(crate) fn count(counters: BorrowedFd<'_>, counter: u32, processors: usize) -> u64 {
     let mut numbers = vec![0; processors];
     match sys::lookup(counters, counter, &mut numbers) {
@@ -132,10 +133,10 @@ pub(crate) fn count(counters: BorrowedFd<'_>, counter: u32, processors: usize) -
     }
 }
 
-/// How many processors there may ever be: maps with a value for each have so many.
+/// Maximum number of processors: per-processor maps have that many values.
 pub(crate) fn possible_processors() -> usize {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
     let last = text.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<usize>().ok());
-    // Too many is harmless, too few would not be.
+    // Too many is harmless, too few is not.
     last.map_or(8192, |last| last + 1)
 }

@@ -1,4 +1,4 @@
-//! What the in-NIC ledger remembers of the operations that it executed, as `bpf/retries.h` does.
+//! The retry memory of the in-NIC ledger, as in `bpf/retries.h`.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -17,13 +17,13 @@ use crate::{
     },
 };
 
-/// Words of a set, and where its tags and its sequences begin in it.
+/// Words of a set, and the offsets of its tags and its sequences.
 const SET: usize = retry_set::BYTES / 8;
 const TAGS: usize = retry_set::TAGS / 8;
 const SEQUENCES: usize = retry_set::SEQUENCES / 8;
 const _: () = assert!(retry_set::OVERFLOWED == 0 && retry_set::NEXT == 4, "the halves of a set's first word");
 
-/// Words of an operation in the log: each two halves, the lower one first.
+/// Words of an operation in the log: each has two halves, the lower one first.
 const OPERATION: usize = remembered_operation::BYTES / 8;
 const _: () = {
     assert!(remembered_operation::TRANSACTION == 0 && remembered_operation::SOURCE == 4);
@@ -31,38 +31,39 @@ const _: () = {
     assert!(remembered_operation::VALUE == 16 && remembered_operation::WHEN == 20);
 };
 
-/// Operations that a set leads to on average, when the log is full. One in 50,000 finds no entry that may be forgotten then, if all are young: 20 in
-/// its own set, and 20 in its second.
+/// Average number of operations per set when the log is full. If all are young, one in 50,000 then finds no entry that
+/// may be forgotten: 20 in its own set and 20 in its second one are taken.
 const MEAN_ENTRIES: usize = 11;
 
-/// The fewest processors that the log has places to spare for, and how many times as many places it has at least.
+/// Minimum number of processors for which the log has spare places, and the minimum ratio of its places to the spare
+/// ones.
 const FEWEST_PROCESSORS: usize = 64;
 const SPARE: usize = 8;
 
-/// The longest retention: ticks come again after three days.
+/// Maximum retention: ticks repeat after three days.
 pub const MOST_RETENTION: Duration = Duration::from_secs(24 * 3600);
 
 /// 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A moment of the program's clock.
+/// A tick of the program's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tick(u64);
 
 impl Tick {
-    /// This moment.
+    /// The present tick.
     pub fn now() -> Self {
-        // What `bpf_ktime_get_coarse_ns` reads.
+        // The clock that `bpf_ktime_get_coarse_ns` reads.
         let time = clock_gettime(ClockId::MonotonicCoarse);
         Self::after(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
     }
 
-    /// So long after the clock began.
+    /// The tick at a time after the start of the clock.
     pub const fn after(time: Duration) -> Self {
         Self((time.as_nanos() >> TICK_BITS) as u64)
     }
 
-    /// So long before; from before the machine was started, too.
+    /// The tick `age` earlier, even before the machine was started.
     pub const fn before(self, age: Duration) -> Self {
         Self(self.0.wrapping_sub(Self::after(age).0))
     }
@@ -73,37 +74,38 @@ impl Tick {
     }
 }
 
-/// What the store's header tells of the retention: `TICKS_LATE` for an operation that is executed after its tick, as many for one whose
-/// tick is ahead of another processor's, and a tick, as an operation may be executed at the end of it.
+/// The retention in the store's header: plus `TICKS_LATE` for an operation that is executed after its tick, the same
+/// for one whose tick is ahead of another processor's, and one tick because an operation may be executed at its end.
 pub fn retention_ticks(retention: Duration) -> u64 {
     (retention.as_nanos() as u64).div_ceil(1 << TICK_BITS) + 1 + 2 * TICKS_LATE
 }
 
-/// How large the memory for so many operations is.
+/// Size of the memory for a number of operations.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// Places of the log, a power of two.
     pub places: usize,
     /// Sets of the index.
     pub sets: usize,
-    /// Processors: so many places of the log may not be read, and the next as many are not written while they are young.
+    /// Number of processors: that many places of the log may be unreadable, and the next ones must not be overwritten
+    /// while they are young.
     pub processors: usize,
 }
 
 impl Size {
-    /// For so many operations at least.
+    /// The size for at least `operations` operations.
     pub fn of(operations: usize) -> Self {
         let processors = possible_processors().max(FEWEST_PROCESSORS);
         let places = operations.max(SPARE * processors).next_power_of_two();
         Self { places, sets: places.div_ceil(MEAN_ENTRIES), processors }
     }
 
-    /// Bytes of the log.
+    /// Size of the log in bytes.
     pub fn log_bytes(&self) -> usize {
         self.places * OPERATION * size_of::<u64>()
     }
 
-    /// Bytes of the index.
+    /// Size of the index in bytes.
     pub fn sets_bytes(&self) -> usize {
         self.sets * SET * size_of::<u64>()
     }
@@ -114,29 +116,29 @@ impl Size {
 pub struct RetryFill {
     /// Operations that may not be forgotten yet.
     pub operations: usize,
-    /// How many there can be.
+    /// Maximum number of operations.
     pub capacity: usize,
-    /// Since the oldest of them was executed, in ticks.
+    /// Age of the oldest of them, rounded to ticks.
     pub age: Duration,
 }
 
-/// The memory: to be changed while no program is at it.
+/// The memory of retries. Change it only while no program is using it.
 #[derive(Debug)]
 pub struct Retries {
-    /// Secret words, as accounts have them.
+    /// Secret words, as for accounts.
     pub secret: [u64; 2],
-    /// The operations, by the lower bits of their sequences.
+    /// The operations, indexed by the lower bits of their sequences.
     pub log: Array<AtomicU64>,
-    /// The sets that lead to them.
+    /// The sets that point to them.
     pub sets: Array<AtomicU64>,
     /// As in [`Size`].
     pub processors: u64,
-    /// As [`retention_ticks`] gives it.
+    /// The result of [`retention_ticks`].
     pub retention: u64,
 }
 
 impl Retries {
-    /// Goes on behind the operation of a sequence, remembering nothing: all entries are older than what the log has.
+    /// Continues after a sequence without remembering anything: all entries are older than the log.
     pub fn begin_after(&mut self, sequence: u64) {
         let places = (self.log.len() / OPERATION) as u64;
         let old = u64::from(sequence.wrapping_sub(places) as u32);
@@ -145,7 +147,7 @@ impl Retries {
         }
     }
 
-    /// Has an operation of a moment recognised; they come in order. Whether there was a place.
+    /// Remembers an operation executed at a tick; operations come in order. Returns whether there was a place.
     pub fn remember(&mut self, committed: &Committed, then: Tick, now: Tick) -> bool {
         let places = (self.log.len() / OPERATION) as u64;
         let oldest = committed.sequence.wrapping_sub(1).wrapping_add(2 * self.processors);
@@ -174,10 +176,11 @@ impl Retries {
         true
     }
 
-    /// How full it is behind the operation of a sequence: with those that may not be forgotten. By and large, as others are executed meanwhile.
+    /// How full the memory is after a sequence, in operations that may not be forgotten. Approximate, because others
+    /// are executed meanwhile.
     pub fn fill(&self, last: u64, now: Tick) -> RetryFill {
         let places = (self.log.len() / OPERATION) as u64;
-        // One more, and the place ahead of it is of one that may not be forgotten.
+        // With one more, the place ahead of it would hold one that may not be forgotten.
         let capacity = places - 2 * self.processors + 1;
         let nth_last = |count: u64| last.wrapping_sub(count - 1);
         // They are in the order of their ticks.
@@ -201,7 +204,7 @@ impl Retries {
         ([first as usize, second as usize], hash as u16)
     }
 
-    /// Takes the entry whose turn it is in a set, unless it may not be forgotten.
+    /// Takes the next entry of a set in rotation, unless it may not be forgotten.
     fn take(&self, set: usize, next: u64, now: Tick) -> Option<(usize, usize)> {
         let word = &self.sets[set * SET];
         let at = (word.load(Relaxed) >> 32) as usize % SET_ENTRIES;
@@ -220,26 +223,26 @@ impl Retries {
         self.when(sequence) & WHEN_COMMAND != 0 && self.age(sequence, now) <= self.retention
     }
 
-    /// Ticks since an operation, and `TICKS_LATE`.
+    /// Ticks since an operation, plus `TICKS_LATE`.
     fn age(&self, sequence: u64, now: Tick) -> u64 {
         let ahead = (now.0 as u32).wrapping_add(TICKS_LATE as u32);
         u64::from(ahead.wrapping_sub(self.when(sequence) >> 8) & WHEN_TICKS)
     }
 
-    /// When the operation in a place was executed, with its command and status.
+    /// The tick of the operation in a place, with its command and status.
     fn when(&self, sequence: u64) -> u32 {
         let place = sequence as usize & (self.log.len() / OPERATION - 1);
         (self.log[place * OPERATION + 2].load(Relaxed) >> 32) as u32
     }
 }
 
-/// Stores half of a word, the lower or the upper one.
+/// Stores the lower or the upper half of a word.
 fn half(word: &AtomicU64, upper: usize, value: u32) {
     let shift = 32 * upper;
     word.store(word.load(Relaxed) & !(0xffff_ffff << shift) | u64::from(value) << shift, Relaxed);
 }
 
-/// Both halves of the product, one over the other: the twin of `fold` in `bpf/hash.h`.
+/// Both halves of the product, XORed: the twin of `fold` in `bpf/hash.h`.
 fn fold(left: u64, right: u64) -> u64 {
     let product = u128::from(left) * u128::from(right);
     product as u64 ^ (product >> 64) as u64

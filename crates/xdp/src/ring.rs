@@ -1,4 +1,5 @@
-//! Rings that are shared with the kernel: one side produces entries, the other consumes them (Documentation/networking/af_xdp.rst).
+//! Rings shared with the kernel: one side produces entries, the other consumes them
+//! (Documentation/networking/af_xdp.rst).
 
 use std::{
     os::fd::BorrowedFd,
@@ -15,7 +16,7 @@ use rustix::{
     net::xdp::{XdpRingFlags, XdpRingOffset},
 };
 
-/// A ring, mapped. Producers and consumers count up for ever; an entry's place is its number modulo the size.
+/// A mapped ring. Producer and consumer count up and wrap; the place of an entry is its number modulo the size.
 #[derive(Debug)]
 struct Ring<T> {
     base: NonNull<u8>,
@@ -27,12 +28,12 @@ struct Ring<T> {
     size: u32,
 }
 
-// SAFETY: the counters are atomic, and each entry is touched by one side at a time, as the counters tell; on this side by the one
-// producer or consumer that has the ring.
+// SAFETY: the counters are atomic, and they let one side at a time access each entry; on this side, the single producer
+// or consumer that owns the ring.
 unsafe impl<T: Send> Send for Ring<T> {}
 
 impl<T: Copy> Ring<T> {
-    /// Maps the ring at a page offset of a socket's, which was set up with so many entries, a power of two.
+    /// Maps the ring at a page offset of a socket, which was set up with `size` entries, a power of two.
     fn map(socket: BorrowedFd<'_>, page: u64, offsets: &XdpRingOffset, size: u32) -> io::Result<Self> {
         assert!(size.is_power_of_two(), "counters wrap around with it");
         // All kernels since 5.4 have them.
@@ -44,7 +45,7 @@ impl<T: Copy> Ring<T> {
             mmap(std::ptr::null_mut(), len, protection, MapFlags::SHARED | MapFlags::POPULATE, socket, page)
         }?;
         let base = NonNull::new(base.cast::<u8>()).ok_or(io::Errno::NOMEM)?;
-        // SAFETY: the kernel tells offsets within the mapping, each aligned for what is there.
+        // SAFETY: the kernel's offsets are within the mapping, each aligned for its type.
         unsafe {
             Ok(Self {
                 base,
@@ -59,7 +60,7 @@ impl<T: Copy> Ring<T> {
     }
 
     fn producer(&self) -> &AtomicU32 {
-        // SAFETY: within the mapping, which lives as long as this; only ever touched as an atomic.
+        // SAFETY: within the mapping, which lives as long as this; only ever accessed as an atomic.
         unsafe { self.producer.as_ref() }
     }
 
@@ -68,7 +69,7 @@ impl<T: Copy> Ring<T> {
         unsafe { self.consumer.as_ref() }
     }
 
-    /// Whether the kernel sleeps, and has to be called to go on.
+    /// Whether the kernel sleeps and must be woken by a call.
     fn needs_wakeup(&self) -> bool {
         // SAFETY: as above.
         unsafe { self.flags.as_ref() }.load(Relaxed) & XdpRingFlags::XDP_RING_NEED_WAKEUP.bits() != 0
@@ -82,7 +83,8 @@ impl<T: Copy> Ring<T> {
 
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
-        // SAFETY: the pages that were mapped; only this refers to them. An error leaves address space mapped, which is harmless.
+        // SAFETY: exactly the pages that were mapped, and nothing else refers to them. An error leaves address space
+        // mapped, which is harmless.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
     }
 }
@@ -91,7 +93,7 @@ impl<T> Drop for Ring<T> {
 #[derive(Debug)]
 pub(crate) struct Producer<T> {
     ring: Ring<T>,
-    /// Entries that were pushed, of which the kernel sees those before the last [`publish`](Self::publish).
+    /// Pushed entries; the kernel sees those before the last [`publish`](Self::publish).
     pushed: u32,
 }
 
@@ -101,12 +103,12 @@ impl<T: Copy> Producer<T> {
         Ok(Self { pushed: ring.producer().load(Relaxed), ring })
     }
 
-    /// How many entries there is room for.
+    /// Number of entries that fit.
     pub fn room(&self) -> u32 {
         self.ring.size.saturating_sub(self.waiting())
     }
 
-    /// How many entries the kernel has not taken yet.
+    /// Number of entries that the kernel has not taken yet.
     pub fn waiting(&self) -> u32 {
         self.pushed.wrapping_sub(self.ring.consumer().load(Acquire))
     }
@@ -116,13 +118,13 @@ impl<T: Copy> Producer<T> {
         if self.room() == 0 {
             return false;
         }
-        // SAFETY: the consumer is done with this entry, and does not look at it before it is published.
+        // SAFETY: the consumer has released this entry, and does not read it before it is published.
         unsafe { self.ring.entry(self.pushed).write(entry) };
         self.pushed = self.pushed.wrapping_add(1);
         true
     }
 
-    /// Shows the kernel what was pushed.
+    /// Publishes the pushed entries to the kernel.
     pub fn publish(&mut self) {
         self.ring.producer().store(self.pushed, Release);
     }
@@ -136,9 +138,9 @@ impl<T: Copy> Producer<T> {
 #[derive(Debug)]
 pub(crate) struct Consumer<T> {
     ring: Ring<T>,
-    /// Entries that were popped, of which the kernel may use those before the last [`release`](Self::release) again.
+    /// Popped entries; the kernel may reuse those before the last [`release`](Self::release).
     popped: u32,
-    /// Entries that are known to be there.
+    /// Entries known to be published.
     known: u32,
 }
 
@@ -149,10 +151,10 @@ impl<T: Copy> Consumer<T> {
         Ok(Self { popped, known: popped, ring })
     }
 
-    /// The next entry, if there is one.
+    /// Returns the next entry, if any.
     pub fn pop(&mut self) -> Option<T> {
         if self.popped == self.known {
-            // The kernel's counter: the other's cache line is read only when nothing is known to be there.
+            // Read the kernel's counter, on the other side's cache line, only when no entry is known to be there.
             self.known = self.ring.producer().load(Acquire);
             if self.popped == self.known {
                 return None;
@@ -164,7 +166,7 @@ impl<T: Copy> Consumer<T> {
         Some(entry)
     }
 
-    /// Lets the kernel use again what was popped.
+    /// Returns popped entries to the kernel.
     pub fn release(&mut self) {
         self.ring.consumer().store(self.popped, Release);
     }

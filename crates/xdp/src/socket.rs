@@ -1,7 +1,8 @@
-//! AF_XDP sockets: frames of a receive queue that the XDP program hands over, past the host's network stack, and frames to send.
+//! AF_XDP sockets: receive the frames of a queue that the XDP program redirects, bypassing the host's network stack,
+//! and send frames.
 //!
-//! A socket is of one queue and has memory of its own ([`Frame`]s), half of which is for receiving and half for sending. Its two sides
-//! can be on different threads: [`Receiver`] has the rings `fill` and `rx`, [`Sender`] has `tx` and `completion`.
+//! A socket belongs to one queue and has its own memory ([`Frame`]s), half for receiving and half for sending. Its two
+//! sides can be on different threads: [`Receiver`] has the rings `fill` and `rx`, [`Sender`] has `tx` and `completion`.
 
 use std::{
     fmt,
@@ -34,22 +35,22 @@ use crate::{
     umem::{Away, Frame, Umem},
 };
 
-/// Entries of each ring: what a queue holds while the node is busy, as a socket's receive buffer of 4 MiB does.
+/// Entries per ring: what a queue holds while the node is busy, as much as a socket's receive buffer of 4 MiB.
 const RING: u32 = 2048;
 
-/// Frames of a socket: as many as may be received while as many are being sent.
+/// Frames of a socket: one per ring entry for receiving and for sending.
 const FRAMES: usize = 2 * RING as usize;
 
-/// Frames that a call of the kernel's sends at most in copy mode (`TX_BATCH_SIZE`).
+/// Maximum number of frames that one system call sends in copy mode (`TX_BATCH_SIZE`).
 const SENT_AT_ONCE: u32 = 32;
 
-/// Frames that busy polling has the driver take at a time: what a batch of the data path is.
+/// Frames that the driver takes per busy poll: one batch of the data path.
 const BUSY_POLL_BUDGET: libc::c_int = 64;
 
-/// How frames come into memory.
+/// How frames reach memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
-    /// The device writes and reads them there itself.
+    /// The device reads and writes them in place.
     ZeroCopy,
     /// The kernel copies them.
     Copy,
@@ -64,11 +65,11 @@ impl fmt::Display for Transfer {
     }
 }
 
-/// How long a queue may still have the socket of a process that ended. The kernel takes it away in a work queue, after the
-/// socket is closed: some milliseconds, and more where its processors are busy.
+/// How long a queue may still be bound to the socket of a process that ended. The kernel releases it in a work queue
+/// after the socket is closed: some milliseconds, or more if its processors are busy.
 const RELEASE: Duration = Duration::from_secs(5);
 
-/// How long to wait before a queue is asked for again.
+/// Delay before binding to a queue is retried.
 const RELEASE_NAP: Duration = Duration::from_millis(5);
 
 /// A socket.
@@ -76,23 +77,23 @@ const RELEASE_NAP: Duration = Duration::from_millis(5);
 pub struct Socket {
     /// Its receiving side.
     pub receiver: Receiver,
-    /// Its sending side, if the interface has a queue for sending of this number.
+    /// Its sending side, if the interface has a send queue of this number.
     pub sender: Option<Sender>,
     transfer: Transfer,
 }
 
-/// What a socket has lost since it was made.
+/// Losses of a socket since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Frames that came while no memory was given to the kernel for them, or the ring was full.
+    /// Frames that arrived when the kernel had no memory for them, or the ring was full.
     pub full: u64,
-    /// Frames that the kernel could not hand over, and entries that it could not read.
+    /// Frames that the kernel could not deliver, and entries that it could not read.
     pub invalid: u64,
 }
 
 impl Socket {
-    /// Makes a socket for a queue of an interface: zero copy where the driver can, else in copy mode. `busy_poll` has the kernel poll the
-    /// device for so long whenever it is asked for frames, instead of interrupts.
+    /// Opens a socket for a queue of an interface: with zero copy if the driver supports it, otherwise in copy mode.
+    /// `busy_poll` makes the kernel poll the device for this time on each receive, instead of using interrupts.
     pub fn open(interface: &Interface, queue: u32, busy_poll: Option<Duration>) -> Result<Self, Error> {
         let deadline = Instant::now() + RELEASE;
         loop {
@@ -106,7 +107,7 @@ impl Socket {
         }
     }
 
-    /// Makes a socket that transfers frames in this way.
+    /// Opens a socket with this transfer mode.
     pub fn open_as(
         interface: &Interface,
         queue: u32,
@@ -123,7 +124,7 @@ impl Socket {
         let socket = socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, None);
         let socket = Arc::new(socket.map_err(refused("an AF_XDP socket"))?);
         umem.register(socket.as_fd()).map_err(refused("memory for frames"))?;
-        // A queue may be for receiving only: its frames are answered by other ways.
+        // A queue may be receive-only: its frames are answered in other ways.
         let sends = queue < interface.transmit_queues;
         set_xdp_umem_fill_ring_size(&socket, RING).map_err(rings)?;
         set_xdp_umem_completion_ring_size(&socket, RING).map_err(rings)?;
@@ -164,12 +165,12 @@ impl Socket {
         Ok(Self { receiver, sender, transfer })
     }
 
-    /// How frames come into memory.
+    /// How frames reach memory.
     pub fn transfer(&self) -> Transfer {
         self.transfer
     }
 
-    /// What tells its losses, wherever its sides are.
+    /// Returns a handle that reports losses, from any thread.
     pub fn gauge(&self) -> Gauge {
         Gauge(self.receiver.socket.clone())
     }
@@ -186,51 +187,51 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Takes the next frame that has arrived.
+    /// Takes the next received frame.
     pub fn receive(&mut self) -> Option<Frame> {
         loop {
             let entry = self.rx.pop()?;
-            // The kernel gives what it was given.
+            // The kernel returns the frames that it was given.
             if let Some(frame) = self.away.take(entry.addr, entry.len) {
                 return Some(frame);
             }
         }
     }
 
-    /// How many frames the kernel has less than it should, to receive into.
+    /// Number of receive frames that the kernel lacks.
     pub fn missing(&self) -> usize {
         (RING as usize).saturating_sub(self.away.count())
     }
 
-    /// Gives the kernel a frame to receive into, of this very socket's.
+    /// Gives the kernel a frame of this socket to receive into.
     pub fn give(&mut self, frame: Frame) {
         if self.fill.push(frame.address()) {
             self.away.put(frame);
         }
     }
 
-    /// Tells the kernel what was taken and given, and has it go on if it waits for that, or is to poll the device.
+    /// Publishes what was taken and given, and wakes the kernel if it sleeps or must poll the device.
     pub fn publish(&mut self) {
         self.rx.release();
         self.fill.publish();
         if self.busy_poll || self.fill.needs_wakeup() {
-            // Nothing is received this way; errors are those of a call that has nothing to do.
+            // This receives nothing; an error means that there is nothing to do.
             let _ = recv(&self.socket, &mut [0_u8; 0], RecvFlags::DONTWAIT);
         }
     }
 
-    /// The socket, to wait for frames.
+    /// The socket, for waiting.
     pub fn socket(&self) -> &Arc<OwnedFd> {
         &self.socket
     }
 }
 
-/// Tells any thread what a socket has lost.
+/// Reports the losses of a socket, from any thread.
 #[derive(Clone, Debug)]
 pub struct Gauge(Arc<OwnedFd>);
 
 impl Gauge {
-    /// What was lost until now.
+    /// Losses so far.
     pub fn losses(&self) -> Losses {
         let Ok(statistics) = xdp_statistics(&self.0) else { return Losses::default() };
         Losses {
@@ -257,7 +258,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A frame that is free, empty.
+    /// Takes a free frame, empty.
     pub fn take(&mut self) -> Option<Frame> {
         if self.free.is_empty() {
             self.reclaim();
@@ -267,7 +268,7 @@ impl Sender {
         Some(frame)
     }
 
-    /// Puts back a frame that is not sent.
+    /// Returns a frame unsent.
     pub fn put_back(&mut self, frame: Frame) {
         self.free.push(frame);
     }
@@ -277,7 +278,7 @@ impl Sender {
         self.tx.room() > 0
     }
 
-    /// Puts a frame on the ring. False, and it is free again, if there is no room.
+    /// Puts a frame on the ring. If there is no room, frees it and returns false.
     pub fn push(&mut self, frame: Frame) -> bool {
         let entry = XdpDesc { addr: frame.address(), len: frame.len() as u32, options: XdpDescOptions::empty() };
         let pushed = self.tx.push(entry);
@@ -289,25 +290,25 @@ impl Sender {
         pushed
     }
 
-    /// Has the kernel send what is on the ring. What it has no room for stays there for the next time.
+    /// Makes the kernel send the frames on the ring. What it has no room for stays there until the next call.
     pub fn send(&mut self) {
         self.tx.publish();
-        // In copy mode a call sends some; more calls than it takes for a full ring are of no use.
+        // In copy mode a call sends only some; more calls than a full ring needs are useless.
         for _ in 0..RING / SENT_AT_ONCE {
             if self.tx.waiting() == 0 || !self.tx.needs_wakeup() {
                 break;
             }
             match send(&self.socket, &[], SendFlags::DONTWAIT) {
-                // There is more to send than a call sends.
+                // There is more to send than one call sends.
                 Ok(_) | Err(io::Errno::AGAIN | io::Errno::INTR) => {}
-                // No memory, or no room in the device, or it is down.
+                // No memory, no room in the device, or the device is down.
                 Err(_) => break,
             }
         }
         self.reclaim();
     }
 
-    /// Takes back what has been sent.
+    /// Reclaims sent frames.
     fn reclaim(&mut self) {
         while let Some(address) = self.completion.pop() {
             self.free.extend(self.away.take(address, 0));
@@ -316,11 +317,12 @@ impl Sender {
     }
 }
 
-/// Options of sockets that `libc` does not name (include/uapi/asm-generic/socket.h).
+/// Socket options missing in `libc` (include/uapi/asm-generic/socket.h).
 const SO_PREFER_BUSY_POLL: libc::c_int = 69;
 const SO_BUSY_POLL_BUDGET: libc::c_int = 70;
 
-/// Asks the kernel to poll the device for so long, and not to be interrupted by it. A wish: without it interrupts do.
+/// Asks the kernel to poll the device for this time instead of taking interrupts. Best effort: otherwise interrupts do
+/// it.
 fn poll_busily(socket: BorrowedFd<'_>, time: Duration) {
     let time = i32::try_from(time.as_micros()).unwrap_or(i32::MAX);
     for (option, value) in

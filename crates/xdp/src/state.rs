@@ -1,4 +1,4 @@
-//! The first page of the arena: where everything is, and whom the program answers.
+//! The first page of the arena: where the tables are, and which senders the program answers.
 
 use std::{
     net::IpAddr,
@@ -20,29 +20,29 @@ use crate::shared_layout::{
     state,
 };
 
-/// A word of the state.
+/// Index of a word of the state.
 const fn word(at: usize) -> usize {
     at / size_of::<u64>()
 }
 
-/// Words of an address and of a prefix, which is a network and a mask.
+/// Words of an address, and of a prefix, which is a network and a mask.
 const ADDRESS: usize = word(address::BYTES);
 const PREFIX: usize = word(prefix::BYTES);
 const _: () = assert!(address::HIGH == 0 && address::LOW == 8);
 const _: () = assert!(prefix::NETWORK == 0 && prefix::MASK == address::BYTES);
 
-/// Settings of the program that are on or off.
+/// Settings of the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u64);
 
 impl Flags {
-    /// Frames that ask for no promise are answered at `durable`, or `final`.
+    /// Frames that request no promise are answered at `durable`, or `final`.
     pub const DURABLE: Self = Self(STATE_DURABLE);
-    /// Who is not trusted is rate-limited, which is for the host.
+    /// Untrusted senders are rate-limited, which is left to the host.
     pub const RATE_LIMITED: Self = Self(STATE_RATE_LIMITED);
-    /// The interface is the loopback: addresses of the host itself come from there.
+    /// The interface is the loopback: addresses of the host itself are valid senders.
     pub const LOOPBACK: Self = Self(STATE_LOOPBACK);
-    /// What is not answered goes to a socket of the node's (AF_XDP) instead of the host's network stack.
+    /// Unanswered frames go to a socket of the node (AF_XDP) instead of the host's network stack.
     pub const REDIRECT: Self = Self(STATE_REDIRECT);
 }
 
@@ -54,20 +54,20 @@ impl BitOr for Flags {
     }
 }
 
-/// Where tables are in the arena; 0 where there is none.
+/// Offsets of the tables in the arena; 0 for a missing one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offsets {
     /// The table of accounts.
     pub accounts: u64,
     /// The header of the window of retries.
     pub window: u64,
-    /// Its index.
+    /// The index of that window.
     pub index: u64,
-    /// Its records.
+    /// The records of that window.
     pub ring: u64,
     /// The table of the proof cache.
     pub proofs: u64,
-    /// Its value store.
+    /// The value store of the proof cache.
     pub values: u64,
     /// Lines of the value store.
     pub value_lines: u64,
@@ -75,18 +75,18 @@ pub struct Offsets {
     pub tips: u64,
 }
 
-/// What the program answers by. Clones are of the same page.
+/// The state that the program works on. Clones share the page.
 #[derive(Clone, Debug)]
 pub struct State(Array<AtomicU64>);
 
 impl State {
     pub(crate) fn new(region: Region) -> Self {
         let words = Arc::new(region).words(0, word(state::BYTES));
-        // The arena gives a region of just this size, aligned to a page.
+        // The arena returns a region of exactly this size, aligned to a page.
         Self(words.unwrap_or_else(|| unreachable!("a page holds the state")))
     }
 
-    /// Tells where the tables are.
+    /// Sets the offsets of the tables.
     pub fn set_offsets(&self, offsets: &Offsets) {
         let Offsets { accounts, window, index, ring, proofs, values, value_lines, tips } = *offsets;
         for (at, offset) in [
@@ -107,13 +107,13 @@ impl State {
         &self.0[word(at)]
     }
 
-    /// Tells the settings.
+    /// Sets the flags.
     pub fn set_flags(&self, flags: Flags) {
         self.cell(state::FLAGS).store(flags.0, Relaxed);
     }
 
-    /// Tells where the node listens: the port, the interface's own address in Ethernet frames, and its network addresses. Before that
-    /// the program answers nothing, so this comes last.
+    /// Sets where the node listens: the port, the interface's own Ethernet address, and its network addresses. Call
+    /// this last: before it the program answers nothing.
     pub fn set_listening(&self, port: u16, mac: [u8; 6], addresses: &[IpAddr]) {
         self.cell(state::PORT).store(port.into(), Relaxed);
         let [a, b, c, d, e, f] = mac;
@@ -125,13 +125,13 @@ impl State {
         self.cell(state::ADDRESSES).store(addresses.len() as u64, Release);
     }
 
-    /// Tells the trusted prefixes: network and length, that of IPv4 within 32 bits.
+    /// Sets the trusted prefixes: network and length, which for IPv4 is within 32 bits.
     pub fn set_trusted(&self, prefixes: impl IntoIterator<Item = (IpAddr, u8)>) {
         let mapped = bits(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED));
         let masked = prefixes.into_iter().filter_map(|(network, length)| {
             let length = u32::from(length) + if network.is_ipv4() { 96 } else { 0 };
             let mask = u128::MAX.checked_shl(128_u32.saturating_sub(length)).unwrap_or(0);
-            // A prefix of IPv6 that has all of IPv4 in it does not trust that; the host knows how to tell them apart.
+            // An IPv6 prefix that contains all of IPv4 does not trust it; the host knows the difference.
             (network.is_ipv4() || mapped & mask != bits(network)).then_some((network, mask))
         });
         let mut count = 0;
@@ -147,17 +147,17 @@ impl State {
         self.cell(state::BENCH_ACCOUNTS).store(accounts.into(), Relaxed);
     }
 
-    /// Tells where the store of the in-NIC ledger is.
+    /// Sets the offset of the in-NIC ledger's store.
     pub(crate) fn set_ledger(&self, offset: u64) {
         self.cell(state::LEDGER_AT).store(offset, Relaxed);
     }
 
-    /// Tells where the mirror of the key-value store is.
+    /// Sets the offset of the key-value store's mirror.
     pub fn set_mirror(&self, offset: u64) {
         self.cell(state::MIRROR_AT).store(offset, Relaxed);
     }
 
-    /// Has the program answer nothing any more.
+    /// Makes the program answer nothing from now on.
     pub fn stop_listening(&self) {
         self.cell(state::ADDRESSES).store(0, Release);
     }
@@ -171,22 +171,22 @@ impl State {
     /// until they are durable.
     pub fn announce(&self, sequence: u64) {
         self.cell(state::ANNOUNCED).store(sequence, Relaxed);
-        // Whoever sees any of the changes also sees this.
+        // A reader that sees any of the changes also sees this.
         fence(Release);
     }
 
-    /// Tells that no operation beyond a sequence was executed after all.
+    /// Withdraws the announcement of operations beyond a sequence, which were not executed.
     pub fn executed(&self, sequence: u64) {
         self.cell(state::ANNOUNCED).store(sequence, Release);
     }
 
-    /// Tells up to which sequence all is durable.
+    /// Publishes the sequence up to which everything is durable.
     pub fn durable(&self, sequence: u64) {
         self.cell(state::DURABLE).store(sequence, Release);
     }
 }
 
-/// An address as 128 bits, that of IPv4 mapped into IPv6.
+/// An address as 128 bits; IPv4 is mapped into IPv6.
 fn bits(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits(),

@@ -13,17 +13,17 @@ use crate::{
     shared_layout::{BUCKET_ACCOUNTS, BUCKETS, STRIPES, account_bucket, ledger_header, retries_header},
 };
 
-/// Accounts that the mean bucket has when all are there: with room for four, one in twenty overflows.
+/// Average number of accounts per bucket when all exist: with room for four, one bucket in twenty overflows.
 const MEAN_ACCOUNTS: usize = 2;
 
-/// Bytes of the header, most of them not used: the buckets begin with a page of their own.
+/// Size of the header in bytes, mostly unused: the buckets begin on their own page.
 const HEADER_BYTES: usize = 4096;
 const _: () = assert!(ledger_header::BYTES <= HEADER_BYTES);
 
-/// Words of the smallest page that there is.
+/// Words of the smallest page size.
 const PAGE_WORDS: usize = 4096 / size_of::<u64>();
 
-/// A word of the header, of one within it, or of a bucket.
+/// Index of a word in the header or in a bucket.
 const fn word(at: usize) -> usize {
     at / size_of::<u64>()
 }
@@ -35,7 +35,7 @@ const _: () = assert!(account_bucket::COUNT == 0 && account_bucket::NEXT == 4, "
 /// 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Where what is in a store of a size.
+/// Layout of a store of a given size.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     limit: usize,
@@ -51,7 +51,7 @@ impl Layout {
         Self {
             limit,
             bucket_bits: buckets.trailing_zeros(),
-            // Each of them has a full bucket of its own before it.
+            // Each of them is preceded by a full bucket.
             overflows: limit / BUCKET_ACCOUNTS + 1,
             retries: retries::Size::of(config.retries),
         }
@@ -65,7 +65,7 @@ impl Layout {
         HEADER_BYTES + self.buckets() * BUCKET * size_of::<u64>()
     }
 
-    /// On a cache line, as the log has a multiple of its bytes.
+    /// On a cache line, because the log's size is a multiple of one.
     fn sets_at(&self) -> usize {
         self.log_at() + self.retries.log_bytes()
     }
@@ -75,7 +75,7 @@ impl Layout {
     }
 }
 
-/// The store of an in-NIC ledger, as user space sees it.
+/// The store of an in-NIC ledger, as seen by user space.
 #[derive(Debug)]
 pub struct InNicStore {
     header: Array<AtomicU64>,
@@ -85,12 +85,12 @@ pub struct InNicStore {
 }
 
 impl InNicStore {
-    /// Bytes of a store.
+    /// Size of a store in bytes.
     pub fn bytes(config: &InNicConfig) -> usize {
         Layout::new(config).bytes()
     }
 
-    /// Makes an empty store in an arena. The secret decides where accounts lie: it has to be random.
+    /// Creates an empty store in an arena. The secret determines the places of accounts and must be random.
     pub fn within(arena: &Arena, config: &InNicConfig, secret: [u64; 2]) -> Result<Self, Error> {
         let layout = Layout::new(config);
         let (region, offset) = arena.take(layout.bytes())?;
@@ -128,21 +128,21 @@ impl InNicStore {
         Ok(store)
     }
 
-    /// Makes all of it resident. A program in the kernel does not do that: what it writes to other pages is lost.
+    /// Makes all of it resident. A kernel program does not do that: its writes to other pages are lost.
     pub(crate) fn populate(&self) {
         for page in self.all.chunks(PAGE_WORDS) {
             page[0].store(page[0].load(Relaxed), Relaxed);
         }
     }
 
-    /// Adds an account with its balance, while no program is at it. Whether there was a place: not where more buckets overflow into
-    /// each other than are looked at, or all accounts are there.
+    /// Adds an account with its balance, while no program is running. Returns whether there was a place: there is none
+    /// if the chain of overflowing buckets is too long, or the account limit is reached.
     pub fn insert(&mut self, account: u32, balance: u64) -> bool {
         let load = |at: usize| self.buckets[at].load(Relaxed);
         if self.accounts() >= self.cell(ledger_header::LIMIT).load(Relaxed) {
             return false;
         }
-        // The count is the lower half of the first word, the next bucket the upper.
+        // The count is the lower half of the first word, the next bucket the upper half.
         let mut bucket = self.first_bucket(account) * BUCKET;
         for _ in 1..BUCKETS {
             match load(bucket) >> 32 {
@@ -168,13 +168,13 @@ impl InNicStore {
         true
     }
 
-    /// Has an operation that was executed at a moment recognised when it is sent again, while no program is at it. Whether there was a
-    /// place: not where too many others are as young.
+    /// Remembers an operation executed at a tick, so that its retry is recognised, while no program is running. Returns
+    /// whether there was a place: there is none if too many others are as young.
     pub fn remember(&mut self, committed: &Committed, then: Tick, now: Tick) -> bool {
         self.retries.remember(committed, then, now)
     }
 
-    /// Goes on behind the operation of a sequence, remembering none.
+    /// Continues after a sequence, remembering nothing.
     pub fn begin_after(&mut self, sequence: u64) {
         self.retries.begin_after(sequence);
         self.cell(ledger_header::SEQUENCE).store(sequence, Relaxed);
@@ -212,7 +212,7 @@ impl InNicStore {
         self.cell(ledger_header::SEQUENCE).load(Relaxed)
     }
 
-    /// All accounts and their balances, in no order; as of one moment only while nothing is executed.
+    /// All accounts and their balances, in no particular order; consistent only while nothing is executed.
     pub fn balances(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.buckets.chunks_exact(BUCKET).flat_map(|bucket| {
             let load = |at: usize| bucket[at].load(Relaxed);

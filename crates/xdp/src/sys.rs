@@ -1,5 +1,5 @@
-//! The system calls that have no safe wrapper: bpf(2), and what the system tells of interfaces. Besides this module `mapping`,
-//! `ring` and `umem` have `unsafe`: they are memory that is shared with the kernel.
+//! System calls without a safe wrapper: bpf(2), and information on interfaces. Besides this module `mapping`, `ring`
+//! and `umem` have `unsafe`: they are memory shared with the kernel.
 
 use std::{
     ffi::CStr,
@@ -26,32 +26,33 @@ pub const MAP_XSKMAP: u32 = 17;
 pub const MAP_RINGBUF: u32 = 27;
 pub const MAP_ARENA: u32 = 33;
 
-/// The map can be mapped into memory; arenas must be.
+/// The map can be mapped into memory; arenas must have this flag.
 pub const F_MMAPABLE: u32 = 1 << 10;
 
-/// The program knows packets in several pieces.
+/// The program supports packets in several pieces.
 pub const F_XDP_HAS_FRAGS: u32 = 1 << 5;
 
 const PROG_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
 
-/// How often a load is tried that a signal interrupts: the verifier takes a tenth of a second, and gives up for any.
+/// How often a load interrupted by a signal is retried: the verifier takes a tenth of a second and gives up on any
+/// signal.
 const LOADS: usize = 10;
 
-/// The last bytes of the verifier's log that are worth telling.
+/// Maximum number of bytes reported from the end of the verifier's log.
 const LOG_TAIL: usize = 600;
 const LOG_BYTES: usize = 1 << 20;
 
-/// Calls bpf(2) with an attribute that the command knows.
+/// Calls bpf(2) with an attribute of the command.
 fn bpf<T>(command: libc::c_int, attribute: &mut T) -> io::Result<libc::c_int> {
-    // SAFETY: the attribute is a live structure of the length given, laid out as the command wants it; pointers in it are to
-    // memory that the caller of this module's functions has borrowed for the call.
+    // SAFETY: the attribute is a live structure of the given length, with the layout that the command requires;
+    // pointers in it are to memory that the caller of this module's functions has borrowed for the call.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attribute), size_of::<T>()) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as libc::c_int) }
 }
 
 fn descriptor(result: io::Result<libc::c_int>) -> io::Result<OwnedFd> {
-    // SAFETY: the commands used return a new descriptor, which nobody else has.
+    // SAFETY: the commands used return a new descriptor, owned by nobody else.
     result.map(|number| unsafe { OwnedFd::from_raw_fd(number) })
 }
 
@@ -67,18 +68,18 @@ fn name_of(name: &str) -> [u8; 16] {
 pub struct Types<'a> {
     /// The set.
     pub set: BorrowedFd<'a>,
-    /// Of keys.
+    /// Number of the key type.
     pub key: u32,
-    /// Of values.
+    /// Number of the value type.
     pub value: u32,
 }
 
-/// Makes a map.
+/// Creates a map.
 pub fn create_map(kind: u32, name: &str, sizes: [u32; 2], entries: u32, flags: u32) -> io::Result<OwnedFd> {
     create_typed_map(kind, name, sizes, entries, flags, None)
 }
 
-/// Makes a map whose keys and values have types.
+/// Creates a map whose keys and values have types.
 pub fn create_typed_map(
     kind: u32,
     name: &str,
@@ -106,7 +107,7 @@ pub fn create_typed_map(
     ))
 }
 
-/// Tells the kernel a set of types (BTF).
+/// Loads a set of types (BTF) into the kernel.
 pub fn load_types(types: &[u8]) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Attribute {
@@ -130,14 +131,14 @@ struct Element {
     flags: u64,
 }
 
-/// Reads an entry of a map with keys of 4 bytes; `value` has room for it, also for all processors' in a map that keeps one for each.
+/// Reads an entry of a map with 4-byte keys. `value` must have room for it, for all processors in a per-processor map.
 pub fn lookup(map: BorrowedFd<'_>, key: u32, value: &mut [u64]) -> io::Result<()> {
     let (map, value) = (map.as_raw_fd() as u32, value.as_mut_ptr() as u64);
     let mut element = Element { map, padding: 0, key: &raw const key as u64, value, flags: 0 };
     bpf(MAP_LOOKUP_ELEM, &mut element).map(|_| ())
 }
 
-/// Writes an entry of a map with keys of 4 bytes and values of at most 8, in the first of which it is.
+/// Writes an entry of a map with 4-byte keys and values of at most 8 bytes, which are the first bytes of `value`.
 pub fn update(map: BorrowedFd<'_>, key: u32, value: u64) -> io::Result<()> {
     let value = value.to_le_bytes();
     let (map, value) = (map.as_raw_fd() as u32, value.as_ptr() as u64);
@@ -145,7 +146,7 @@ pub fn update(map: BorrowedFd<'_>, key: u32, value: u64) -> io::Result<()> {
     bpf(MAP_UPDATE_ELEM, &mut element).map(|_| ())
 }
 
-/// Loads an XDP program. Where the verifier refuses it, the error has the end of its log.
+/// Loads an XDP program. If the verifier refuses it, the error includes the end of its log.
 pub fn load(name: &str, instructions: &[u8], license: &CStr, flags: u32) -> Result<OwnedFd, (io::Error, String)> {
     #[repr(C)]
     #[derive(Clone, Copy)]
@@ -185,7 +186,7 @@ pub fn load(name: &str, instructions: &[u8], license: &CStr, flags: u32) -> Resu
         loaded = bpf(PROG_LOAD, &mut { attribute });
     }
     descriptor(loaded).map_err(|error| {
-        // Once more, to hear why.
+        // Once more, to get the reason.
         let mut log = vec![0_u8; LOG_BYTES];
         let mut attribute =
             Attribute { log_level: 1, log_size: LOG_BYTES as u32, log: log.as_mut_ptr() as u64, ..attribute };
@@ -196,7 +197,7 @@ pub fn load(name: &str, instructions: &[u8], license: &CStr, flags: u32) -> Resu
     })
 }
 
-/// Attaches an XDP program to an interface, until the descriptor is closed.
+/// Attaches an XDP program to an interface until the descriptor is closed.
 pub fn link(program: BorrowedFd<'_>, interface: u32, flags: u32) -> io::Result<OwnedFd> {
     let mut attribute = [program.as_raw_fd() as u32, interface, ATTACH_XDP, flags];
     descriptor(bpf(LINK_CREATE, &mut attribute))
@@ -231,8 +232,8 @@ impl TestRun {
     }
 }
 
-/// Runs a program on a packet, `repeat` times; `output` receives what becomes of the packet. Gives the program's
-/// verdict, the length of the packet, and the nanoseconds of a run.
+/// Runs a program on a packet, `repeat` times; `output` receives the resulting packet. Returns the program's verdict,
+/// the length of the packet, and the nanoseconds per run.
 pub fn test_run(
     program: BorrowedFd<'_>,
     packet: &[u8],
@@ -245,8 +246,8 @@ pub fn test_run(
     Ok((run.verdict, run.size_out as usize, run.duration))
 }
 
-/// Runs an XDP program `repeat` times, each time on a frame that is then sent as the program says: by `interface`, where it says
-/// to send the packet back.
+/// Runs an XDP program `repeat` times, each time on a frame that is then sent according to its verdict: on `interface`
+/// if it returns the packet.
 pub fn test_run_live(
     program: BorrowedFd<'_>,
     packet: &[u8],
@@ -277,11 +278,11 @@ pub fn test_run_live(
     bpf(PROG_TEST_RUN, &mut run).map(|_| ())
 }
 
-/// What the system tells of the addresses of interfaces.
+/// An address of an interface.
 pub enum InterfaceAddress {
-    /// Of the link: what Ethernet frames are sent to.
+    /// The link address, to which Ethernet frames are sent.
     Hardware([u8; 6]),
-    /// Of the network.
+    /// A network address.
     Network(IpAddr),
 }
 
@@ -295,8 +296,8 @@ pub fn addresses() -> io::Result<Vec<(String, InterfaceAddress)>> {
     let mut found = Vec::new();
     let mut at = list;
     while !at.is_null() {
-        // SAFETY: an entry of the list that getifaddrs made, which lives until it is freed; its name is a C string, and its address
-        // is null or of the kind that its family tells.
+        // SAFETY: an entry of the list from getifaddrs, which lives until it is freed; its name is a C string, and its
+        // address is null or of the type that its family indicates.
         unsafe {
             let entry = &*at;
             at = entry.ifa_next;
@@ -322,7 +323,7 @@ pub fn addresses() -> io::Result<Vec<(String, InterfaceAddress)>> {
             found.push((CStr::from_ptr(entry.ifa_name).to_string_lossy().into_owned(), address));
         }
     }
-    // SAFETY: the list that getifaddrs made, freed once; nothing refers to it any more.
+    // SAFETY: the list from getifaddrs, freed once; nothing refers to it afterwards.
     unsafe { libc::freeifaddrs(list) };
     Ok(found)
 }
@@ -336,9 +337,9 @@ pub fn interface_index(name: &CStr) -> io::Result<u32> {
     }
 }
 
-/// How many queues an interface has for receiving and for sending (`ETHTOOL_GCHANNELS`, include/uapi/linux/ethtool.h).
+/// Number of receive and send queues of an interface (`ETHTOOL_GCHANNELS`, include/uapi/linux/ethtool.h).
 pub fn channels(name: &CStr) -> io::Result<[u32; 2]> {
-    /// The command; the most there can be of queues for receiving, sending, others and both; then how many there are.
+    /// The command; the maximum number of queues for receiving, sending, other uses and both; then the present numbers.
     #[repr(C)]
     struct Channels {
         command: u32,
@@ -357,7 +358,7 @@ pub fn channels(name: &CStr) -> io::Result<[u32; 2]> {
 
 /// The name of an interface's driver (`ETHTOOL_GDRVINFO`, include/uapi/linux/ethtool.h).
 pub fn driver(name: &CStr) -> io::Result<String> {
-    /// The command; the driver's name; its version, its firmware's, its bus and the like.
+    /// The command; the driver's name; versions of driver and firmware, bus and so on.
     #[repr(C)]
     struct Driver {
         command: u32,
@@ -372,14 +373,14 @@ pub fn driver(name: &CStr) -> io::Result<String> {
     Ok(name.to_string_lossy().into_owned())
 }
 
-/// Asks an interface what a command of ethtool's asks.
+/// Runs an ethtool command on an interface.
 ///
 /// # Safety
 ///
-/// The structure begins with the command, and is as long as the kernel takes the command's to be.
+/// The structure must begin with the command, and be as long as the kernel expects for it.
 unsafe fn ethtool<T>(name: &CStr, command: &mut T) -> io::Result<()> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
-    // SAFETY: a request is integers and pointers; all zero is a valid value.
+    // SAFETY: a request consists of integers and pointers; all zero is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     let name = name.to_bytes();
     if name.len() >= request.ifr_name.len() {
@@ -389,7 +390,7 @@ unsafe fn ethtool<T>(name: &CStr, command: &mut T) -> io::Result<()> {
         *to = *from as libc::c_char;
     }
     request.ifr_ifru.ifru_data = (&raw mut *command).cast();
-    // SAFETY: the request names a live structure of the command's layout, which the kernel fills.
+    // SAFETY: the request points to a live structure with the command's layout, which the kernel fills.
     match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -399,7 +400,7 @@ unsafe fn ethtool<T>(name: &CStr, command: &mut T) -> io::Result<()> {
 /// Sets a socket option whose value is an integer.
 pub fn set_option(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
     let length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the option's value is read from a live integer of the length given.
+    // SAFETY: the option's value is read from a live integer of the given length.
     match unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

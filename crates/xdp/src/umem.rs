@@ -1,7 +1,8 @@
 //! The memory that network frames are received into and sent from (UMEM).
 //!
-//! A frame is either user space's or the kernel's. One that is user space's is a [`Frame`], which nobody can copy: whoever has it
-//! may read and write its bytes. To hand it to the kernel is to put it away ([`Away`]) until its number comes back on a ring.
+//! Either user space or the kernel owns a frame. User space owns it as a [`Frame`], which cannot be copied: its holder
+//! may read and write its bytes. Handing it to the kernel means putting it away ([`Away`]) until its number returns on
+//! a ring.
 
 use std::{
     ops::{Deref, DerefMut},
@@ -21,30 +22,31 @@ use rustix::{
 
 use crate::shared_layout::SOCKET_BYTES;
 
-/// Bytes of a frame: a page. The kernel keeps 256 of them for itself, and devices count what is left in steps of 1,024 (igb, ixgbe in zero
-/// copy): of half a page they would take 1,024 bytes, less than an Ethernet frame of 1,500, and drop what is longer.
+/// Size of a frame in bytes: a page. The kernel reserves 256 of them, and devices use the rest in steps of 1,024 (igb,
+/// ixgbe in zero copy): of half a page they would use 1,024 bytes, less than an Ethernet frame of 1,500, and drop
+/// longer ones.
 pub const FRAME_BYTES: usize = 4096;
 
-/// Bytes that the kernel leaves free before a frame that it receives (`XDP_PACKET_HEADROOM`).
+/// Bytes that the kernel leaves free before a received frame (`XDP_PACKET_HEADROOM`).
 const HEADROOM: usize = 256;
 
-// The program in the kernel passes longer frames on to the host.
+// The kernel program passes longer frames to the host.
 const _: () = assert!(SOCKET_BYTES == FRAME_BYTES - HEADROOM);
 
-/// The memory, until its last frame is gone.
+/// The memory, alive until its last frame is gone.
 #[derive(Debug)]
 pub(crate) struct Umem {
     base: NonNull<u8>,
     frames: usize,
 }
 
-// SAFETY: the memory is only touched through frames, each of which has a part of its own.
+// SAFETY: the memory is only accessed through frames, each of which has its own part.
 unsafe impl Send for Umem {}
 // SAFETY: as above.
 unsafe impl Sync for Umem {}
 
 impl Umem {
-    /// Memory for so many frames, and these.
+    /// Allocates the memory of `frames` frames. Returns it with the frames.
     pub fn new(frames: usize) -> io::Result<(Arc<Self>, Vec<Frame>)> {
         // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
         let base = unsafe {
@@ -57,13 +59,13 @@ impl Umem {
         }?;
         let base = NonNull::new(base.cast()).ok_or(io::Errno::NOMEM)?;
         let umem = Arc::new(Self { base, frames });
-        // The last one made is the first one used.
+        // The last one created is the first one used.
         let frames = (0..frames as u32).rev().map(|number| Frame { umem: umem.clone(), number, start: 0, length: 0 });
         let frames = frames.collect();
         Ok((umem, frames))
     }
 
-    /// Tells a socket to use it. The kernel keeps the pages for as long as it does.
+    /// Registers the memory with a socket. The kernel keeps the pages for as long as the socket exists.
     pub fn register(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
         let place = XdpUmemReg {
             addr: self.base.as_ptr() as u64,
@@ -79,13 +81,13 @@ impl Umem {
 
 impl Drop for Umem {
     fn drop(&mut self) {
-        // SAFETY: the pages that were mapped above; there is no frame any more, and the kernel has references of its own to what a
+        // SAFETY: the pages that were mapped above; no frame is left, and the kernel has its own references to what a
         // socket uses. An error leaves address space mapped, which is harmless.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.frames * FRAME_BYTES) };
     }
 }
 
-/// A network frame, which is user space's. Its bytes are those that were received, or are to be sent.
+/// A network frame owned by user space. Its bytes are received, or to be sent.
 #[derive(Debug)]
 pub struct Frame {
     umem: Arc<Umem>,
@@ -95,17 +97,17 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Where its bytes are in the UMEM.
+    /// Offset of its bytes in the UMEM.
     pub(crate) fn address(&self) -> u64 {
         u64::from(self.number) * FRAME_BYTES as u64 + u64::from(self.start)
     }
 
-    /// Makes it so long, from where it begins now; as long as there is room for at most.
+    /// Sets its length from its present start, at most to the end of its memory.
     pub fn set_length(&mut self, length: usize) {
         self.length = length.min(FRAME_BYTES - usize::from(self.start)) as u16;
     }
 
-    /// Makes it empty, with room for [`SOCKET_BYTES`] bytes.
+    /// Empties it, with room for [`SOCKET_BYTES`] bytes.
     pub fn clear(&mut self) {
         (self.start, self.length) = (HEADROOM as u16, 0);
     }
@@ -115,8 +117,8 @@ impl Deref for Frame {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: start and length are within the frame, which is within the memory, as this frame's number is one that the memory was
-        // made with. There is one frame of a number, and while there is, the kernel does not write to it.
+        // SAFETY: start and length are within the frame, which is within the memory, because the memory was created
+        // with this frame's number. There is one frame per number, and while it exists the kernel does not write to it.
         unsafe {
             let at = self.umem.base.add(self.address() as usize);
             std::slice::from_raw_parts(at.as_ptr(), self.length.into())
@@ -134,7 +136,7 @@ impl DerefMut for Frame {
     }
 }
 
-/// Frames of a UMEM that are the kernel's, by their numbers.
+/// Frames of a UMEM that the kernel owns, by number.
 #[derive(Debug)]
 pub(crate) struct Away {
     umem: Arc<Umem>,
@@ -147,7 +149,7 @@ impl Away {
         Self { umem: umem.clone(), frames: (0..umem.frames).map(|_| None).collect(), count: 0 }
     }
 
-    /// How many there are.
+    /// Number of these frames.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -156,7 +158,7 @@ impl Away {
     ///
     /// # Panics
     ///
-    /// If it is of another UMEM: the kernel would be given a frame of this one's that somebody else has.
+    /// If it belongs to another UMEM: the kernel would get a frame of this one that somebody else holds.
     pub fn put(&mut self, frame: Frame) {
         assert!(Arc::ptr_eq(&frame.umem, &self.umem), "a frame goes back to where it came from");
         let place = &mut self.frames[frame.number as usize];
@@ -165,7 +167,8 @@ impl Away {
         self.count += 1;
     }
 
-    /// The frame that an address is in, which the kernel has given back, with these bytes in it. None if the kernel did not have it.
+    /// Returns the frame at an address that the kernel has returned, with these bytes in it. `None` if the kernel did
+    /// not own it.
     pub fn take(&mut self, address: u64, length: u32) -> Option<Frame> {
         let number = usize::try_from(address).ok()? / FRAME_BYTES;
         let mut frame = self.frames.get_mut(number)?.take()?;

@@ -1,6 +1,6 @@
-//! What the program answers is what the host answers, byte for byte, and everything else passes as it came.
+//! The program's replies equal the host's byte for byte, and every other packet passes unchanged.
 //!
-//! The program runs on packets of the tests' own (`BPF_PROG_TEST_RUN`), which needs no interface, but root.
+//! The program runs on test packets (`BPF_PROG_TEST_RUN`), which needs no interface, but root.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
@@ -20,7 +20,7 @@ fn expect_reply(program: &Program, envelope: &Envelope, request: &[u8], reply: &
     assert_eq!(run.packet, turned.frame(reply), "{envelope:?}");
 }
 
-/// Runs the program on a frame and expects it to pass as it came.
+/// Runs the program on a frame and expects it to pass unchanged.
 fn expect_pass(program: &Program, frame: &[u8]) {
     let run = program.test_run(frame, 1).unwrap();
     assert!(run.passes(), "{frame:02x?}");
@@ -89,7 +89,7 @@ fn retries_get_their_first_result() {
         let reply = tier.execute(request);
         expect_reply(&program, &Envelope::default(), &bytes(&request), &bytes(&reply));
     }
-    // The results do not change with what came later, and a transaction id used otherwise is the host's.
+    // Later operations do not change the results; a transaction id reused otherwise is left to the host.
     for request in operations {
         let reply = tier.execute(request);
         expect_reply(&program, &Envelope::v6(), &bytes(&request), &bytes(&reply));
@@ -97,7 +97,7 @@ fn retries_get_their_first_result() {
         other.amount.set(other.amount.get() + 1);
         expect_pass(&program, &Envelope::default().frame(&bytes(&other)));
     }
-    // What the window forgot is the host's too.
+    // Operations that the window forgot are left to the host, too.
     for transaction in 0..WINDOW as u32 {
         tier.execute(compact(Command::Issue, 10_000 + transaction, 2, 0, 1));
     }
@@ -152,7 +152,7 @@ fn what_is_not_for_the_tier_passes_as_it_came() {
     for envelope in &envelopes {
         expect_pass(&program, &envelope.frame(&request));
     }
-    // The byte of the header at `at` behind the Ethernet's, with the checksum put right again.
+    // The frame with the byte `at` after the Ethernet header changed, and the checksum updated.
     let changed = |at: usize, value: u8| {
         let mut frame = good.frame(&request);
         frame[14 + at] = value;
@@ -173,7 +173,7 @@ fn what_is_not_for_the_tier_passes_as_it_came() {
     let mut damaged = good.frame(&request);
     damaged[22] = 63;
     expect_pass(&program, &damaged);
-    // Malformed, unknown, longer, shorter: refusals are the host's.
+    // Malformed, unknown, longer, shorter: refusals are left to the host.
     let mut frames = vec![vec![0; 22], vec![0xff; 22], request[..21].to_vec(), [request.clone(), vec![0]].concat()];
     for (field, value) in [(3, 9), (15, 1), (19, 1), (21, 33)] {
         let mut frame = request.clone();
@@ -238,13 +238,13 @@ proptest! {
     // Each case loads the program, which takes the verifier a second.
     #![proptest_config(ProptestConfig { max_shrink_iters: 16, ..ProptestConfig::with_cases(4) })]
 
-    /// Any operations, then any compact frames: what is answered is what the ledger answers.
+    /// Any operations, then any compact frames: the program's replies equal the ledger's.
     #[test]
     fn answers_are_those_of_the_ledger(
         steps in prop::collection::vec((1u32..5, 0u32..40, 0u32..12, 0u32..12, 0u32..50), 1000..3000),
     ) {
         let Some((mut tier, program)) = funded(10) else { return Ok(()) };
-        // What the ledger said to each request that it saw when it last saw it: those of the accounts' creation may come again.
+        // The ledger's last reply to each request that it saw: those that created the accounts may be repeated.
         let created = (1..=8).map(|account| compact(Command::Create, account, account, 0, 0));
         let mut first: HashMap<_, _> = created
             .map(|request| (Envelope::default().frame(&bytes(&request)), bytes(&tier.execute(request))))

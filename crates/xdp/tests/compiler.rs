@@ -1,4 +1,4 @@
-//! What becomes of a program that the compiler refuses, and of a machine without a compiler: the build script's module, as it is.
+//! Tests of the build script's module: a program that the compiler refuses, and a machine without a compiler.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../build/compiler.rs"]
@@ -16,7 +16,7 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// A copy of `bpf/` with a mistake in it fails the build, with the place and the compiler's message.
+/// A copy of `bpf/` with a mistake fails the build, with the place and the compiler's message.
 #[test]
 fn a_mistake_is_told() {
     let Ok(compiler) = Compiler::find(None) else {
@@ -39,7 +39,7 @@ fn a_mistake_is_told() {
     assert!(refused.contains("turnpike.bpf.c:") && refused.contains("nothing_of_this_name"), "{refused}");
 }
 
-/// A compiler that is not there is told by its name, and so is one that cannot compile for BPF.
+/// A missing compiler is reported by name, and so is one that cannot compile for BPF.
 #[test]
 fn a_compiler_that_will_not_do_is_told() {
     let reason = |name| Compiler::find(Some(name)).err().unwrap();

@@ -1,6 +1,6 @@
-//! The in-NIC ledger beside the Rust one: same replies, same journal, same balances.
+//! The in-NIC ledger against the Rust one: same replies, same journal, same balances.
 //!
-//! The program runs on packets of the tests' own (`BPF_PROG_TEST_RUN`), which needs no interface, but root and Linux 6.15.
+//! The program runs on test packets (`BPF_PROG_TEST_RUN`), which needs no interface, but root and Linux 6.15.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
@@ -18,10 +18,10 @@ use turnpike_xdp::{Committed, InNicConfig, InNicLedger, LedgerCounter, RetryFill
 use wire::{Command, CompactFrame, Operation, Status};
 use zerocopy::FromBytes;
 
-/// How far back a talk repeats itself.
+/// How far back a sequence of commands repeats itself.
 const REPEATED: usize = 64;
 
-/// As random as a secret is.
+/// As random as a secret.
 const SECRET: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
 
 fn load(accounts: usize, ring: usize) -> Option<InNicLedger> {
@@ -55,7 +55,7 @@ fn execute(ledger: &mut Ledger, request: CompactFrame) -> (CompactFrame, Option<
     (reply, recorded)
 }
 
-/// What the in-NIC ledger answers.
+/// The reply of the in-NIC ledger.
 fn ask(nic: &InNicLedger, request: CompactFrame) -> Option<CompactFrame> {
     let run = nic.test_run(&Envelope::default().frame(&bytes(&request)), 1).unwrap();
     run.replies().then(|| {
@@ -73,7 +73,7 @@ fn operation(committed: &Committed) -> (Operation, u64) {
     (operation, committed.value)
 }
 
-/// The same the other way round.
+/// The inverse conversion.
 fn committed(sequence: u64, operation: &Operation, value: u64) -> Committed {
     let mut requested = *operation;
     requested.status.set(0);
@@ -161,7 +161,7 @@ fn what_is_not_for_it_passes_as_it_came() {
         Envelope { ports: [4000, PORT + 1], ..good.clone() }.frame(&bytes(&request)),
         good.frame(&[0; 100]),
     ];
-    // Refusals by the form alone are the host's.
+    // Refusals by form alone are left to the host.
     for request in [
         compact(Command::Create, 1, 1, 2, 0),
         compact(Command::Create, 1, 1, 0, 2),
@@ -190,7 +190,7 @@ fn without_room_in_the_ring_nothing_is_done() {
         let request = compact(Command::Create, account, account, 0, 0);
         let answered = ask(&nic, request);
         assert_eq!(answered.is_none(), account % 100 >= 85, "{account}");
-        // Reads go on.
+        // Reads still work.
         let refer = ask(&nic, compact(Command::Refer, 1, account, 0, 0)).unwrap();
         assert_eq!(refer.status.get() == 0, answered.is_some());
         if let Some(reply) = answered {
@@ -207,7 +207,7 @@ fn without_room_in_the_ring_nothing_is_done() {
     assert_same(&nic, &ledger);
 }
 
-/// Operations by several threads at once: put in the order of their sequences, the Rust ledger comes to the same replies.
+/// Operations by several threads at once: in the order of their sequences, the Rust ledger gives the same replies.
 #[test]
 fn what_several_processors_execute_has_an_order() {
     let Some(mut nic) = load(1024, 1 << 22) else { return };
@@ -228,12 +228,12 @@ fn what_several_processors_execute_has_an_order() {
                 };
                 let mut replies = Vec::new();
                 while (replies.len() as u32) < EACH {
-                    // Few accounts, so that they meet.
+                    // Few accounts, so that threads conflict.
                     let (source, other, amount) = (next(8), next(7), next(40) + 1);
                     let destination = (source + 1 + other) % 8;
                     let transaction = 10 + thread * EACH + replies.len() as u32;
                     let request = compact(Command::Transfer, transaction, source, destination, amount);
-                    // Where it had no lock it is asked again, as a client would.
+                    // If it could not take the lock, the request is repeated, as by a client.
                     replies.extend(ask(shared, request));
                 }
                 replies
@@ -261,8 +261,8 @@ fn what_several_processors_execute_has_an_order() {
     assert_eq!(nic.balances().map(|(_, balance)| balance).sum::<u64>(), 400, "money is neither made nor lost");
 }
 
-/// A load that the memory has no room for, by several processors on one account: what was executed is answered as it was, what was not
-/// is refused, and once the retention is over there is room again.
+/// More load on one account than the memory has room for, on several processors: executed operations get the same
+/// reply, others are refused, and after the retention there is room again.
 #[test]
 fn a_retry_is_never_executed_again_under_load() {
     const RETENTION: Duration = Duration::from_secs(2);
@@ -306,7 +306,7 @@ fn a_retry_is_never_executed_again_under_load() {
     assert_eq!(nic.retries().operations, 1);
 }
 
-/// The commands of a random talk: source, destination, amount; how far back its transaction id was used, 0 for a new one.
+/// Random commands: source, destination, amount; how far back the transaction id was used, 0 for a new one.
 fn talk(length: usize) -> impl Strategy<Value = Vec<(u32, u32, u32, u32, usize)>> {
     prop::collection::vec((1_u32..5, 0_u32..14, 0_u32..14, 1_u32..60, 0_usize..REPEATED), length)
 }
@@ -315,7 +315,7 @@ proptest! {
     // Each case loads the program, which takes the verifier a second.
     #![proptest_config(ProptestConfig { max_shrink_iters: 16, failure_persistence: None, ..ProptestConfig::with_cases(3) })]
 
-    /// In lock step with the Rust ledger; then another one goes on where it stopped.
+    /// In lock step with the Rust ledger; then another one continues where it stopped.
     #[test]
     fn replies_are_those_of_the_ledger(steps in talk(3000)) {
         const ACCOUNTS: usize = 10;
@@ -333,7 +333,7 @@ proptest! {
                 false => 0,
             };
             let mut request = compact(command, 1000 + sent.len() as u32, source, destination, amount);
-            // One in three is a retry, or uses the id of another.
+            // One in three is a retry, or reuses the id of another operation.
             if back % 3 == 0 && back > 0 && back <= sent.len() {
                 let earlier = sent[sent.len() - back];
                 if back % 2 == 0 {
@@ -374,7 +374,7 @@ proptest! {
             restored.remember(&committed(sequence, operation, *value), Duration::ZERO).unwrap();
         }
         assert_same(&restored, &ledger);
-        // It goes on where it was: retries are known, and the next operation has the next sequence.
+        // It continues where it was: retries are recognised, and the next operation has the next sequence.
         let last = *sent.last().unwrap();
         prop_assert_eq!(ask(&restored, last), Some(execute(&mut ledger, last).0));
         let fresh = compact(Command::Issue, 1, 1, 0, 1);

@@ -1,4 +1,4 @@
-//! What is told of a machine fits what can be done on it.
+//! The reported findings match what the machine can do.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use turnpike_xdp::{Arena, Interface, Program, probe};

@@ -1,6 +1,7 @@
-//! Coherence: while the writer changes balances, adds accounts and announces blocks without a pause, no answer is torn or stale.
+//! Coherence: while the writer continuously changes balances, adds accounts and announces blocks, no answer is torn or
+//! stale.
 //!
-//! Ten million reads are made and checked in the kernel (`bpf/storm.bpf.c`). `READS` sets another number.
+//! The kernel makes and checks ten million reads (`bpf/storm.bpf.c`). `READS` sets another number.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
@@ -27,16 +28,16 @@ use wire::{Chain, Command, Query};
 /// Accounts whose balances change.
 const BUSY: u64 = storm_layout::BUSY as u64;
 
-/// Accounts that are added meanwhile, which moves keys between their buckets.
+/// Accounts added meanwhile, which moves keys between buckets.
 const ADDED: u64 = 20_000;
 
-/// Reads in one call of the kernel.
+/// Reads per system call.
 const ROUND: u32 = 100_000;
 
-/// What the program and the writer tell each other.
+/// The memory that the program and the writer share.
 struct Storm(Array<AtomicU64>);
 
-/// Kinds of requests, in their order.
+/// Kinds of requests, in order.
 const KINDS: [&str; storm_layout::KINDS] = ["balances", "new accounts", "retries", "proofs"];
 
 impl Storm {
@@ -69,12 +70,12 @@ impl Storm {
         std::array::from_fn(|kind| self.word(storm::WRONG, kind).load(Relaxed))
     }
 
-    /// What an account holds at least.
+    /// Lower bound of an account's balance.
     fn done(&self, account: u64) -> &AtomicU64 {
         self.word(storm::DONE, account as usize)
     }
 
-    /// What it holds at most.
+    /// Upper bound of an account's balance.
     fn begun(&self, account: u64) -> &AtomicU64 {
         self.word(storm::BEGUN, account as usize)
     }
@@ -103,7 +104,7 @@ fn body(height: u64, address: u64) -> Vec<u8> {
     tip.hash.into_iter().chain(height.to_be_bytes()).chain(words).collect()
 }
 
-/// The one writer.
+/// The single writer.
 struct Writer<'a> {
     tier: &'a mut Tier,
     storm: &'a Storm,
@@ -121,7 +122,7 @@ impl Writer<'_> {
         if self.turn.is_multiple_of(256) {
             self.announce();
         }
-        // What a block has made stale is proved again, and now and then something that came too late.
+        // A block's stale proofs are computed again, sometimes too late.
         let (height, address) = (self.storm.announced().load(Relaxed), self.turn * 7 % ADDRESSES);
         let height = height - u64::from(self.turn.is_multiple_of(5));
         self.tier.cache.fill(Chain::Own, Query::Latest, &key(address), &body(height, address));
@@ -158,7 +159,7 @@ impl Writer<'_> {
     }
 }
 
-/// Tells the writer that it is over, also when a check has failed.
+/// Tells the writer to stop, even if a check has failed.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -181,7 +182,7 @@ fn set_up() -> Option<(Tier, Storm, Program)> {
     for account in 1..=BUSY as u32 {
         tier.execute(compact(Command::Create, account, account, 0, 0));
     }
-    // Higher than any address, so that each has been touched.
+    // Higher than any address, so that each was touched.
     let height = ADDRESSES;
     storm.announced().store(height, SeqCst);
     storm.announcing().store(height, SeqCst);
@@ -189,7 +190,7 @@ fn set_up() -> Option<(Tier, Storm, Program)> {
     Some((tier, storm, program))
 }
 
-/// A frame with room for each kind of request; what is in it the program writes.
+/// A frame with room for each kind of request; the program writes the contents.
 fn frame() -> Vec<u8> {
     Envelope::default().frame(&vec![0; 48 + PROOF_BODY])
 }
@@ -223,7 +224,7 @@ fn answers_are_of_one_moment() {
     assert!(turns > reads / 1000, "the writer was there all the while: {turns}");
 }
 
-/// What is wrong is seen, of each kind.
+/// The checker detects each kind of error.
 #[test]
 fn the_checker_sees_what_is_wrong() {
     let Some((mut tier, storm, program)) = set_up() else { return };
@@ -235,7 +236,7 @@ fn the_checker_sees_what_is_wrong() {
     program.test_run(&frame, 1000).unwrap();
     assert_eq!(storm.wrong(), [0; KINDS.len()]);
     assert!(storm.right().iter().all(|right| *right > 0), "{:?}", storm.right());
-    // It is told of more than was done, of an account that holds something, and of a block that nobody announced.
+    // Claim more than was done, give an added account a balance, and announce a block that does not exist.
     for account in 0..BUSY {
         storm.done(account).fetch_add(1, SeqCst);
         storm.begun(account).fetch_add(1, SeqCst);
@@ -248,9 +249,10 @@ fn the_checker_sees_what_is_wrong() {
     program.test_run(&frame, 1000).unwrap();
     let wrong = storm.wrong();
     assert!(wrong[0] > 0 && wrong[1] > 0 && wrong[3] > 0, "{wrong:?}");
-    // A retry of what was not done is left to the host; all else is as wrong as it was right.
+    // A retry of an operation that was not executed is left to the host; every other reply is now wrong instead of
+    // right.
     assert_eq!(storm.right(), before);
-    // A retry that has another result than its first.
+    // A retry with another result than the first reply.
     for account in 0..BUSY {
         storm.done(account).fetch_sub(1, SeqCst);
     }

@@ -1,38 +1,38 @@
-//! Blocks and transactions as Bitcoin serialises them, parsed in place.
+//! Blocks and transactions in Bitcoin's serialisation, parsed in place.
 //!
-//! Everything that can be said about a block without knowing any other is checked: encodings, limits, where the coinbase is. Not
-//! scripts, signatures and amounts: those are what proof of work stands for.
+//! Parsing checks everything that does not depend on other blocks: encodings, limits, the position of the coinbase. It
+//! does not check scripts, signatures and amounts, for which proof of work stands.
 use spv::Hash;
 use spv::bitcoin::{BlockHeader, CoinbaseError, Encoding, EncodingError, HEADER_SIZE, check_coinbase, sha256d};
 use thiserror::Error;
 
-/// The most bytes that a block can have: its weight is limited to 4,000,000, and no byte weighs less than one.
+/// Maximum size of a block in bytes: its weight is limited to 4,000,000, and each byte weighs at least one.
 pub const MAX_BLOCK_SIZE: usize = 4_000_000;
-/// The greatest weight: bytes of the witness count once, all others four times.
+/// Maximum weight: witness bytes count once, all others four times.
 const MAX_BLOCK_WEIGHT: usize = 4_000_000;
-/// The fewest bytes of a transaction: one input and one output with empty scripts.
+/// Minimum size of a transaction: one input and one output with empty scripts.
 const MIN_TRANSACTION_SIZE: usize = 60;
-/// The fewest bytes of an input: outpoint, empty script, sequence.
+/// Minimum size of an input: outpoint, empty script, sequence.
 const MIN_INPUT_SIZE: usize = 41;
-/// The fewest bytes of an output: amount, empty script.
+/// Minimum size of an output: amount, empty script.
 const MIN_OUTPUT_SIZE: usize = 9;
 
-/// Why bytes are no block.
+/// Why bytes are not a block.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BlockError {
-    /// Too short even for a header.
+    /// Too short for a header.
     #[error("{0} bytes are too few for a block")]
     Short(usize),
     /// More bytes, or more weight, than a block may have.
     #[error("the block is larger than the rules allow")]
     TooLarge,
-    /// A block has a coinbase at least.
+    /// A block needs at least a coinbase.
     #[error("the block has no transactions")]
     NoTransactions,
-    /// What surrounds the transactions.
+    /// The encoding around the transactions is invalid.
     #[error("the block {0}")]
     Encoding(#[from] EncodingError),
-    /// A transaction.
+    /// A transaction is invalid.
     #[error("transaction {position}: {error}")]
     Transaction {
         /// Its position in the block.
@@ -42,16 +42,16 @@ pub enum BlockError {
     },
 }
 
-/// Why bytes are no transaction of a block.
+/// Why bytes are not a transaction of a block.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TransactionError {
-    /// The bytes encode none.
+    /// The encoding is invalid.
     #[error("it {0}")]
     Encoding(#[from] EncodingError),
-    /// It spends nothing.
+    /// It has no inputs.
     #[error("it has no inputs")]
     NoInputs,
-    /// It pays nobody.
+    /// It has no outputs.
     #[error("it has no outputs")]
     NoOutputs,
     /// The byte after the witness marker is not 1.
@@ -72,7 +72,7 @@ pub enum TransactionError {
 #[derive(Clone, Copy, Debug)]
 pub struct Transaction<'a> {
     version: &'a [u8; 4],
-    /// All that a transaction without witness has between version and lock time.
+    /// Everything that a transaction without witness has between version and lock time.
     body: &'a [u8],
     witness: &'a [u8],
     lock_time: &'a [u8; 4],
@@ -80,7 +80,7 @@ pub struct Transaction<'a> {
     outputs: Items<'a>,
 }
 
-/// Encoded inputs or outputs, which were checked.
+/// Encoded inputs or outputs, already checked.
 #[derive(Clone, Copy, Debug)]
 struct Items<'a> {
     count: usize,
@@ -90,9 +90,9 @@ struct Items<'a> {
 /// An input of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Input<'a> {
-    /// What it spends: the hash of a transaction, and the number of one of its outputs.
+    /// The output that it spends: the hash of a transaction, and the number of the output.
     pub outpoint: &'a [u8; 36],
-    /// What fulfils the script of the output that it spends. A coinbase may have anything here.
+    /// The solution of the spent output's script. A coinbase may have anything here.
     pub script: &'a [u8],
     /// The sequence number.
     pub sequence: &'a [u8; 4],
@@ -101,14 +101,14 @@ pub struct Input<'a> {
 /// An output of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output<'a> {
-    /// How much it pays, in satoshis.
+    /// Amount in satoshis.
     pub amount: u64,
-    /// What has to be fulfilled to spend it.
+    /// The script to solve in order to spend it.
     pub script: &'a [u8],
 }
 
 impl<'a> Transaction<'a> {
-    /// Reads a transaction of one of the two forms, with witness or without.
+    /// Reads a transaction in either form, with witness or without.
     pub fn read(encoding: &mut Encoding<'a>) -> Result<Self, TransactionError> {
         let version = encoding.array()?;
         let has_witness = encoding.rest().first() == Some(&0);
@@ -158,30 +158,31 @@ impl<'a> Transaction<'a> {
         self.parts().concat()
     }
 
-    /// How long it is without its witness.
+    /// Its length without the witness.
     pub fn stripped_size(&self) -> usize {
         self.parts().iter().map(|part| part.len()).sum()
     }
 
-    /// Whether it is the size of two hashes, so that an inner node of a Merkle tree could pass for it (CVE-2017-12842).
+    /// Whether it has the size of two hashes, so that an inner node of a Merkle tree could pass for it
+    /// (CVE-2017-12842).
     pub fn is_node_sized(&self) -> bool {
         self.stripped_size() == 2 * size_of::<Hash>()
     }
 
-    /// What it spends.
+    /// Its inputs.
     pub fn inputs(&self) -> impl Iterator<Item = Input<'a>> + use<'a> {
         self.inputs.iter(read_input)
     }
 
-    /// What it pays.
+    /// Its outputs.
     pub fn outputs(&self) -> impl Iterator<Item = Output<'a>> + use<'a> {
         self.outputs.iter(read_output)
     }
 
-    /// The witness of each input: the items of its stack. None at all in a transaction of the form without witness.
+    /// The witness of each input: the items of its stack. Empty for a transaction in the form without witness.
     pub fn witnesses(&self) -> impl Iterator<Item = Vec<&'a [u8]>> + use<'a> {
         let mut encoding = Encoding::new(self.witness);
-        // It was read without error once.
+        // It was read without error before.
         std::iter::from_fn(move || {
             let count = encoding.count(1).ok()?;
             (0..count).map(|_| encoding.string().ok()).collect()
@@ -198,7 +199,7 @@ impl<'a> Transaction<'a> {
         self.lock_time
     }
 
-    /// The outputs, as they are encoded, without their number.
+    /// The encoded outputs, without their count.
     pub(super) fn encoded_outputs(&self) -> &'a [u8] {
         self.outputs.bytes
     }
@@ -215,14 +216,14 @@ impl Input<'_> {
         (Hash::try_from(hash).unwrap_or_default(), number.try_into().map_or(u32::MAX, u32::from_le_bytes))
     }
 
-    /// Whether it spends nothing, which a coinbase's input does.
+    /// Whether it spends nothing, as the input of a coinbase.
     pub fn is_null(&self) -> bool {
         self.outpoint[..32] == [0; 32] && self.outpoint[32..] == [0xff; 4]
     }
 }
 
 impl<'a> Items<'a> {
-    /// Reads the items again; they were read without error once, so none is missing.
+    /// Reads the items again; they were read without error before, so none is missing.
     fn iter<T>(self, read: impl Fn(&mut Encoding<'a>) -> Result<T, EncodingError>) -> impl Iterator<Item = T> {
         let mut encoding = Encoding::new(self.bytes);
         (0..self.count).map_while(move |_| read(&mut encoding).ok())
@@ -260,7 +261,7 @@ pub struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Parses a block, all of `bytes`.
+    /// Parses a block, which must be all of `bytes`.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, BlockError> {
         if bytes.len() > MAX_BLOCK_SIZE {
             return Err(BlockError::TooLarge);
@@ -290,7 +291,7 @@ impl<'a> Block<'a> {
         Ok(Self { bytes, header, transactions, offsets })
     }
 
-    /// The block as it was given.
+    /// The encoded block.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -305,7 +306,7 @@ impl<'a> Block<'a> {
         &self.transactions
     }
 
-    /// Where in the block each transaction begins.
+    /// Offset of each transaction in the block.
     pub fn offsets(&self) -> &[u32] {
         &self.offsets
     }
@@ -319,14 +320,14 @@ pub(super) fn coinbase(start: &[u8]) -> Result<Transaction<'_>, TransactionError
     Transaction::read(&mut encoding)
 }
 
-/// The first transaction is a coinbase, and no other one is.
+/// Checks that the first transaction is a coinbase, and no other one is.
 fn check_place(transaction: &Transaction<'_>, position: u32) -> Result<(), TransactionError> {
     if position > 0 {
         let is_coinbase = transaction.inputs().any(|input| input.is_null());
         return if is_coinbase { Err(TransactionError::CoinbaseAgain) } else { Ok(()) };
     }
     match check_coinbase(&transaction.stripped()) {
-        // It is in the chain if it is mined; that it can't be proved is for the store to say.
+        // It is part of the chain; the store reports that proofs are ambiguous.
         Ok(()) | Err(CoinbaseError::NodeSized) => Ok(()),
         Err(error) => Err(error.into()),
     }

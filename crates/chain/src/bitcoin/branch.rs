@@ -1,4 +1,4 @@
-//! The active branch in memory, by height: where each block is, and the tree of headers.
+//! The active branch in memory, by height: the location of each block, and the tree of headers.
 use super::block::{Block, Transaction};
 use super::error::{Error, damaged};
 use super::header_tree::HeaderTree;
@@ -10,8 +10,8 @@ use super::witness_tree::WitnessTree;
 use spv::bitcoin::{BlockHeader, Encoding, HEADER_SIZE};
 use spv::{Hash, Locator};
 
-/// The active branch of a [`View`] from genesis on, for who answers many requests: headers, transactions and hashes of
-/// transactions are read without a look into the index. It takes 80 bytes of memory a block.
+/// The active branch of a [`View`] from genesis on, for servers of many requests: reads headers, transactions and
+/// transaction hashes without the index. It takes 80 bytes of memory per block.
 #[derive(Clone)]
 pub struct Branch {
     view: View,
@@ -19,7 +19,7 @@ pub struct Branch {
     headers: HeaderTree,
 }
 
-/// Where a block is in the block file.
+/// Location of a block in the block file.
 #[derive(Clone, Copy)]
 struct Place {
     offset: u64,
@@ -32,14 +32,14 @@ impl Place {
         Span { offset: self.offset, length: self.block_length }
     }
 
-    /// From where in the record on there is where each transaction begins.
+    /// Offset in the record of the transactions' offsets.
     fn offsets(self) -> u32 {
         self.block_length + (node_count(self.transactions) * size_of::<Hash>()) as u32
     }
 }
 
 impl Branch {
-    /// Loads the active branch. Nothing where the store does not begin with genesis, or has no blocks.
+    /// Loads the active branch. `None` if the store does not begin with genesis, or has no blocks.
     pub fn load(view: View) -> Result<Option<Self>, Error> {
         let Some(tip) = view.tip().filter(|_| view.start().height == 0) else { return Ok(None) };
         let mut branch =
@@ -48,7 +48,7 @@ impl Branch {
         Ok(Some(branch))
     }
 
-    /// The branch of a later view, which differs by `changes`: only the blocks above the lowest of them are loaded.
+    /// The branch of a later view, which differs by `changes`: loads only the blocks from the lowest changed one on.
     pub fn follow(&self, view: View, changes: &[Change]) -> Result<Self, Error> {
         let mut branch = Self { view, ..self.clone() };
         let kept = changes.iter().map(|change| change.height as usize).min().unwrap_or(self.places.len());
@@ -60,7 +60,7 @@ impl Branch {
         Ok(branch)
     }
 
-    /// Loads what is missing up to a height.
+    /// Loads missing blocks up to a height.
     fn extend(&mut self, last: u32) -> Result<(), Error> {
         for height in self.places.len() as u32..=last {
             let (hash, record) =
@@ -72,7 +72,7 @@ impl Branch {
         Ok(())
     }
 
-    /// The store as it was loaded.
+    /// The view that was loaded.
     pub fn view(&self) -> &View {
         &self.view
     }
@@ -88,12 +88,12 @@ impl Branch {
         &self.headers
     }
 
-    /// How many transactions the block at a height has.
+    /// Number of transactions of the block at a height.
     pub fn transactions(&self, height: u32) -> Option<u32> {
         self.places.get(height as usize).map(|place| place.transactions)
     }
 
-    /// The header at a height, as it is encoded.
+    /// The encoded header at a height.
     pub fn header(&self, height: u32) -> Result<Option<[u8; HEADER_SIZE]>, Error> {
         let (Some(place), Some(hash)) = (self.places.get(height as usize), self.headers.hash(height)) else {
             return Ok(None);
@@ -105,14 +105,14 @@ impl Branch {
         }
     }
 
-    /// The hash of a transaction, unchecked: who shows it beside a proof has it checked there.
+    /// The hash of a transaction, unchecked: a proof shown with it checks it.
     pub fn transaction_hash(&self, locator: Locator) -> Result<Option<Hash>, Error> {
         let Some(place) = self.place_of(locator) else { return Ok(None) };
         let from = place.block_length + locator.position * size_of::<Hash>() as u32;
         read_array(self.view.file(), place.span(), from).map(Some)
     }
 
-    /// A transaction with its hash, which was checked.
+    /// A transaction with its hash, checked.
     pub fn transaction(&self, locator: Locator) -> Result<Option<(Hash, Vec<u8>)>, Error> {
         let (Some(place), Some(hash)) = (self.place_of(locator), self.transaction_hash(locator)?) else {
             return Ok(None);
@@ -135,8 +135,8 @@ impl Branch {
         }
     }
 
-    /// The tree over the transactions of the block at a height with their witnesses, and how many bytes were read and hashed for
-    /// it: all of the block.
+    /// The tree over the transactions with their witnesses of the block at a height, and the number of bytes read and
+    /// hashed for it: the whole block.
     pub fn witness_tree(&self, height: u32) -> Result<Option<(WitnessTree, usize)>, Error> {
         let Some(bytes) = self.view.block_bytes(height)? else { return Ok(None) };
         let wrong = |reason: String| damaged(format!("block {height}: {reason}"));

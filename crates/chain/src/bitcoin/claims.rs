@@ -1,7 +1,8 @@
-//! What the inputs of a transaction claim: that signatures of certain keys are there, over certain digests.
+//! The claims of a transaction's inputs: that they hold signatures by certain keys over certain digests.
 //!
-//! The signatures themselves are not verified here, so that many of them can be verified at once. Scripts are not run: an input
-//! is understood if the script that it spends has one of the forms that wallets use, and else is [`Unclaimed::Other`].
+//! This module does not verify the signatures, so that many can be verified at once. It does not run scripts: it
+//! understands an input if the script that it spends has one of the forms that wallets use; otherwise the input is
+//! [`Unclaimed::Other`].
 use super::block::Transaction;
 use super::coins::Coin;
 use super::script::{Form, hash160, pay_to_key_hash, pushes};
@@ -11,39 +12,40 @@ use spv::Hash;
 use std::cell::LazyCell;
 use thiserror::Error;
 
-/// How the signatures of an input are made.
+/// Signature scheme of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// ECDSA: keys as encoded for it, signatures in DER encoding.
     Ecdsa,
-    /// That of BIP340: keys of 32 bytes, signatures of 64.
+    /// BIP340: keys of 32 bytes, signatures of 64.
     Schnorr,
 }
 
-/// A claim holds if each signature is one of a key, with the keys in the order of the signatures, and none used twice.
+/// Signatures and keys of an input. A claim holds if each signature is valid for a different key, with the keys in the
+/// order of the signatures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim<'a> {
     /// The scheme of all keys and signatures.
     pub scheme: Scheme,
-    /// The keys, as the script or its fulfilment encodes them.
+    /// The keys, as the script or its solution encodes them.
     pub keys: Vec<&'a [u8]>,
-    /// The signatures; not more than keys.
+    /// The signatures; at most as many as keys.
     pub signatures: Vec<Signature<'a>>,
 }
 
-/// A signature of an input, and what it is over.
+/// A signature of an input and its digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature<'a> {
     /// The digest.
     pub digest: Hash,
-    /// The signature, without the byte behind it that tells what is covered.
+    /// The signature, without the sighash byte after it.
     pub bytes: &'a [u8],
 }
 
-/// Why an input makes no claim that signatures could fulfil.
+/// Why an input has no claim that signatures could satisfy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unclaimed {
-    /// The script has none of the forms that are understood, so nothing is known about the input.
+    /// The script has no supported form, so nothing is known about the input.
     #[error(
         "the script has another form than pay to key, key hash, script hash, multisig, witness version 0 or Taproot key"
     )]
@@ -51,30 +53,30 @@ pub enum Unclaimed {
     /// A Taproot signature covers the coins of all inputs, and not all are known.
     #[error("the signature covers the coins of all inputs, and one of them is not known")]
     UnknownCoin,
-    /// The rule that the input breaks: it does not push what the script asks for.
+    /// The input breaks a rule: it does not push what the script requires.
     #[error("the input does not give what the script that it spends asks for")]
     Missing,
-    /// The key is not the one whose hash is paid.
+    /// The key does not have the hash that is paid.
     #[error("the public key is not the one whose hash is paid")]
     KeyHash,
-    /// The script is not the one whose hash is paid.
+    /// The script does not have the hash that is paid.
     #[error("the script is not the one whose hash is paid")]
     ScriptHash,
-    /// A witness where the script asks for none, or something else where it asks for a witness only.
+    /// There is a witness although the script takes none, or something else although it takes only a witness.
     #[error("the input has a witness where the script takes none, or more than a witness where it takes one only")]
     Witness,
-    /// A signature of no bytes.
+    /// A signature is empty.
     #[error("a signature is empty")]
     EmptySignature,
-    /// A Taproot signature that covers what it cannot.
+    /// A Taproot signature has an invalid sighash type.
     #[error("the signature's last byte asks for a coverage that there is not, or for an output that is not there")]
     Coverage,
 }
 
-/// What fulfils a script: what the input's own script pushes, or the items of its witness.
+/// The items that solve a script: the pushes of the input's own script, or the items of its witness.
 type Stack<'s, 'a> = &'s [&'a [u8]];
 
-/// Which scripts have the meaning that a later rule gave them. Without it an input is [`Unclaimed::Other`].
+/// Which later rules apply to scripts. An input that needs a rule that does not apply is [`Unclaimed::Other`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Hashes of scripts (BIP16).
@@ -84,12 +86,12 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// All of them.
+    /// All rules.
     pub const ALL: Self = Self { script_hashes: true, taproot: true };
 }
 
-/// The claims of the inputs of a transaction that is no coinbase. `coins` are what they spend, in their order; none where it is
-/// not known, of which there is no claim.
+/// The claims of the inputs of a transaction other than a coinbase. `coins` are the spent coins, in order; an input
+/// with `None` has no claim.
 pub fn claims<'a>(
     transaction: &Transaction<'a>,
     coins: &'a [Option<Coin>],
@@ -115,7 +117,7 @@ pub fn claims<'a>(
     transaction.inputs().zip(coins).enumerate().map(claim).collect()
 }
 
-/// How the digest of a signature is made.
+/// Algorithm of a signature's digest.
 #[derive(Clone, Copy)]
 enum Algorithm {
     Original,
@@ -150,7 +152,7 @@ impl<'a> Claimant<'_, '_, 'a> {
                     form => self.claim_without_witness(form, redeem, stack),
                 }
             }
-            // A script that does more than push may still fulfil it.
+            // A script that does more than push may still solve it.
             form => self.claim_without_witness(form, &self.coin.script, &pushes(script).ok_or(Unclaimed::Other)?),
         }
     }
@@ -186,7 +188,7 @@ impl<'a> Claimant<'_, '_, 'a> {
 
     /// The claim of a Taproot output that is spent by its key. Scripts that it may hide are not run.
     fn claim_by_key(&mut self, script: &[u8], key: &'a [u8; 32], coins: &[&Coin]) -> Result<Claim<'a>, Unclaimed> {
-        /// What an annex begins with; it is the last of two items or more.
+        /// First byte of an annex, which is the last of at least two items.
         const ANNEX: u8 = 0x50;
         if !script.is_empty() {
             return Err(Unclaimed::Witness);
@@ -200,7 +202,7 @@ impl<'a> Claimant<'_, '_, 'a> {
             [signature] => *signature,
             _ => return Err(Unclaimed::Other),
         };
-        // 64 bytes cover everything; a byte more tells what is covered, and must not be the one that says the same.
+        // 64 bytes cover everything; a further byte is the sighash type, which must not be the default.
         let (hash_type, bytes) = match signature {
             [bytes @ .., 0] if bytes.len() == 64 => return Err(Unclaimed::Coverage),
             [bytes @ .., hash_type] if bytes.len() == 64 => (*hash_type, bytes),
@@ -210,7 +212,7 @@ impl<'a> Claimant<'_, '_, 'a> {
         Ok(Claim { scheme: Scheme::Schnorr, keys: vec![key], signatures: vec![Signature { digest, bytes }] })
     }
 
-    /// The claim of a script of a form that needs no other script, fulfilled by the items of `stack`.
+    /// The claim of a script whose form needs no other script, solved by the items of `stack`.
     fn claim_of(
         &mut self,
         form: Form<'a>,
@@ -218,11 +220,12 @@ impl<'a> Claimant<'_, '_, 'a> {
         script: &[u8],
         stack: Stack<'_, 'a>,
     ) -> Result<Claim<'a>, Unclaimed> {
-        // Below what is asked for there may be anything, but nothing in a witness.
+        // Arbitrary items may lie below the required ones, but not in a witness.
         let asked = match &form {
             Form::Key(_) => 1,
             Form::KeyHash(_) => 2,
-            // One item more is taken than there are signatures, by a mistake of the first version that became the rule.
+            // One item more than there are signatures is consumed, by a mistake of the first version that became the
+            // rule.
             Form::Multisig(required, _) => required + 1,
             _ => return Err(Unclaimed::Other),
         };

@@ -1,24 +1,24 @@
 //! Coins: the outputs that inputs spend.
 //!
-//! A file of coins is what Bitcoin Core writes when it serialises a list of pairs of outpoint and coin: a compact size, then for
-//! each the outpoint (36 bytes) and the coin in the form of the chain state (height and whether it is a coinbase's, the
-//! compressed amount, the compressed script: `coins.h` and `compressor.cpp` of Bitcoin Core).
+//! A file of coins is Bitcoin Core's serialisation of a list of outpoints and coins: a compact size, then for each the
+//! outpoint (36 bytes) and the coin as in the chain state (height and whether a coinbase made it, the compressed
+//! amount, the compressed script: `coins.h` and `compressor.cpp` of Bitcoin Core).
 use secp256k1::PublicKey;
 use spv::bitcoin::{Encoding, EncodingError};
 use std::collections::HashMap;
 use thiserror::Error;
 
-/// The longest script that can be spent; Bitcoin Core keeps no longer one.
+/// The longest script that can be spent; Bitcoin Core stores no longer ones.
 const MAX_SCRIPT_SIZE: usize = 10_000;
 /// The fewest bytes of a coin in a file: outpoint, height, amount, the length of an empty script.
 const MIN_COIN_SIZE: usize = 39;
-/// Forms of compressed scripts; larger numbers are the length of a script as it is, plus this.
+/// Forms of compressed scripts. From this number on, it is the length of an uncompressed script plus this.
 const SPECIAL_SCRIPTS: u64 = 6;
 
-/// The hash of a transaction and the number of an output, as inputs name it.
+/// The hash of a transaction and the number of an output, as in inputs.
 pub type OutpointBytes = [u8; 36];
 
-/// What an output pays, and what has to be fulfilled to spend it.
+/// What an output pays, and the condition for spending it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coin {
     /// Satoshis.
@@ -27,19 +27,19 @@ pub struct Coin {
     pub script: Box<[u8]>,
 }
 
-/// Why bytes are no list of coins.
+/// Why bytes are not a list of coins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CoinsError {
-    /// The bytes encode none.
+    /// The bytes do not encode one.
     #[error("the list of coins {0}")]
     Encoding(#[from] EncodingError),
-    /// A number of variable length beyond 64 bits.
+    /// A variable-length number exceeds 64 bits.
     #[error("the list of coins has a number beyond 64 bits at byte {0}")]
     Number(usize),
     /// A script that nobody could spend.
     #[error("the list of coins has a script of more than 10,000 bytes at byte {0}")]
     Script(usize),
-    /// A compressed key that is no point of the curve.
+    /// A compressed key that is not a point of the curve.
     #[error("the list of coins has a script at byte {0} whose key is not on the curve")]
     Key(usize),
 }
@@ -67,12 +67,12 @@ impl Coins {
         Ok(Self { by_outpoint })
     }
 
-    /// How many there are.
+    /// The number of coins.
     pub fn len(&self) -> usize {
         self.by_outpoint.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no coins.
     pub fn is_empty(&self) -> bool {
         self.by_outpoint.is_empty()
     }
@@ -87,13 +87,14 @@ impl Coins {
         self.by_outpoint.extend(other.by_outpoint);
     }
 
-    /// Takes the coin that an input spends, as it can be spent only once.
+    /// Removes and returns the coin that an input spends, as it can be spent only once.
     pub fn spend(&mut self, outpoint: &OutpointBytes) -> Option<Coin> {
         self.by_outpoint.remove(outpoint)
     }
 }
 
-/// Bitcoin Core's `VARINT`: seven bits a byte, the most significant first, each length beginning where the shorter one ends.
+/// Bitcoin Core's `VARINT`: seven bits per byte, most significant first, the numbers of each length continuing where
+/// the shorter length ends.
 fn read_number(encoding: &mut Encoding<'_>) -> Result<u64, CoinsError> {
     let start = encoding.position();
     let mut number = 0_u64;
@@ -107,7 +108,7 @@ fn read_number(encoding: &mut Encoding<'_>) -> Result<u64, CoinsError> {
     }
 }
 
-/// Amounts are compressed by their trailing decimal zeros. One that overflows was never compressed, and is nobody's.
+/// Amounts are compressed by their trailing decimal zeros. One that overflows never resulted from compression.
 fn decompress_amount(compressed: u64) -> u64 {
     let Some(rest) = compressed.checked_sub(1) else { return 0 };
     let (rest, zeros) = (rest / 10, rest % 10);

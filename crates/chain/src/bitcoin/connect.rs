@@ -1,4 +1,4 @@
-//! Blocks coming onto the active branch and leaving it: what that changes in the index.
+//! The changes to the index when blocks join the active branch or leave it.
 use super::block::{Block, Transaction};
 use super::error::{Error, damaged};
 use super::index::{
@@ -13,9 +13,9 @@ use zerocopy::{FromBytes, IntoBytes};
 /// Blocks that can be disconnected: two weeks of them. No reorganisation of mainnet was ever longer than a few dozen.
 pub(super) const UNDO_DEPTH: u32 = 2016;
 
-/// In place of an output that is not known.
+/// Stands for an output that is not known.
 const UNRESOLVED: OutputRecord = OutputRecord { script: [0; 32], value: U64::ZERO, locator: ABSENT };
-/// In place of the locator of a transaction that was not there before.
+/// Stands for the locator of a transaction that was not there before.
 const ABSENT: LocatorBytes = [0xff; 8];
 /// The longest script that can be spent.
 const MAX_SCRIPT_SIZE: usize = 10_000;
@@ -28,7 +28,7 @@ pub(super) struct Hashed<'a> {
     pub height: u32,
 }
 
-/// What connecting a block did.
+/// The result of connecting a block.
 pub(super) struct Connected {
     /// The scripts that it pays or spends from, in order, each once.
     pub scripts: Vec<Hash>,
@@ -47,16 +47,16 @@ pub(super) fn connect(index: &Index, pending: &mut Pending, hashed: &Hashed<'_>)
     let mut connected = Connected { scripts: Vec::new(), unresolved: 0 };
     let mut undo = Vec::new();
     if hashed.height == 0 {
-        // Genesis's coinbase can be proved, but it pays nobody: nodes know no such output.
+        // Genesis's coinbase can be proved, but its output does not exist for any node.
         pending.set_transaction(&hashed.leaves[0], Some(encode_locator(hashed.locator(0))));
         pending.active.insert(0, Some(hashed.block.header().hash()));
         return Ok(connected);
     }
-    // Only a coinbase can have the hash of an earlier transaction, and before BIP34 two of them do.
+    // Only a coinbase can have the hash of an earlier transaction; before BIP34, two of them do.
     let before = pending.transaction(index, &hashed.leaves[0])?;
     undo.extend(before.unwrap_or(ABSENT));
     if before.is_some() {
-        // What the earlier one pays is overwritten.
+        // The outputs of the earlier one are overwritten.
         for outpoint in spendable(&hashed.block.transactions()[0], &hashed.leaves[0]) {
             undo.extend(pending.spend_output(index, &outpoint)?.unwrap_or(UNRESOLVED).as_bytes());
         }
@@ -101,8 +101,9 @@ pub(super) fn connect(index: &Index, pending: &mut Pending, hashed: &Hashed<'_>)
     Ok(connected)
 }
 
-/// Takes the last block off the active branch, and returns the scripts that it touched. The caller restores their latest
-/// transactions with [`restore_latest`] when all blocks that have to go are gone.
+/// Takes the last block off the active branch, and returns the scripts that it touched.
+///
+/// When all blocks that have to leave have left, the caller restores their latest transactions with [`restore_latest`].
 pub(super) fn disconnect(index: &Index, pending: &mut Pending, hashed: &Hashed<'_>) -> Result<Vec<Hash>, Error> {
     let height = hashed.height;
     let undo = index.undo.get(height.to_be_bytes())?;
@@ -111,7 +112,7 @@ pub(super) fn disconnect(index: &Index, pending: &mut Pending, hashed: &Hashed<'
     let (before, rest) = undo.split_first_chunk::<8>().ok_or_else(wrong)?;
     let mut spent = <[OutputRecord]>::ref_from_bytes(rest).map_err(|_| wrong())?;
     let mut scripts = Vec::new();
-    // Backwards, so that an output made and spent in the block is restored first and removed then.
+    // Backwards, so that an output made and spent in the block is first restored and then removed.
     for (position, (transaction, hash)) in hashed.block.transactions().iter().zip(hashed.leaves).enumerate().rev() {
         let first = scripts.len();
         let encoded = encode_locator(hashed.locator(position));
@@ -164,12 +165,12 @@ pub(super) fn restore_latest(index: &Index, pending: &mut Pending, scripts: &[Ha
     Ok(())
 }
 
-/// What scripts are indexed by.
+/// The hash that a script is indexed by.
 pub fn script_hash(script: &[u8]) -> Hash {
     Sha256::digest(script).into()
 }
 
-/// Whether an output can ever be spent, so that it has to be remembered.
+/// Whether an output can ever be spent, and therefore has to be stored.
 pub fn is_spendable(script: &[u8]) -> bool {
     script.first() != Some(&OP_RETURN) && script.len() <= MAX_SCRIPT_SIZE
 }
@@ -186,7 +187,7 @@ fn output_number(outpoint: &Outpoint) -> u32 {
     u32::from_le_bytes([a, b, c, d])
 }
 
-/// An output of a transaction, as it is serialised.
+/// An output of a transaction, in its serialised form.
 pub(super) fn outpoint(transaction: &Hash, number: usize) -> Outpoint {
     let mut outpoint = [0; 36];
     outpoint[..32].copy_from_slice(transaction);

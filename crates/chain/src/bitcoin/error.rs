@@ -1,4 +1,4 @@
-//! What can go wrong with an import and its store.
+//! Errors of an import and its store.
 use super::block::BlockError;
 use super::files::FileError;
 use super::tree::Repeated;
@@ -8,19 +8,19 @@ use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Where a block came from.
+/// Origin of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A file of blocks.
     File {
         /// The file.
         path: PathBuf,
-        /// Where in the file the block begins.
+        /// Offset of the block in the file.
         offset: u64,
     },
     /// A node that was asked for it.
     Node {
-        /// The height that the node has it at.
+        /// Its height according to the node.
         height: u32,
     },
 }
@@ -34,27 +34,27 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Why a block is not taken.
+/// Why a block is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InvalidBlock {
-    /// Its bytes are none.
+    /// Its bytes do not encode a block.
     #[error(transparent)]
     Block(#[from] BlockError),
     /// Its header breaks a rule.
     #[error(transparent)]
     Header(#[from] HeaderError),
-    /// Its transactions are not those that the header commits to.
+    /// Its header commits to other transactions.
     #[error("block {} does not have the transactions that its header commits to", display(.hash))]
     Root {
         /// The block's hash.
         hash: Hash,
     },
-    /// Its transactions are repeated such that the root stays the same.
+    /// Its transactions are repeated in a way that does not change the root.
     #[error("block {}: {error}", display(.hash))]
     Repeated {
         /// The block's hash.
         hash: Hash,
-        /// Where in the tree.
+        /// The place in the tree.
         error: Repeated,
     },
 }
@@ -62,49 +62,49 @@ pub enum InvalidBlock {
 /// An error of the import or of the store.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// A block file can't be read, or is none.
+    /// A block file cannot be read, or is not one.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A block is not taken. Those before it are.
+    /// A block is refused. Those before it are imported.
     #[error("{origin}: {error}")]
     Block {
-        /// Where it came from.
+        /// The origin of the block.
         origin: Origin,
         /// What is wrong with it.
         error: InvalidBlock,
     },
-    /// Blocks were left whose previous ones were in none of the files. All others are imported.
+    /// Some blocks follow none in the files. All others are imported.
     #[error(
         "{count} blocks follow none that was imported; the first is {} ({origin}), which follows {}: add the files with the blocks \
          before it, or name the first block to trust",
         display(.hash), display(.previous)
     )]
     Unlinked {
-        /// How many.
+        /// Number of these blocks.
         count: usize,
         /// Hash of the first of them.
         hash: Hash,
         /// The hash that it names as the previous one.
         previous: Hash,
-        /// Where it came from.
+        /// The origin of the first of them.
         origin: Origin,
     },
-    /// More blocks than fit in memory wait for the ones before them.
+    /// More blocks wait for their predecessors than fit in memory.
     #[error("{origin}: more than {limit} bytes of blocks wait for the ones before them: are files missing?")]
     TooManyUnlinked {
-        /// Where the first one too many came from.
+        /// The origin of the first block beyond the limit.
         origin: Origin,
         /// The limit.
         limit: usize,
     },
-    /// A branch with more work forks off where there is no undo data any more.
+    /// A branch with more work forks off below the available undo data.
     #[error(
         "a branch with more work would undo {depth} blocks, and the data to undo is kept for {limit}: import into a new directory"
     )]
     ReorganisationTooDeep {
-        /// How many blocks it would undo.
+        /// Number of blocks that it would undo.
         depth: usize,
-        /// How many can be undone.
+        /// Maximum number of blocks that can be undone.
         limit: u32,
     },
     /// The store is of another network, or begins with another block.
@@ -123,19 +123,19 @@ pub enum Error {
     Version {
         /// The format of the store.
         found: u32,
-        /// The format that is known.
+        /// The supported format.
         expected: u32,
     },
-    /// The first block of an import does not tell its height.
+    /// The first block of an import does not contain its height.
     #[error("{origin}: the block is too old to tell its height: import from genesis, or name its height")]
     HeightUnknown {
-        /// Where the block came from.
+        /// The origin of the block.
         origin: Origin,
     },
-    /// There is not a single block in the files.
+    /// The files contain no block.
     #[error("there are no blocks in the files")]
     NoBlocks,
-    /// The block has a transaction of 64 bytes, so that no proof in it is unambiguous.
+    /// The block has a transaction of 64 bytes, so proofs in it are ambiguous.
     #[error("block {} has a transaction of 64 bytes, for which proofs are ambiguous (CVE-2017-12842)", display(.hash))]
     NotProvable {
         /// The block's hash.
@@ -144,21 +144,21 @@ pub enum Error {
     /// The store contradicts itself.
     #[error("the Bitcoin store is damaged: {0}: remove it and import again")]
     Damaged(String),
-    /// Another importer works on the store.
+    /// Another importer is using the store.
     #[error("another import into the same store is running: wait for its end")]
     AlreadyImporting,
     /// An earlier error left the importer in an unknown state.
     #[error("the import was given up after an error: open it again")]
     GivenUp,
-    /// The files of the store.
+    /// A file of the store failed.
     #[error(transparent)]
     Storage(#[from] storage::Error),
-    /// The key-value store.
+    /// The key-value store failed.
     #[error("the index of the Bitcoin store: {0}")]
     Index(#[from] fjall::Error),
 }
 
-/// The error for a store that does not hold what was written.
+/// The error for a store whose contents are wrong.
 pub(super) fn damaged(reason: impl Into<String>) -> Error {
     Error::Damaged(reason.into())
 }

@@ -1,4 +1,4 @@
-//! Files with blocks: Bitcoin Core's blk*.dat, and blocks as they are, one in a file.
+//! Block files: Bitcoin Core's blk*.dat, and files with a single block.
 use super::block::MAX_BLOCK_SIZE;
 use spv::bitcoin::{HEADER_SIZE, Network};
 use std::fs::{self, File};
@@ -6,13 +6,13 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The file in which Bitcoin Core (28 and newer) keeps the key that its block files are XORed with.
+/// The file in which Bitcoin Core (28 and newer) keeps the key that XORs its block files.
 const KEY_FILE: &str = "xor.dat";
-/// Extensions of the files of a folder without blk*.dat that are taken for blocks.
+/// Extensions of block files in a folder without blk*.dat.
 const EXTENSIONS: [&str; 4] = ["bin", "blk", "dat", "raw"];
-/// Read at once. A block file is read from its beginning to its end, so more would gain nothing.
+/// Bytes per read. A block file is read sequentially, so more would gain nothing.
 const READ_SIZE: usize = 1 << 20;
-/// Most warnings about skipped places: files that are damaged all over would fill the screen.
+/// Maximum number of warnings about skipped places: thoroughly damaged files would fill the screen.
 const WARNINGS: u64 = 16;
 /// Magic and length before each block.
 const FRAME_SIZE: usize = 8;
@@ -20,7 +20,7 @@ const FRAME_SIZE: usize = 8;
 /// The key that a block file is XORed with, repeated from its first byte on. Zero in files of older versions.
 pub type Key = [u8; 8];
 
-/// What is wrong with a block file.
+/// Errors of block files.
 #[derive(Debug, Error)]
 pub enum FileError {
     /// The operating system could not read it.
@@ -37,23 +37,23 @@ pub enum FileError {
         /// The folder.
         path: PathBuf,
     },
-    /// The XOR key has another length.
+    /// The XOR key has the wrong length.
     #[error("{}: the key of the block files must have 8 bytes", path.display())]
     Key {
         /// The key's file.
         path: PathBuf,
     },
-    /// What is wrong inside.
+    /// The contents are wrong.
     #[error("{}: {error}", path.display())]
     Frame {
         /// The file.
         path: PathBuf,
-        /// What is wrong where.
+        /// The error and its place.
         error: FrameError,
     },
 }
 
-/// What is wrong with the framing of blocks in a file.
+/// Errors in the framing of blocks in a file.
 #[derive(Debug, Error)]
 pub enum FrameError {
     /// Reading failed.
@@ -65,33 +65,33 @@ pub enum FrameError {
         expected.name(), spaced(expected.magic()), spaced(*found), other_network(*found)
     )]
     WrongMagic {
-        /// Where in the file.
+        /// Its offset in the file.
         offset: u64,
-        /// What is there.
+        /// The bytes found.
         found: [u8; 4],
-        /// The network whose magic should be there.
+        /// The network whose magic was expected.
         expected: Network,
     },
-    /// A block with a length that none can have.
+    /// A block's length is impossible.
     #[error("byte {offset}: the length of the block is {length}, which is impossible")]
     Length {
-        /// Where in the file.
+        /// Its offset in the file.
         offset: u64,
         /// The length given.
         length: u32,
     },
-    /// The file ends inside of a block.
+    /// The file ends inside a block.
     #[error("byte {offset}: the file ends {missing} bytes before the end of the block")]
     Truncated {
-        /// Where the block begins.
+        /// Offset of the block.
         offset: u64,
-        /// How many bytes more there should be.
+        /// Number of missing bytes.
         missing: u64,
     },
-    /// What follows the magic is not a block.
+    /// The bytes after the magic are not a block.
     #[error("byte {offset}: {reason}")]
     NotABlock {
-        /// Where the magic is.
+        /// Offset of the magic.
         offset: u64,
         /// The reason.
         reason: String,
@@ -99,7 +99,7 @@ pub enum FrameError {
 }
 
 impl FrameError {
-    /// Where in the file something is wrong; 0 where reading failed.
+    /// Offset of the error in the file; 0 if reading failed.
     fn offset(&self) -> u64 {
         match self {
             Self::Io(_) => 0,
@@ -123,56 +123,56 @@ fn other_network(magic: [u8; 4]) -> String {
 /// Whether a frame holds a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is.
+    /// It does.
     Block,
-    /// It does not, for this reason. The scan goes on after the frame's magic.
+    /// It does not, for this reason. The scan continues after the frame's magic.
     Other(String),
 }
 
-/// A block as it is in a file.
+/// A block in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawBlock<'a> {
-    /// Where in the file it begins, with its magic.
+    /// Offset in the file, including its magic.
     pub offset: u64,
-    /// Whether it has a frame: magic and length. Without one the file is a single block.
+    /// Whether it has a frame, i.e. magic and length. A file without frames is a single block.
     pub is_framed: bool,
     /// The block itself.
     pub bytes: &'a [u8],
 }
 
-/// Reads the blocks of one blk*.dat file: magic, length (little-endian), block, and again. Zeros between blocks are
-/// skipped: Bitcoin Core reserves space ahead. So is anything else that is not a block, up to the next magic, as
-/// Bitcoin Core does: a crash of bitcoind leaves partly written blocks.
+/// Reads the blocks of one blk*.dat file: a sequence of magic, length (little-endian) and block.
+///
+/// It skips zeros between blocks, because Bitcoin Core reserves space ahead. Like Bitcoin Core, it skips everything
+/// else that is not a block, up to the next magic: a crash of bitcoind leaves partly written blocks.
 #[derive(Debug)]
 pub struct BlockReader<R> {
     input: R,
     network: Network,
     key: Key,
     buffer: Vec<u8>,
-    /// The part of the buffer that was filled and not used yet.
+    /// The filled and unused part of the buffer.
     start: usize,
     end: usize,
     /// Offset in the file of the buffer's first byte.
     base: u64,
     at_end: bool,
-    /// The first error since the last block, while bytes are skipped.
+    /// The first error since the last block, while skipping bytes.
     skipping: Option<FrameError>,
 }
 
 impl<R: Read> BlockReader<R> {
-    /// Reads from the file's beginning.
+    /// Reads from the beginning of the file.
     pub fn new(input: R, network: Network, key: Key) -> Self {
         let buffer = vec![0; READ_SIZE];
         Self { input, network, key, buffer, start: 0, end: 0, base: 0, at_end: false, skipping: None }
     }
 
-    /// How many bytes of the file were used.
+    /// Number of bytes of the file consumed.
     pub fn position(&self) -> u64 {
         self.base + self.start as u64
     }
 
-    /// The next frame of full length, if there is one more. Whether it is a block is not checked:
-    /// [`reject`](Self::reject) it if it is not.
+    /// Returns the next complete frame, if any. It may not hold a block: [`reject`](Self::reject) it then.
     pub fn next_block(&mut self) -> Result<Option<RawBlock<'_>>, FrameError> {
         while self.skip_padding()? {
             let offset = self.position();
@@ -213,8 +213,8 @@ impl<R: Read> BlockReader<R> {
         Ok(None)
     }
 
-    /// Returns to the frame that was read last, which is not a block, and goes on after its magic. `size` is the length
-    /// of the block that it promised.
+    /// Returns to the last frame, which does not hold a block, and continues after its magic. `size` is the length of
+    /// the block that it promised.
     pub fn reject(&mut self, offset: u64, size: usize, reason: String) {
         let block = self.start - size..self.start;
         apply(&self.key, offset + FRAME_SIZE as u64, &mut self.buffer[block.clone()]);
@@ -232,7 +232,7 @@ impl<R: Read> BlockReader<R> {
         self.skipping.get_or_insert(error);
     }
 
-    /// Skips a byte, and then what of the buffer is before the next place where a magic may begin.
+    /// Skips a byte, and then the buffer up to the next possible start of a magic.
     fn skip_to_magic(&mut self) {
         let magic = self.network.magic();
         let begins = |at: &usize| {
@@ -245,7 +245,7 @@ impl<R: Read> BlockReader<R> {
         self.start = (self.start + 1..self.end).find(begins).unwrap_or(self.end);
     }
 
-    /// Skips zeros, and says whether something follows. Reserved space is zero on the disk also where blocks are XORed.
+    /// Skips zeros. Returns whether something follows. Reserved space is zero on disk even if blocks are XORed.
     fn skip_padding(&mut self) -> Result<bool, FrameError> {
         while self.fill(FRAME_SIZE)? > 0 {
             let zeros = leading_zeros(&self.buffer[self.start..self.end]);
@@ -258,11 +258,11 @@ impl<R: Read> BlockReader<R> {
         Ok(false)
     }
 
-    /// How many of the zeros at the start come before a magic: XORed with a key that begins like it, a magic has zeros too.
+    /// Number of zeros at the start that precede a magic: XORed with a key that begins like it, a magic has zeros, too.
     fn zeros_before_magic(&self, zeros: usize) -> usize {
         let is_end = |at: usize| {
             let Some(mut magic) = self.buffer[self.start + at..self.end].first_chunk::<4>().copied() else {
-                // More than zeros may follow: look again when it is there.
+                // More than zeros may follow: look again with more data.
                 return !self.at_end;
             };
             apply(&self.key, self.position() + at as u64, &mut magic);
@@ -271,7 +271,7 @@ impl<R: Read> BlockReader<R> {
         (0..zeros).find(|at| is_end(*at)).unwrap_or(zeros)
     }
 
-    /// Fills the buffer until `wanted` bytes are there, and says how many are; fewer only at the end of the file.
+    /// Fills the buffer to `wanted` bytes. Returns how many there are; fewer only at the end of the file.
     fn fill(&mut self, wanted: usize) -> Result<usize, FrameError> {
         let have = self.end - self.start;
         if have >= wanted || self.at_end {
@@ -298,7 +298,7 @@ impl<R: Read> BlockReader<R> {
     }
 }
 
-/// How many zeros the bytes begin with. Reserved space is most of a new file, so a page at a time.
+/// Number of leading zeros. Most of a new file is reserved space, so it checks a page at a time.
 fn leading_zeros(bytes: &[u8]) -> usize {
     const PAGE: usize = 4096;
     let pages = bytes.chunks(PAGE).take_while(|page| page.iter().fold(0, |all, byte| all | byte) == 0).count();
@@ -306,7 +306,7 @@ fn leading_zeros(bytes: &[u8]) -> usize {
     start + bytes[start..].iter().take_while(|byte| **byte == 0).count()
 }
 
-/// Applies the key to bytes that are at `offset` of their file.
+/// XORs the key into bytes at `offset` of their file.
 fn apply(key: &Key, offset: u64, bytes: &mut [u8]) {
     if *key == Key::default() {
         return;
@@ -320,7 +320,7 @@ fn apply(key: &Key, offset: u64, bytes: &mut [u8]) {
     }
 }
 
-/// What of some files was skipped because it is not a block.
+/// Skipped parts of some files that are not blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
     /// Number of places.
@@ -349,7 +349,7 @@ impl SkipLog {
     }
 }
 
-/// The files of an import, in the order in which they are read.
+/// The files of an import, in reading order.
 #[derive(Clone, Debug)]
 pub struct BlockFiles {
     network: Network,
@@ -365,7 +365,8 @@ struct BlockFile {
 }
 
 impl BlockFiles {
-    /// Finds the files: `path` itself, or in a folder all blk*.dat, or if there are none all that have the extension of a block.
+    /// Finds the files: `path` itself, or in a folder all blk*.dat, or if there are none all with the extension of a
+    /// block.
     pub fn find(path: &Path, network: Network) -> Result<Self, FileError> {
         let mut paths = vec![path.to_path_buf()];
         if metadata(path)?.is_dir() {
@@ -386,7 +387,7 @@ impl BlockFiles {
         Ok(Self { network, files, total_bytes })
     }
 
-    /// The network that the blocks should be of.
+    /// The expected network of the blocks.
     pub fn network(&self) -> Network {
         self.network
     }
@@ -396,8 +397,8 @@ impl BlockFiles {
         self.total_bytes
     }
 
-    /// Calls `each` with every block, the path of its file, and the number of bytes of all files up to its end. Skips
-    /// anything else with a warning.
+    /// Calls `each` with every block, the path of its file, and the total size of the files up to its end. Skips
+    /// everything else with a warning.
     pub fn read<E: From<FileError>>(
         &self,
         mut each: impl FnMut(&Path, RawBlock<'_>, u64) -> Result<(), E>,
@@ -405,10 +406,10 @@ impl BlockFiles {
         self.scan(|path, block, bytes| each(path, block, bytes).map(|()| Verdict::Block)).map(drop)
     }
 
-    /// The same, where `each` judges each frame. Returns the number of skipped places and bytes.
+    /// The same with a verdict by `each` on each frame. Returns the number of skipped places and bytes.
     ///
     /// # Errors
-    /// Those of `each` and of reading; if there is no block in any of the files, the first error.
+    /// Those of `each` and of reading; if none of the files has a block, the first error.
     pub fn scan<E: From<FileError>>(
         &self,
         mut each: impl FnMut(&Path, RawBlock<'_>, u64) -> Result<Verdict, E>,
@@ -446,7 +447,8 @@ impl BlockFiles {
         }
     }
 
-    /// Whether a file has frames: by its name, or because it begins with the magic of some network. Otherwise it is one block.
+    /// Whether a file has frames: by its name, or because it begins with the magic of some network. Otherwise it is a
+    /// single block.
     fn is_framed(&self, path: &Path, key: &Key) -> Result<bool, FileError> {
         if is_framed_by_name(path) {
             return Ok(true);
@@ -466,7 +468,7 @@ impl BlockFiles {
     }
 }
 
-/// Reads a file of one block; what is larger than any block is cut, so that it is refused as too large.
+/// Reads a file with one block; truncates what is larger than any block, so that it is refused as too large.
 fn read_limited(input: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     input.take(MAX_BLOCK_SIZE as u64 + 1).read_to_end(&mut bytes)?;
@@ -477,7 +479,7 @@ fn metadata(path: &Path) -> Result<fs::Metadata, FileError> {
     fs::metadata(path).map_err(|source| FileError::Io { path: path.into(), source })
 }
 
-/// The files in a folder, sorted by name: the order in which they were written.
+/// The files in a folder, sorted by name, which is the order of writing.
 fn list(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let entries = || -> io::Result<Vec<PathBuf>> {
         let mut paths: Vec<PathBuf> =
@@ -499,7 +501,7 @@ fn has_extension(path: &Path) -> bool {
         && path.file_name().is_some_and(|name| name != KEY_FILE)
 }
 
-/// The key in a file's folder; zero if there is none, or the file is no blk*.dat.
+/// The key in a file's folder; zero if there is none, or the file is not a blk*.dat.
 fn key_beside(path: &Path) -> Result<Key, FileError> {
     if !is_framed_by_name(path) {
         return Ok(Key::default());

@@ -1,9 +1,9 @@
-//! The Merkle tree over the hashes of headers, which Electrum's checkpoints are roots of.
+//! The Merkle tree over header hashes, whose roots are Electrum's checkpoints.
 use spv::bitcoin::node_hash;
 use spv::{Hash, tree_depth};
 
-/// The tree over the headers from genesis on: all nodes that have a whole subtree beneath them, 64 bytes a header. The tree of
-/// fewer headers is made of the same nodes, and of at most one more on each level.
+/// The tree over the headers from genesis on: all nodes with a complete subtree, 64 bytes per header. The tree of fewer
+/// headers consists of the same nodes, and at most one more on each level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeaderTree {
     /// The hashes of the headers, then the levels above.
@@ -41,22 +41,22 @@ impl HeaderTree {
         }
     }
 
-    /// Takes headers away until so many are left.
+    /// Removes headers until `length` are left.
     pub fn truncate(&mut self, length: usize) {
         for (level, nodes) in self.levels.iter_mut().enumerate() {
             nodes.truncate(length >> level);
         }
     }
 
-    /// The path of the header at `height` in the tree of the first `count`, and the root of that tree. Nothing where there are
-    /// fewer headers, or the height is not below `count`.
+    /// The path of the header at `height` in the tree of the first `count`, and the root of that tree. `None` if there
+    /// are fewer headers, or the height is not below `count`.
     pub fn path(&self, height: u32, count: u32) -> Option<(Vec<Hash>, Hash)> {
         if height >= count || count as usize > self.len() {
             return None;
         }
         let depth = tree_depth(count);
         let mut path = Vec::with_capacity(depth.into());
-        // The last node of the level, where its subtree is not whole.
+        // The last node of the level, if its subtree is incomplete.
         let mut ragged = None;
         for level in 0..depth {
             let width = count.div_ceil(1 << level);
@@ -102,7 +102,7 @@ mod tests {
                 }
             }
             prop_assert_eq!((tree.path(length, length), tree.path(0, length + 1)), (None, None));
-            // A reorganisation takes some away, and others come.
+            // A reorganisation removes some and adds others.
             let kept = (cut % length) as usize;
             tree.truncate(kept);
             let mut again = HeaderTree::default();

@@ -1,4 +1,4 @@
-//! Importing blocks: each is checked, stored, and connected when its branch is the one with the most work.
+//! Imports blocks: checks and stores each, and connects it if its branch has the most work.
 use super::block::{Block, BlockError, Transaction};
 use super::connect::{self, Hashed, UNDO_DEPTH};
 use super::error::{Error, InvalidBlock, Origin, damaged};
@@ -15,16 +15,16 @@ use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Blocks since the last commit after which the next one is due. A commit costs two syncs of the disk, so it should be worth them; and what
-/// a crash undoes has to be imported again.
+/// Bytes of blocks between commits. A commit costs two syncs of the disk, so it should be worth them; but a crash means
+/// importing again everything since the last one.
 const COMMIT_BYTES: u64 = 32 << 20;
-/// Changes to the index after which a commit is due: they are in memory, at about 150 bytes each.
+/// Number of index changes after which a commit is due: they are in memory, at about 150 bytes each.
 const COMMIT_CHANGES: usize = 1 << 18;
 
-/// How far an import is.
+/// Progress of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes of the files that were read.
+    /// Bytes of files read.
     pub bytes: u64,
     /// Bytes of all files.
     pub total_bytes: u64,
@@ -34,10 +34,10 @@ pub struct Progress {
     pub height: u32,
 }
 
-/// A change of the active branch that was committed, and is seen by readers.
+/// A committed change of the active branch, visible to readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Whether the block came or went.
+    /// Whether the block was connected or disconnected.
     pub kind: ChangeKind,
     /// Height of the block.
     pub height: u32,
@@ -47,57 +47,58 @@ pub struct Change {
     pub scripts: Vec<Hash>,
 }
 
-/// Whether a block came or went.
+/// Whether a block was connected or disconnected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It came onto the active branch.
+    /// The block joined the active branch.
     Connected,
-    /// It left the active branch.
+    /// The block left the active branch.
     Disconnected,
 }
 
-/// Who wants to know about an import.
+/// Observes an import.
 pub trait Observer {
     /// Another block was read.
     fn progress(&mut self, _progress: &Progress) {}
 
-    /// The active branch changed. Called in order, after readers see the change: what was cached of these scripts before is stale.
+    /// The active branch changed. Calls come in order, after readers see the change: cached data of these scripts is
+    /// stale.
     fn changed(&mut self, _change: &Change) {}
 }
 
-/// Nobody wants to know.
+/// Ignores everything.
 impl Observer for () {}
 
-/// What an import did.
+/// Result of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Blocks that were stored.
+    /// Blocks stored.
     pub stored: u64,
-    /// Blocks that were stored already.
+    /// Blocks that were already stored.
     pub known: u64,
-    /// Blocks that came onto the active branch, again after a reorganisation included.
+    /// Blocks connected, including again after a reorganisation.
     pub connected: u64,
-    /// Blocks that left the active branch.
+    /// Blocks disconnected.
     pub disconnected: u64,
-    /// Times that another branch became the one with the most work.
+    /// Number of times that another branch got the most work.
     pub reorganisations: u64,
     /// Transactions of the connected blocks.
     pub transactions: u64,
-    /// Inputs of connected blocks that spend what was paid before the store's first block. They are in no history.
+    /// Inputs of connected blocks that spend outputs from before the store's first block. They appear in no history.
     pub unresolved_inputs: u64,
-    /// Blocks that have a transaction of 64 bytes.
+    /// Blocks with a transaction of 64 bytes.
     pub not_provable: u64,
     /// Commits.
     pub commits: u64,
-    /// What of the files is not a block, or not a valid one.
+    /// Parts of the files that are not valid blocks.
     pub skipped: Skipped,
 }
 
-/// Imports blocks into a store. There is one at a time.
+/// Imports blocks into a store. A store has one importer at a time.
 pub struct Importer<O: Observer> {
     chain: BitcoinChain,
     observer: O,
-    /// Nothing before the first block.
+    /// `None` before the first block.
     headers: Option<HeaderChain>,
     writer: Writer,
     pending: Pending,
@@ -112,7 +113,7 @@ pub struct Importer<O: Observer> {
 }
 
 impl<O: Observer> Importer<O> {
-    /// Continues where the last commit ended. Fails if there is another importer.
+    /// Continues after the last commit. Fails if there is another importer.
     pub fn new(chain: &BitcoinChain, observer: O) -> Result<Self, Error> {
         if !chain.shared().begin_import() {
             return Err(Error::AlreadyImporting);
@@ -135,44 +136,44 @@ impl<O: Observer> Importer<O> {
         Ok(importer)
     }
 
-    /// Limits the bytes of blocks that wait for the ones before them.
+    /// Limits the bytes of blocks that wait for their predecessors.
     pub fn limit_waiting(&mut self, bytes: usize) {
         self.waiting_limit = bytes;
     }
 
-    /// What was done so far.
+    /// The result so far.
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
 
-    /// The headers of all blocks stored; nothing before the first block.
+    /// The headers of all stored blocks; `None` before the first block.
     pub fn headers(&self) -> Option<&HeaderChain> {
         self.headers.as_ref()
     }
 
-    /// Who is told.
+    /// The observer.
     pub fn observer(&self) -> &O {
         &self.observer
     }
 
-    /// Who is told, to be told something else.
+    /// The observer, mutable.
     pub fn observer_mut(&mut self) -> &mut O {
         &mut self.observer
     }
 
-    /// Imports all blocks of some files and commits. On an error what came before it is committed, if that can be.
+    /// Imports all blocks of some files and commits. On an error it commits the earlier blocks, if possible.
     pub fn import(&mut self, files: &BlockFiles) -> Result<Summary, Error> {
         let mut progress = Progress { total_bytes: files.total_bytes(), ..Progress::default() };
         let read = files.scan(|path, block, bytes| {
             let origin = Origin::File { path: path.to_path_buf(), offset: block.offset };
             match self.add(block.bytes, &origin) {
                 Ok(()) => {}
-                // A frame without a valid block: a crash of bitcoind may have cut it short. A valid one may begin
+                // A frame without a valid block: a crash of bitcoind may have truncated it. A valid frame may begin
                 // inside.
                 Err(Error::Block { origin: refused, error }) if block.is_framed && refused == origin => {
                     return Ok(Verdict::Other(error.to_string()));
                 }
-                // One that waited for this one.
+                // A block that waited for this one.
                 Err(Error::Block { origin, error }) if block.is_framed => {
                     tracing::warn!(%origin, "skipped a block that is not valid: {error}");
                 }
@@ -192,19 +193,20 @@ impl<O: Observer> Importer<O> {
         Ok(self.summary)
     }
 
-    /// Imports a block, and those that waited for it. It is durable, and readers see it, after the next commit; one is made where it is due.
+    /// Imports a block, and those that waited for it. It becomes durable and visible to readers with the next commit,
+    /// which follows when due.
     pub fn add(&mut self, bytes: &[u8], origin: &Origin) -> Result<(), Error> {
         if self.given_up {
             return Err(Error::GivenUp);
         }
         let added = self.add_with_followers(bytes, origin);
-        // A block that is refused changes nothing; after anything else what is in memory may not fit what is on the disk.
+        // A refused block changes nothing; after any other error memory may differ from the disk.
         self.given_up =
             matches!(&added, Err(error) if !matches!(error, Error::Block { .. } | Error::TooManyUnlinked { .. }));
         added
     }
 
-    /// Makes everything imported durable, shows it to readers, and tells the observer.
+    /// Makes everything imported durable and visible to readers, then notifies the observer.
     pub fn commit(&mut self) -> Result<(), Error> {
         if self.given_up {
             return Err(Error::GivenUp);
@@ -245,7 +247,7 @@ impl<O: Observer> Importer<O> {
         Ok(())
     }
 
-    /// Stores and connects a block, or puts it aside. Returns its hash if it is new and was stored.
+    /// Stores and connects a block, or sets it aside. Returns its hash if it is new and was stored.
     fn add_one(&mut self, bytes: &[u8], origin: &Origin) -> Result<Option<Hash>, Error> {
         let refused = |error: InvalidBlock| Error::Block { origin: origin.clone(), error };
         let short = || refused(BlockError::Short(bytes.len()).into());
@@ -276,7 +278,8 @@ impl<O: Observer> Importer<O> {
         };
         let inserted = inserted.map_err(|error| refused(error.into()))?;
         if matches!(inserted, Inserted::Reorganised { .. }) {
-            // From here to the next commit the branch with the most work is not the connected one. On the disk it always is.
+            // From here to the next commit the branch with the most work is not the connected one. On disk it always
+            // is.
             self.commit_pending()?;
         }
         self.store(&block, &tree, hash, height)?;
@@ -294,7 +297,7 @@ impl<O: Observer> Importer<O> {
         Ok(Some(hash))
     }
 
-    /// Where a block belongs, as far as its header tells.
+    /// Determines where a block belongs, from its header alone.
     fn check_header(&self, header: &BlockHeader, hash: Hash) -> Result<Place, HeaderError> {
         let Some(headers) = &self.headers else {
             let start = self.chain.start();
@@ -347,8 +350,8 @@ impl<O: Observer> Importer<O> {
         Ok(())
     }
 
-    /// Takes one branch down to the fork and puts the other up, all in one commit. Nothing is pending but the last block of the new
-    /// branch, which is given.
+    /// Disconnects one branch down to the fork and connects the other, all in one commit. Nothing is pending except
+    /// `last`, the last block of the new branch.
     fn reorganise(&mut self, fork: u32, down: &[Hash], up: &[Hash], last: &Hashed<'_>) -> Result<(), Error> {
         if down.len() > UNDO_DEPTH as usize {
             return Err(Error::ReorganisationTooDeep { depth: down.len(), limit: UNDO_DEPTH });
@@ -385,7 +388,8 @@ impl<O: Observer> Importer<O> {
         Ok((record.height.get(), bytes, leaves))
     }
 
-    /// The headers of all blocks stored, checked again. The active branch comes first, so that of equals it is the one that wins.
+    /// The headers of all stored blocks, checked again. The active branch comes first, so that it wins against a branch
+    /// with equal work.
     fn load_headers(&self) -> Result<Option<HeaderChain>, Error> {
         let Some(tip) = self.tip else { return Ok(None) };
         let index = &self.chain.shared().index;

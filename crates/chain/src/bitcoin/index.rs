@@ -1,19 +1,19 @@
-//! The key-value side of the store: what is committed, where blocks and transactions are, who was paid and spent when.
+//! The key-value part of the store: committed state, locations of blocks and transactions, payments and spends.
 //!
 //! | keyspace       | key                              | value |
 //! |----------------|----------------------------------|-------|
 //! | `catalog`      | `state`                          | [`Catalog`] |
-//! | `blocks`       | block hash                       | [`BlockRecord`], of every block stored, active or not |
+//! | `blocks`       | block hash                       | [`BlockRecord`], of every stored block, active or not |
 //! | `active`       | height                           | block hash |
 //! | `transactions` | transaction hash                 | locator, on the active branch |
-//! | `latest`       | script hash                      | locator of the last transaction that paid to the script or spent from it |
+//! | `latest`       | script hash                      | locator of the last transaction that touched the script |
 //! | `history`      | script hash, locator             | nothing |
-//! | `outputs`      | outpoint                         | [`OutputRecord`], of every output that is not spent |
-//! | `unspent`      | script hash, locator, output     | value of the output, which is not spent |
+//! | `outputs`      | outpoint                         | [`OutputRecord`], of every unspent output |
+//! | `unspent`      | script hash, locator, output     | value of the unspent output |
 //! | `spenders`     | locator, output                  | locator and input that spend the output |
-//! | `undo`         | height                           | what it takes to disconnect the block |
+//! | `undo`         | height                           | data to disconnect the block |
 //!
-//! Numbers are big-endian, so that keys are in their order.
+//! Numbers are big-endian, so keys sort numerically.
 use super::error::{Error, damaged};
 use super::records::Span;
 use super::view::Options;
@@ -24,11 +24,11 @@ use std::path::Path;
 use zerocopy::byteorder::big_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The version of the store. In 1, which the catalog did not tell, outputs had no values and nothing told their spenders.
+/// Version of the store. Version 1, whose catalog has no version field, had no values of outputs and no spenders.
 const VERSION: u32 = 2;
 /// The length of the catalog in version 1.
 const FIRST_CATALOG_SIZE: usize = 84;
-/// A memtable is written out at this size. There are ten, and a node should be small while it is idle.
+/// Size at which a memtable is flushed. There are ten, and an idle node should be small.
 const MEMTABLE_SIZE: u64 = 16 << 20;
 const CATALOG_KEY: &[u8] = b"state";
 
@@ -43,7 +43,7 @@ pub(super) type UnspentKey = [u8; 44];
 /// A locator, then the number of an output or an input.
 pub(super) type PointBytes = [u8; 12];
 
-/// What a commit leaves as the state of the store.
+/// The state of the store as of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct Catalog {
@@ -55,11 +55,11 @@ pub(super) struct Catalog {
     pub first_height: U32,
     /// Its hash.
     pub first_hash: Hash,
-    /// Bytes of the block file that count.
+    /// Committed length of the block file.
     pub length: U64,
-    /// Height of the tip; the first block's as long as there are none.
+    /// Height of the tip; that of the first block while the store is empty.
     pub tip_height: U32,
-    /// Its hash; zero as long as there are no blocks.
+    /// Its hash; zero while the store is empty.
     pub tip_hash: Hash,
 }
 
@@ -78,7 +78,7 @@ impl Catalog {
     }
 }
 
-/// An output that is not spent.
+/// An unspent output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct OutputRecord {
@@ -86,18 +86,19 @@ pub(super) struct OutputRecord {
     pub script: Hash,
     /// Satoshis.
     pub value: U64,
-    /// The transaction that has it.
+    /// Its transaction.
     pub locator: LocatorBytes,
 }
 
-/// Where a block is, and what has to be known of it to answer.
+/// Where a block is stored, and what queries need of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct BlockRecord {
     pub header: BlockHeader,
     pub height: U32,
     pub transactions: U32,
-    /// Offset of the record in the block file: the block, all levels of its Merkle tree, then where each transaction begins.
+    /// Offset of the record in the block file: the block, all levels of its Merkle tree, then the offset of each
+    /// transaction.
     pub offset: U64,
     /// Length of the block.
     pub block_length: U32,

@@ -1,14 +1,14 @@
 //! Bitcoin: import, the most-work chain, address history.
 //!
-//! [`Importer`] takes blocks from [`BlockFiles`], or one by one, in any order, and checks what can be checked without running scripts:
-//! proof of work and all other rules of headers, the form of blocks and transactions, Merkle roots. It follows the branch with the
-//! most work. [`BitcoinChain`] is the store that it writes; a [`View`] of it answers where a transaction is, which one touched a
-//! script last, and proves both. Blocks and their Merkle levels are in a flat file, everything that is looked up by key in
-//! an index. A commit of the index holds the flat file's length and the tip, so the two never disagree after a crash.
-//!
-//! [`Branch`] has what is looked up by height in memory, for who answers many requests.
-//!
-//! [`claims`] tells which signatures of which keys the inputs of a transaction claim to have, for whoever verifies them.
+//! - [`Importer`] takes blocks from [`BlockFiles`], or one by one, in any order. It checks everything that does not
+//!   take running scripts: proof of work and all other rules of headers, the form of blocks and transactions, Merkle
+//!   roots. It follows the branch with the most work.
+//! - [`BitcoinChain`] is the store that it writes. A [`View`] finds a transaction, and the last one that touched a
+//!   script, and proves both.
+//! - Blocks and their Merkle levels are in a flat file; everything looked up by key is in an index. A commit of the
+//!   index contains the flat file's length and the tip, so the two never disagree after a crash.
+//! - [`Branch`] holds in memory what is looked up by height, for servers of many requests.
+//! - [`claims`] returns the signatures and keys that the inputs of a transaction claim, for a verifier.
 mod block;
 mod branch;
 mod claims;

@@ -1,23 +1,25 @@
-//! Blocks that came before the one that they follow: Bitcoin Core writes them down as they arrive.
+//! Blocks that came before their parent: Bitcoin Core writes blocks to its files as they arrive.
 use super::error::Origin;
 use spv::Hash;
 use std::collections::HashMap;
 
-/// The most bytes of waiting blocks. Bitcoin Core downloads within a window of 1,024 blocks, 1.5 to 2 GB today, but the blocks that a
-/// file brings too early are usually those of a few seconds.
+/// The most bytes of waiting blocks.
+///
+/// Bitcoin Core downloads within a window of 1,024 blocks, 1.5 to 2 GB today, but the blocks that come too early in a
+/// file are usually those of a few seconds.
 pub(super) const MAX_WAITING: usize = 1 << 30;
 
-/// A block that waits for the one that it follows.
+/// A block that waits for its parent.
 #[derive(Debug)]
 pub(super) struct Orphan {
     pub hash: Hash,
     pub bytes: Box<[u8]>,
     pub origin: Origin,
-    /// Blocks that were put aside before it.
+    /// How many blocks had been put aside when it was, itself included.
     number: u64,
 }
 
-/// The blocks that wait, by the hash of the one that they follow.
+/// The waiting blocks, by the hash of their parent.
 #[derive(Debug, Default)]
 pub(super) struct Orphans {
     by_previous: HashMap<Hash, Vec<Orphan>>,
@@ -26,7 +28,7 @@ pub(super) struct Orphans {
 }
 
 impl Orphans {
-    /// Puts a block aside; one that waits already is left as it is. Fails if there is no room.
+    /// Puts a block aside, unless it is waiting already. Fails if there is no room.
     pub fn add(&mut self, previous: Hash, hash: Hash, bytes: &[u8], origin: &Origin, limit: usize) -> Result<(), ()> {
         let waiting = self.by_previous.entry(previous).or_default();
         if waiting.iter().any(|orphan| orphan.hash == hash) {
@@ -41,7 +43,7 @@ impl Orphans {
         Ok(())
     }
 
-    /// Takes a block that follows this one.
+    /// Removes and returns a block that follows this one.
     pub fn take(&mut self, previous: &Hash) -> Option<Orphan> {
         let orphan = self.by_previous.get_mut(previous)?.pop();
         match &orphan {
@@ -51,12 +53,12 @@ impl Orphans {
         orphan
     }
 
-    /// How many wait.
+    /// The number of waiting blocks.
     pub fn len(&self) -> usize {
         self.by_previous.values().map(Vec::len).sum()
     }
 
-    /// The one that waits longest, and what it waits for.
+    /// The block that has waited longest, and the hash of the parent that it waits for.
     pub fn first(&self) -> Option<(&Hash, &Orphan)> {
         let all = self
             .by_previous

@@ -1,4 +1,4 @@
-//! What the next commit will change. Reads of the importer look here first, then in the index.
+//! Changes for the next commit. The importer reads here first, then in the index.
 use super::error::{Error, damaged};
 use super::index::{
     BlockRecord, HistoryKey, Index, LocatorBytes, Outpoint, OutputRecord, PointBytes, UnspentKey, encode_locator,
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash as MapKey;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Changes not committed yet: the last state of each key, nothing where it is removed.
+/// Uncommitted changes: the last state of each key, `None` if it is removed.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     pub blocks: HashMap<Hash, BlockRecord>,
@@ -23,15 +23,15 @@ pub(super) struct Pending {
     spenders: HashMap<PointBytes, Option<PointBytes>>,
 }
 
-/// Changes of keys that mostly come and go: most outputs of old blocks are spent soon, and never reach the index.
+/// Changes of short-lived keys: most outputs of old blocks are soon spent, and never reach the index.
 #[derive(Debug)]
 pub(super) struct Changes<K, V>(HashMap<K, Changed<V>>);
 
 #[derive(Debug)]
 struct Changed<V> {
-    /// Nothing if it is removed.
+    /// `None` if it is removed.
     value: Option<V>,
-    /// Whether the index may have the key, so that removing it has to be done there.
+    /// Whether the index may have the key, so that it must be removed there.
     is_stored: bool,
 }
 
@@ -42,7 +42,7 @@ impl<K, V> Default for Changes<K, V> {
 }
 
 impl<K: MapKey + Eq, V> Changes<K, V> {
-    /// Gives a key a value. The index must not have it, unless it was removed here.
+    /// Sets the value of a key. The index must not have it, unless it was removed here.
     pub fn set(&mut self, key: K, value: V) {
         self.0.entry(key).or_insert(Changed { value: None, is_stored: false }).value = Some(value);
     }
@@ -74,13 +74,13 @@ impl Pending {
         self.outputs.set(outpoint, output);
     }
 
-    /// Removes an output that is not there any more, because the block that made it is not.
+    /// Removes an output whose block was disconnected.
     pub fn remove_output(&mut self, outpoint: Outpoint, output: &OutputRecord) {
         self.unspent.remove(key_of(&outpoint, output));
         self.outputs.remove(outpoint);
     }
 
-    /// The output, which is spent by this.
+    /// Spends an output and returns it.
     pub fn spend_output(&mut self, index: &Index, outpoint: &Outpoint) -> Result<Option<OutputRecord>, Error> {
         let output = match self.outputs.0.get(outpoint) {
             Some(changed) => changed.value,
@@ -102,7 +102,7 @@ impl Pending {
         self.spenders.insert(output, input);
     }
 
-    /// Notes that a transaction touched a script; transactions come in the order of the chain.
+    /// Records that a transaction touched a script; transactions come in chain order.
     pub fn add_history(&mut self, script: &Hash, locator: Locator) {
         self.history.insert(history_key(script, locator), true);
         self.latest.insert(*script, Some(encode_locator(locator)));
@@ -120,7 +120,7 @@ impl Pending {
         self.transactions.insert(*hash, locator);
     }
 
-    /// Where a transaction is.
+    /// Finds a transaction.
     pub fn transaction(&self, index: &Index, hash: &Hash) -> Result<Option<LocatorBytes>, Error> {
         if let Some(locator) = self.transactions.get(hash) {
             return Ok(*locator);
@@ -129,7 +129,7 @@ impl Pending {
         LocatorBytes::read_from_bytes(&locator).map(Some).map_err(|_| damaged("a locator has another size"))
     }
 
-    /// All changes as a batch; nothing is pending afterwards.
+    /// Takes all changes as a batch; nothing is pending afterwards.
     pub fn take_batch(&mut self, index: &Index) -> fjall::OwnedWriteBatch {
         let mut batch = fjall::OwnedWriteBatch::with_capacity(index.database.clone(), self.len() + 1);
         let pending = std::mem::take(self);
@@ -164,7 +164,7 @@ impl Pending {
     }
 }
 
-/// Changes by their keys, which is how the index finds the place of each fastest: near the one before.
+/// Changes sorted by key, which is the fastest for the index: each place is near the previous one.
 fn in_order<K: Ord, V>(changes: impl IntoIterator<Item = (K, V)>) -> Vec<(K, V)> {
     let mut changes: Vec<_> = changes.into_iter().collect();
     changes.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));

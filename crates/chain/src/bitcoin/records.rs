@@ -3,12 +3,12 @@ use super::error::{Error, damaged};
 use crate::flat::FlatFile;
 use std::sync::Arc;
 
-/// Before each record: its length, and the first eight bytes of its BLAKE3.
+/// Prefix of each record: its length, and the first eight bytes of its BLAKE3.
 const PREFIX_SIZE: usize = 12;
-/// How much is collected before it is written. Large enough that the system calls don't count, small enough not to.
+/// Bytes collected per write: enough to make the cost of system calls negligible, few enough to cost little memory.
 const BUFFER_SIZE: usize = 1 << 20;
 
-/// Where a record is in its file.
+/// Location of a record in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     /// Offset of the first byte after the record's prefix.
@@ -27,17 +27,17 @@ impl Span {
     }
 }
 
-/// The one who appends records. They can be read after [`Writer::sync`].
+/// Appends records. They can be read after [`Writer::sync`].
 #[derive(Debug)]
 pub(super) struct Writer {
     file: Arc<FlatFile>,
-    /// Length of the file with what is still in the buffer.
+    /// Length of the file, including the buffer.
     length: u64,
     buffer: Vec<u8>,
 }
 
 impl Writer {
-    /// Appends after what is committed.
+    /// Appends after the committed records.
     pub fn new(file: Arc<FlatFile>) -> Self {
         Self { length: file.committed(), file, buffer: Vec::with_capacity(BUFFER_SIZE) }
     }
@@ -62,7 +62,7 @@ impl Writer {
         Ok(span)
     }
 
-    /// Makes everything appended durable and lets it be read. Returns the length to commit.
+    /// Makes everything appended durable and readable. Returns the length to commit.
     pub fn sync(&mut self) -> Result<u64, Error> {
         self.write_buffer()?;
         self.file.sync(self.file.committed(), self.length)?;
@@ -77,14 +77,14 @@ impl Writer {
     }
 }
 
-/// Reads `N` bytes of a record, unchecked: for callers that check what they read in another way.
+/// Reads `N` bytes of a record, unchecked: for callers that check them in another way.
 pub(super) fn read_array<const N: usize>(file: &FlatFile, span: Span, from: u32) -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
     file.read(span.offset + u64::from(from), &mut bytes)?;
     Ok(bytes)
 }
 
-/// Reads the first bytes of a record, as many as asked for or there are, unchecked.
+/// Reads up to `length` bytes from the start of a record, unchecked.
 pub(super) fn read_start(file: &FlatFile, span: Span, length: u32) -> Result<Vec<u8>, Error> {
     let mut bytes = vec![0; length.min(span.length) as usize];
     file.read(span.offset, &mut bytes)?;

@@ -30,13 +30,13 @@ pub(super) enum Form<'a> {
     KeyHash(&'a [u8; 20]),
     /// The hash of a script.
     ScriptHash(&'a [u8; 20]),
-    /// So many signatures by different ones of the keys.
+    /// This many signatures by different keys of the list.
     Multisig(usize, Vec<&'a [u8]>),
     /// The hash of a key, unlocked by a witness.
     WitnessKeyHash(&'a [u8; 20]),
     /// The hash of a script, unlocked by a witness.
     WitnessScriptHash(&'a [u8; 32]),
-    /// A key that scripts may be hidden in (BIP341), unlocked by a witness.
+    /// A key that may commit to scripts (BIP341), unlocked by a witness.
     Taproot(&'a [u8; 32]),
     /// None of these.
     Other,
@@ -73,7 +73,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// What a script that does nothing else pushes; none of a script that does.
+/// What a script pushes; `None` if it does anything else.
 pub(super) fn pushes(script: &[u8]) -> Option<Vec<&[u8]>> {
     let mut items = Vec::new();
     let mut rest = script;
@@ -108,7 +108,7 @@ pub(super) fn hash160(bytes: &[u8]) -> [u8; 20] {
     Ripemd160::digest(Sha256::digest(bytes)).into()
 }
 
-/// The script that pays to the hash of a key, which is what a signature for a [`Form::WitnessKeyHash`] covers.
+/// The script that pays to the hash of a key. A signature for a [`Form::WitnessKeyHash`] covers it.
 pub(super) fn pay_to_key_hash(hash: &[u8; 20]) -> Vec<u8> {
     [&[OP_DUP, OP_HASH160, 20][..], hash, &[OP_EQUALVERIFY, OP_CHECKSIG]].concat()
 }

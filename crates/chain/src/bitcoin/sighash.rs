@@ -1,4 +1,4 @@
-//! What signatures of inputs cover: the original algorithm, that of BIP143 for witnesses of version 0, and that of BIP341 for
+//! Digests that signatures of inputs cover: the original algorithm, BIP143 for witnesses of version 0, and BIP341 for
 //! Taproot outputs spent by their key.
 use super::block::{Input, Output, Transaction};
 use super::coins::Coin;
@@ -7,29 +7,29 @@ use spv::Hash;
 use spv::bitcoin::sha256d;
 use spv::hash::TaggedHash;
 
-/// Everything; in Taproot, also what is signed where nothing is said.
+/// Everything; in Taproot, the type of a signature without a sighash byte.
 const DEFAULT: u8 = 0;
 const ALL: u8 = 1;
 const NONE: u8 = 2;
 const SINGLE: u8 = 3;
 const ANYONE_CAN_PAY: u8 = 0x80;
 
-/// What is signed in place of a transaction by `SINGLE` where there is no output of the input's number: the number 1.
+/// The digest of `SINGLE` if there is no output with the input's number: the number 1.
 const MISSING_OUTPUT: Hash = {
     let mut one = [0; 32];
     one[0] = 1;
     one
 };
 
-/// Makes the digests of the signatures of one transaction.
+/// Computes the digests of the signatures of one transaction.
 #[derive(Clone, Debug)]
 pub(super) struct SignatureHasher<'t, 'a> {
     transaction: &'t Transaction<'a>,
     inputs: Vec<Input<'a>>,
     outputs: Vec<Output<'a>>,
-    /// Hashes of all outpoints, all sequence numbers and all outputs, made when the first witness asks for them.
+    /// Hashes of all outpoints, all sequence numbers and all outputs, computed for the first witness that needs them.
     witness: Option<[Hash; 3]>,
-    /// What Taproot signatures cover of the whole transaction, made when the first asks for it.
+    /// The parts of the whole transaction that Taproot signatures cover, computed for the first that needs them.
     taproot: Option<TaprootHashes>,
 }
 
@@ -49,8 +49,8 @@ impl<'t, 'a> SignatureHasher<'t, 'a> {
         Self { transaction, inputs, outputs, witness: None, taproot: None }
     }
 
-    /// The digest of a signature for an input that fulfils `script`, which holds neither the signature nor
-    /// `OP_CODESEPARATOR`, by the original algorithm. The whole transaction is hashed for each of them.
+    /// The digest of a signature for an input that solves `script`, by the original algorithm. `script` contains
+    /// neither the signature nor `OP_CODESEPARATOR`. Each call hashes the whole transaction.
     pub(super) fn original(&self, input: usize, script: &[u8], hash_type: u8) -> Hash {
         let kind = hash_type & 0x1f;
         let alone = hash_type & ANYONE_CAN_PAY != 0;
@@ -66,7 +66,7 @@ impl<'t, 'a> SignatureHasher<'t, 'a> {
             }
             message.extend(other.outpoint);
             push_string(&mut message, if own { script } else { &[] });
-            // Others may change their sequence number unless all outputs are fixed.
+            // Other inputs may change their sequence number unless all outputs are fixed.
             message.extend(if own || !matches!(kind, NONE | SINGLE) { *other.sequence } else { [0; 4] });
         }
         match kind {
@@ -89,7 +89,7 @@ impl<'t, 'a> SignatureHasher<'t, 'a> {
         sha256d(&[&message])
     }
 
-    /// The same by BIP143, which covers the amount of the coin too.
+    /// The same by BIP143, which also covers the amount of the coin.
     pub(super) fn version_0(&mut self, input: usize, script: &[u8], amount: u64, hash_type: u8) -> Hash {
         let kind = hash_type & 0x1f;
         let alone = hash_type & ANYONE_CAN_PAY != 0;
@@ -121,8 +121,9 @@ impl<'t, 'a> SignatureHasher<'t, 'a> {
         ])
     }
 
-    /// The digest of a signature that spends a Taproot output by its key (BIP341), which covers the coins of all inputs, and the annex
-    /// of the witness if it has one. None where there is no such coverage, or no output of the input's number for it.
+    /// The digest of a signature that spends a Taproot output by its key (BIP341). It covers the coins of all inputs,
+    /// and the annex of the witness, if any. `None` if the sighash type is invalid, or needs an output with the input's
+    /// number that does not exist.
     pub(super) fn taproot(
         &mut self,
         input: usize,
@@ -136,7 +137,7 @@ impl<'t, 'a> SignatureHasher<'t, 'a> {
             return None;
         }
         let hashes = self.taproot_hashes(coins);
-        // In front of all: the version of this algorithm.
+        // First the version of this algorithm.
         let mut message = vec![0, hash_type];
         message.extend(self.transaction.version());
         message.extend(self.transaction.lock_time());

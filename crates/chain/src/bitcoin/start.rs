@@ -1,10 +1,10 @@
-//! Where a store begins that does not begin with genesis.
+//! The first block of a store that does not begin with genesis.
 use super::block::Block;
 use super::error::{Error, Origin};
 use super::files::{BlockFiles, FileError, Verdict};
 use spv::Hash;
 
-/// The block that a store begins with. It is trusted: nothing shows that it has this height.
+/// The block that a store begins with. It is trusted: nothing proves its height.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     /// Its height.
@@ -13,7 +13,7 @@ pub struct Start {
     pub hash: Hash,
 }
 
-/// Why the reading of files ends.
+/// Why the scan of files ends.
 enum End {
     Found(Start),
     Failed(Error),
@@ -32,8 +32,8 @@ impl From<FileError> for End {
 }
 
 impl Start {
-    /// The first block of some files. Unless it is genesis, its coinbase has to tell its height: blocks do since BIP34, on mainnet all from
-    /// 227,931 on.
+    /// The first block of some files. Unless it is genesis, its coinbase must contain its height, as blocks do since
+    /// BIP34: on mainnet all from 227,931 on.
     pub fn first_of(files: &BlockFiles) -> Result<Self, Error> {
         let read = files.scan(|path, raw, _| -> Result<Verdict, End> {
             let origin = Origin::File { path: path.to_path_buf(), offset: raw.offset };
@@ -56,7 +56,7 @@ impl Start {
     }
 }
 
-/// Makes sure that there is a block in some files, before anything is made for them.
+/// Checks that some files contain a block, before creating a store for them.
 ///
 /// # Errors
 /// The error at the first place where a block should begin, or [`Error::NoBlocks`].
@@ -76,13 +76,14 @@ pub fn check_files(files: &BlockFiles) -> Result<(), Error> {
     }
 }
 
-/// The height that a block tells: blocks of version 2 and above begin the script of their coinbase with it.
+/// The height according to a block: the coinbase script of blocks of version 2 and above begins with it.
 fn height_of(block: &Block<'_>) -> Option<u32> {
     let coinbase = block.transactions().first()?.inputs().next()?;
     if (block.header().version.get() as i32) < 2 { None } else { first_number(coinbase.script) }
 }
 
-/// The number that a script begins with: its length in bytes, then the number. Three bytes are enough for the next century.
+/// The number at the start of a script: its length in bytes, then the number. Three bytes are enough for the next
+/// century.
 fn first_number(script: &[u8]) -> Option<u32> {
     let (length, rest) = script.split_first()?;
     let (number, _) = rest.split_at_checked((*length).into())?;

@@ -3,7 +3,7 @@ use spv::{Hash, tree_depth};
 use thiserror::Error;
 use verify::sha256::sha256d_nodes;
 
-/// Two equal nodes side by side: the same root as that of a block without the repetition (CVE-2012-2459).
+/// Two equal nodes side by side: the tree has the same root as that of a block without the repetition (CVE-2012-2459).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("two nodes side by side are equal at level {level}: transactions are repeated (CVE-2012-2459)")]
 pub struct Repeated {
@@ -18,7 +18,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Builds the tree over `leaves`, of which there is one at least.
+    /// Builds the tree over `leaves`, of which there must be at least one.
     pub fn build(leaves: Vec<Hash>) -> Result<Self, Repeated> {
         let transactions = leaves.len() as u32;
         let mut nodes = leaves;
@@ -36,7 +36,7 @@ impl Tree {
         Ok(Self { nodes })
     }
 
-    /// All levels, as they are stored.
+    /// All levels, in their stored form.
     pub fn nodes(&self) -> &[Hash] {
         &self.nodes
     }
@@ -52,12 +52,12 @@ pub(super) fn node_count(transactions: u32) -> usize {
     (0..=tree_depth(transactions)).map(|level| level_width(transactions, level)).sum()
 }
 
-/// Where transactions begin in their block, as it is stored behind the levels: big-endian.
+/// Where transactions begin in their block, in the form stored after the levels: big-endian.
 pub(super) fn encode_offsets(offsets: &[u32]) -> Vec<u8> {
     offsets.iter().flat_map(|offset| offset.to_be_bytes()).collect()
 }
 
-/// Where on all levels, one after the other, the nodes of a transaction's path are.
+/// The places of the nodes of a transaction's path in the concatenation of all levels.
 pub(super) fn path_places(transactions: u32, position: u32) -> impl Iterator<Item = u32> {
     let mut start = 0;
     (0..tree_depth(transactions)).map(move |level| {
@@ -82,7 +82,7 @@ mod tests {
         (0..count).map(|i| sha256d(&[&i.to_le_bytes()])).collect()
     }
 
-    /// The root as it is defined.
+    /// The root by its definition.
     fn root(leaves: &[Hash]) -> Hash {
         match leaves {
             [root] => *root,
@@ -104,7 +104,7 @@ mod tests {
             prop_assert_eq!(tree.nodes().len(), node_count(count));
         }
 
-        /// Whatever is repeated to get the same root is found.
+        /// Every repetition that keeps the root is found.
         #[test]
         fn repetition_is_found(count in 1..100_u32, level in 0..7_u8) {
             let leaves = leaves(count);

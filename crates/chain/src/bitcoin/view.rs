@@ -1,4 +1,4 @@
-//! Reading the store: what the proof service asks for.
+//! Reading the store, for the proof service.
 use super::block::{Block, TransactionError, coinbase};
 use super::connect::{outpoint, script_hash};
 use super::error::{Error, damaged};
@@ -21,26 +21,26 @@ use zerocopy::IntoBytes;
 
 /// Name of the block file's segments.
 const BLOCK_FILE: &str = "blocks";
-/// Read of a block to find its coinbase; more only if it is longer.
+/// Bytes of a block to read for its coinbase; more only if the coinbase is longer.
 const COINBASE_READ: u32 = 4096;
-/// Memory for blocks of the index that were read.
+/// Default size of the index's block cache in bytes.
 pub const DEFAULT_CACHE_SIZE: u64 = 32 << 20;
 
-/// How a store is opened.
+/// Options for opening a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The network.
     pub network: Network,
-    /// The first block, for a new store that shall not begin with genesis. Inputs that spend what was paid before it are
-    /// left out of the history, and counted.
+    /// The first block, for a new store that does not begin with genesis. Inputs that spend earlier outputs are counted
+    /// and left out of the history.
     pub start: Option<Start>,
-    /// Bytes of memory for what was read of the index.
+    /// Size of the index's block cache in bytes.
     pub cache_size: u64,
-    /// Files of the index that stay open.
+    /// Maximum number of open index files.
     pub open_files: usize,
 }
 
-/// Files of the index that stay open unless the limit of open files is too low: the storage engine's own default.
+/// Default of that maximum: the storage engine's own, unless the limit of open files is too low.
 const OPEN_FILES: usize = 900;
 
 impl Options {
@@ -66,29 +66,29 @@ pub struct BlockInfo {
     pub hash: Hash,
     /// Its header.
     pub header: BlockHeader,
-    /// How many transactions it has.
+    /// Number of its transactions.
     pub transactions: u32,
     /// Whether proofs in it are unambiguous.
     pub is_provable: bool,
 }
 
-/// An output that is not spent.
+/// An unspent output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unspent {
-    /// The transaction that has it.
+    /// Its transaction.
     pub locator: Locator,
-    /// Its number there.
+    /// Its number in the transaction.
     pub output: u32,
     /// Satoshis.
     pub value: u64,
 }
 
-/// All that proves that a transaction is in a block; see [`TransactionProof`].
+/// Proof that a transaction is in a block; see [`TransactionProof`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
     /// The block.
     pub block: BlockInfo,
-    /// Where the transaction is.
+    /// Position of the transaction.
     pub locator: Locator,
     /// Its hash.
     pub leaf: Hash,
@@ -101,7 +101,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// What a verifier works on.
+    /// The form that a verifier takes.
     pub fn as_transaction_proof(&self) -> TransactionProof<'_> {
         TransactionProof {
             leaf: &self.leaf,
@@ -114,7 +114,7 @@ impl Proof {
     }
 }
 
-/// The store of Bitcoin blocks. Clones are the same store; any thread may read while one imports.
+/// The store of Bitcoin blocks. Clones share it; any thread may read during an import.
 #[derive(Clone)]
 pub struct BitcoinChain {
     shared: Arc<Shared>,
@@ -125,7 +125,7 @@ pub(super) struct Shared {
     pub start: Start,
     pub index: Index,
     pub file: Arc<FlatFile>,
-    /// What readers see: the last commit.
+    /// State visible to readers: the last commit.
     state: RwLock<Arc<Published>>,
     /// Whether there is an importer.
     pub is_importing: AtomicBool,
@@ -144,9 +144,8 @@ impl Published {
 }
 
 impl BitcoinChain {
-    /// Opens the store, or makes a new one. Flat files are in `directory`, the index is in the folder `index`.
-    ///
-    /// What a crash left behind of a commit that was not finished is cut off.
+    /// Opens the store, or creates it. Flat files are in `directory`, the index is in the folder `index`. Truncates
+    /// leftovers of an unfinished commit.
     pub fn open(directory: Arc<dyn Directory>, index: &Path, options: &Options) -> Result<Self, Error> {
         let index = Index::open(index, options)?;
         let genesis = || Start { height: 0, hash: options.network.genesis().hash() };
@@ -185,7 +184,7 @@ impl BitcoinChain {
         self.shared.start
     }
 
-    /// The store as of the last commit. It stays as it is, whatever is imported meanwhile.
+    /// The store as of the last commit. A view never changes, whatever is imported meanwhile.
     pub fn view(&self) -> View {
         let state = Arc::clone(&self.shared.state.read().unwrap_or_else(PoisonError::into_inner));
         View { shared: Arc::clone(&self.shared), state }
@@ -197,17 +196,18 @@ impl BitcoinChain {
 }
 
 impl Shared {
-    /// Shows readers what was committed.
+    /// Makes a commit visible to readers.
     pub fn publish(&self, catalog: &Catalog) {
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = Published::new(&self.index, catalog);
     }
 
-    /// Claims the one place for an importer.
+    /// Claims the single place of an importer.
     pub fn begin_import(&self) -> bool {
         !self.is_importing.swap(true, Ordering::AcqRel)
     }
 
-    /// The bytes of a block that is committed, and what is stored behind it: its Merkle levels, where its transactions begin.
+    /// Returns the bytes of a committed block, and the data stored after it: its Merkle levels and its transactions'
+    /// offsets.
     pub fn read_block(&self, record: &BlockRecord) -> Result<(Vec<u8>, Vec<u8>), Error> {
         let mut block = read_checked(&self.file, record.span())?;
         let tail = block.split_off(record.block_length.get() as usize);
@@ -223,22 +223,22 @@ pub struct View {
 }
 
 impl View {
-    /// The tip; nothing before the first block is imported.
+    /// The tip; `None` before the first block is imported.
     pub fn tip(&self) -> Option<Tip> {
         self.state.tip
     }
 
-    /// The last transaction that paid to a script or spent from it; `script` is the SHA-256 of the output script.
+    /// The last transaction that paid to a script or spent from it. `script` is the SHA-256 of the output script.
     pub fn latest(&self, script: &Hash) -> Result<Option<Locator>, Error> {
         Ok(get(&self.state.snapshot, &self.shared.index.latest, script)?.map(decode_locator))
     }
 
-    /// Where a transaction is.
+    /// Finds a transaction.
     pub fn transaction(&self, hash: &Hash) -> Result<Option<Locator>, Error> {
         Ok(get(&self.state.snapshot, &self.shared.index.transactions, hash)?.map(decode_locator))
     }
 
-    /// Transactions that paid to a script or spent from it: the last ones before `before`, newest first, at most `limit`.
+    /// Transactions that paid to a script or spent from it: up to `limit` before `before`, newest first.
     pub fn history(&self, script: &Hash, before: Option<Locator>, limit: usize) -> Result<Vec<Locator>, Error> {
         let first = history_key(script, Locator { height: 0, position: 0 });
         let end = before.map(|before| history_key(script, before));
@@ -251,7 +251,7 @@ impl View {
         range.rev().take(limit).map(|entry| locator_of_key(&entry.key()?)).collect()
     }
 
-    /// The same in the order of the chain: those behind `after`, or all.
+    /// The same in chain order: up to `limit` after `after`, or from the first.
     pub fn history_after(&self, script: &Hash, after: Option<Locator>, limit: usize) -> Result<Vec<Locator>, Error> {
         let from = after.map_or(0, |after| (u64::from(after.height) << 32 | u64::from(after.position)) + 1);
         let first = history_key(script, decode_locator(from.to_be_bytes()));
@@ -260,7 +260,7 @@ impl View {
         entries.take(limit).map(|entry| locator_of_key(&entry.key()?)).collect()
     }
 
-    /// The outputs of a script that are not spent, in the order of the chain, at most `limit`.
+    /// Up to `limit` unspent outputs of a script, in chain order.
     pub fn unspent(&self, script: &Hash, limit: usize) -> Result<Vec<Unspent>, Error> {
         let first = unspent_key(script, [0; 8], 0);
         let last = unspent_key(script, [0xff; 8], u32::MAX);
@@ -276,14 +276,14 @@ impl View {
         entries.take(limit).map(read).collect()
     }
 
-    /// The hash of an output's script, and its satoshis, if it is there and not spent.
+    /// The script hash and the satoshis of an output, if it exists and is unspent.
     pub fn unspent_output(&self, transaction: &Hash, output: u32) -> Result<Option<(Hash, u64)>, Error> {
         let key = outpoint(transaction, output as usize);
         let record = get::<OutputRecord>(&self.state.snapshot, &self.shared.index.outputs, &key)?;
         Ok(record.map(|record| (record.script, record.value.get())))
     }
 
-    /// Who spends an output of a transaction: its place, and the number of its input.
+    /// The transaction that spends an output, and the number of its input.
     pub fn spender(&self, locator: Locator, output: u32) -> Result<Option<(Locator, u32)>, Error> {
         let key = encode_point(encode_locator(locator), output);
         Ok(get(&self.state.snapshot, &self.shared.index.spenders, &key)?.map(decode_point))
@@ -302,19 +302,19 @@ impl View {
         Ok(active.filter(|active| active == hash).map(|_| record.height.get()))
     }
 
-    /// The bytes of the block at a height of the active branch, which were checked.
+    /// The bytes of the block at a height of the active branch, checked.
     pub fn block_bytes(&self, height: u32) -> Result<Option<Vec<u8>>, Error> {
         let Some((_, record)) = self.record(height)? else { return Ok(None) };
         self.shared.read_block(&record).map(|(block, _)| Some(block))
     }
 
-    /// The headers of the active branch from a height on: as many as asked for, or as there are.
+    /// Up to `count` headers of the active branch from height `first` on.
     pub fn headers(&self, first: u32, count: u32) -> Result<Vec<BlockHeader>, Error> {
         let heights = first..first.saturating_add(count);
         heights.map_while(|height| self.record(height).map(|found| Some(found?.1.header)).transpose()).collect()
     }
 
-    /// The proof of a transaction, checked before it is returned: a damaged file proves nothing.
+    /// The proof of a transaction, checked before it is returned: damaged files yield no proof.
     pub fn proof(&self, locator: Locator) -> Result<Option<Proof>, Error> {
         let Some((hash, record)) = self.record(locator.height)? else { return Ok(None) };
         if locator.position >= record.transactions.get() {
@@ -334,8 +334,8 @@ impl View {
         }
     }
 
-    /// Checks everything: checksums, blocks, links, Merkle levels, and that the index knows each transaction and script. Calls
-    /// `each` with the height of every block checked. Returns the number of transactions.
+    /// Checks everything: checksums, blocks, links, Merkle levels, and that the index has each transaction and script.
+    /// Calls `each` with the height of every checked block. Returns the number of transactions.
     pub fn audit(&self, mut each: impl FnMut(u32)) -> Result<u64, Error> {
         let Some(tip) = self.tip() else { return Ok(0) };
         let mut transactions = 0;
@@ -363,7 +363,7 @@ impl View {
                 if self.transaction(&tree.nodes()[position])?.is_none_or(|found| found < locator) {
                     return Err(wrong("a transaction is not in the index"));
                 }
-                // Genesis's coinbase is in no history: it was never an output that could be spent.
+                // Genesis's coinbase is in no history: its outputs were never spendable.
                 for output in transaction.outputs().filter(|_| height > 0) {
                     let script = script_hash(output.script);
                     let is_known =

@@ -11,7 +11,7 @@ pub enum WitnessTreeError {
     /// Transactions are repeated.
     #[error(transparent)]
     Repeated(#[from] Repeated),
-    /// The coinbase can't be taken apart.
+    /// The coinbase cannot be parsed.
     #[error(transparent)]
     Coinbase(#[from] WitnessProofError),
     /// The coinbase commits to another tree.
@@ -35,7 +35,7 @@ impl WitnessTree {
         let ends = offsets.iter().skip(1).map(|end| *end as usize).chain([bytes.len()]);
         let mut transactions = offsets.iter().zip(ends).map(|(begin, end)| &bytes[*begin as usize..end]);
         let coinbase = transactions.next().unwrap_or_default();
-        // The commitment is in the coinbase, so its leaf can't be its hash.
+        // The commitment is in the coinbase, so the coinbase's leaf cannot be its hash.
         let leaves = [Hash::default()].into_iter().chain(transactions.map(|transaction| sha256d(&[transaction])));
         let tree = Tree::build(leaves.collect())?;
         let commitment = WitnessCoinbase::parse(coinbase)?.commitment;
@@ -46,7 +46,7 @@ impl WitnessTree {
         Ok(Self { tree, transactions, coinbase: coinbase.to_vec(), is_committed: commitment.is_some() })
     }
 
-    /// Whether the coinbase commits to it. No transaction of a block that does not has a witness.
+    /// Whether the coinbase commits to the tree. If not, no transaction of the block has a witness.
     pub fn is_committed(&self) -> bool {
         self.is_committed
     }
@@ -61,7 +61,8 @@ impl WitnessTree {
         self.tree.root()
     }
 
-    /// The hash of a transaction with its witness, and the nodes beside the way from it to the root. The coinbase's is zero.
+    /// The hash of a transaction with its witness, and the siblings on the way from it to the root. The coinbase's hash
+    /// is zero.
     pub fn leaf_and_path(&self, position: u32) -> Option<(Hash, Vec<Hash>)> {
         if position >= self.transactions {
             return None;
@@ -98,7 +99,7 @@ mod tests {
                 coinbase_path: &coinbase_path,
             };
             assert_eq!(proof.verify(block.header()), Ok(()));
-            // Without its witness it is another transaction, unless it has none.
+            // Without its witness, it is another transaction, unless it has none.
             let stripped = block.transactions()[position as usize].hash();
             let is_same = block.transactions()[position as usize].witnesses().next().is_none();
             assert_eq!(WitnessProof { leaf: &stripped, ..proof }.verify(block.header()).is_ok(), is_same);
@@ -110,7 +111,7 @@ mod tests {
     #[test]
     fn a_block_with_another_witness_has_no_tree() {
         let mut bytes = blocks::mainnet_702861().to_vec();
-        // Some byte before the last lock time is of the last witness.
+        // A byte before the last lock time belongs to the last witness.
         let at = bytes.len() - 5;
         bytes[at] ^= 1;
         let block = Block::parse(&bytes).unwrap();

@@ -1,4 +1,4 @@
-//! Applying the transactions of a block to the index, and taking them back.
+//! Applies the transactions of a block to the index, and reverts them.
 use super::account_path;
 use super::group::fingerprint;
 use super::pages::At;
@@ -10,22 +10,23 @@ use table::prefetch;
 use thiserror::Error;
 use wire::{AccountId, Command, Operation};
 
-/// Touches that are looked up together: enough loads under way to hide what memory takes to answer, and few enough for all
-/// that they bring to stay in the first-level cache.
+/// Touches looked up together: enough concurrent loads to hide memory latency, and few enough for the loaded lines to
+/// stay in the first-level cache.
 const BATCH: usize = 64;
 
-/// What an operation in a block must not do. The ledger has accepted it, so this is a fault of the program or of its data.
+/// An impossible effect of an operation in a block. The ledger has accepted the operation, so the program or its data
+/// is faulty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Creates an account that exists.
     AccountExists,
     /// Touches an account that does not exist.
     AccountUnknown,
-    /// Takes more from an account than it holds.
+    /// Takes more from an account than its balance.
     Underflow,
-    /// Gives more to an account than fits in 64 bits.
+    /// Adds more to an account than fits in 64 bits.
     Overflow,
-    /// Is none of CREATE, ISSUE and TRANSFER, or a transfer to itself, or an account that pays for itself.
+    /// Is not a CREATE, ISSUE or TRANSFER, transfers to its own account, or creates an account that pays for itself.
     NotATransaction,
 }
 
@@ -39,11 +40,11 @@ pub struct EffectError {
     pub height: u32,
     /// Position in the block.
     pub position: u32,
-    /// What it would do.
+    /// The effect.
     pub effect: Effect,
 }
 
-/// Where an account's entry is, or was a moment ago, if its group is no crowd.
+/// Where an account's entry is, or recently was, unless its group is a crowd.
 #[derive(Clone, Copy, Default)]
 struct Place {
     path: u64,
@@ -52,12 +53,12 @@ struct Place {
 }
 
 impl Index {
-    /// Applies operations of a block, in order, the first of which is at `first`; and writes where their accounts' transactions
-    /// before them are. After an error some of them are applied; [`Index::undo`] takes them back.
+    /// Applies operations of a block in order, the first of which is at `first`, and writes the previous transactions
+    /// of their accounts to `links`. After an error some of them are applied; [`Index::undo`] reverts them.
     ///
     /// # Panics
     ///
-    /// If there are not as many links as operations.
+    /// If the numbers of operations and links differ.
     pub fn apply(
         &mut self,
         pending: &mut Pending,
@@ -78,8 +79,8 @@ impl Index {
         Ok(())
     }
 
-    /// Applies some of the [`Touches`] of operations, in their order; the others have to follow before anything else. `first` is the
-    /// place of the first of the operations. The links of all of them are none before the first call.
+    /// Applies some of the [`Touches`] of operations, in order; the others must follow before anything else. `first` is
+    /// the position of the first operation. All links must be empty before the first call.
     ///
     /// # Panics
     ///
@@ -109,7 +110,7 @@ impl Index {
         Ok(())
     }
 
-    /// Where the entries of the touched accounts are, having started to load them.
+    /// Predicts where the entries of the touched accounts are, and starts to load them.
     fn look_up(&self, touches: &[Touch]) -> [Place; BATCH] {
         let (groups, depth) = (self.trie.groups(), self.trie.depth());
         let mut places = [Place::default(); BATCH];
@@ -129,7 +130,7 @@ impl Index {
         places
     }
 
-    /// Gives where the account's transaction before is.
+    /// Applies a touch. Returns the account's previous transaction.
     #[inline]
     fn apply_touch(
         &mut self,
@@ -155,8 +156,8 @@ impl Index {
         Ok(self.update(pending, place.path, at, balance, latest))
     }
 
-    /// Where the entry is: not at its place any more, if something was inserted in the meantime, if another account has the same
-    /// fingerprint, or in a crowd.
+    /// Finds the entry. It is not at its predicted place if something was inserted meanwhile, if another account has
+    /// the same fingerprint, or in a crowd.
     #[inline]
     fn settle(&self, place: &Place, account: &AccountId) -> Option<At> {
         let group = &self.trie.groups()[place.group];
@@ -166,7 +167,7 @@ impl Index {
         self.trie.find(&self.pages, place.path, account)
     }
 
-    /// Changes an entry, and returns what it had as its latest transaction.
+    /// Changes an entry, and returns its previous latest transaction.
     #[inline]
     fn update(&mut self, pending: &mut Pending, path: u64, at: At, balance: u64, latest: Locator) -> Link {
         let entry = &mut self.pages[at];
@@ -192,7 +193,7 @@ impl Index {
         self.accounts += 1;
     }
 
-    /// Takes back whatever was applied of these operations of the open block.
+    /// Reverts everything that was applied of these operations of the open block.
     pub fn undo(&mut self, pending: &mut Pending, operations: &[Operation]) {
         let Some(height) = self.open.take() else { return };
         for before in self.images.take() {
@@ -203,7 +204,7 @@ impl Index {
                 self.trie.touch(pending, path);
             }
         }
-        // What the block has touched is as it was, so what still tells of it was created by it.
+        // All touched entries are restored, so an entry that still names this block was created by it.
         let created = operations.iter().filter(|operation| operation.command() == Ok(Command::Create));
         for account in created.map(|operation| operation.source) {
             let path = account_path(&account);

@@ -6,23 +6,23 @@ use std::ops::Range;
 use table::prefetch;
 use wire::AccountId;
 
-/// Fingerprints looked at around the place where one is to be expected. Fingerprints are spread evenly, so in a group of
-/// n the true place is off by half the root of n or less two times in three: 32 reach two to three times as far to either
-/// side in the largest usual groups, and are no more than two cache lines.
+/// Fingerprints compared around the expected position. Fingerprints are uniform, so in a group of n the true position
+/// is off by at most half the root of n two times in three: 32 reach two to three times as far to either side in the
+/// largest usual groups, and are at most two cache lines.
 const WINDOW: usize = 32;
 
-/// Spare room for fingerprints that a full group is given, as a part of its size: little, since the index is meant to be
-/// small.
+/// Spare room for fingerprints in a full group, as a fraction of its size: little, because the index should be small.
 const SPARE: usize = 16;
 
-/// So many accounts of one fingerprint are looked through in their order: their paths have to be hashed for that.
+/// Above this number, accounts with the same fingerprint are found by binary search in path order, which takes hashing
+/// their paths.
 const MANY_ALIKE: usize = 8;
 
 /// All accounts whose path begins with the group's number, in ascending order of path, then id.
 ///
-/// The entries are kept as they are encoded and hashed, in pages that are full but for the last. Beside them are 16-bit
-/// fingerprints: what follows in the path. They are ascending too, so an account is found by one look into a few cache lines
-/// of fingerprints and one at its entry.
+/// Entries are stored in their encoded and hashed form, in pages that are full except for the last. Next to them are
+/// 16-bit fingerprints: the following bits of the path. They ascend as well, so finding an account takes a few cache
+/// lines of fingerprints and one of its entry.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Group {
@@ -31,7 +31,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// The group at `depth` of these entries with their paths, which are in order.
+    /// The group at `depth` of these sorted entries with their paths.
     pub(super) fn new(pages: &mut Pages, depth: u32, entries: &[(u64, IndexEntry)]) -> Self {
         let fingerprints = entries.iter().map(|(path, _)| fingerprint(*path, depth)).collect();
         let fill = |part: &[(u64, IndexEntry)]| {
@@ -44,7 +44,7 @@ impl Group {
         Self { fingerprints, pages: entries.chunks(PAGE).map(fill).collect() }
     }
 
-    /// All entries with their paths; their pages are given back.
+    /// All entries with their paths; releases their pages.
     pub(super) fn take(self, pages: &mut Pages) -> Vec<(u64, IndexEntry)> {
         let with_path = |entry: &IndexEntry| (account_path(&AccountId(entry.account)), *entry);
         let entries = self.entries(pages, 0..self.len()).flatten().map(with_path).collect();
@@ -52,7 +52,7 @@ impl Group {
         entries
     }
 
-    /// All entries in their order, a few at a time.
+    /// All entries in order, a few at a time.
     pub(super) fn chunks<'a>(&'a self, pages: &'a Pages) -> impl Iterator<Item = &'a [IndexEntry]> {
         self.entries(pages, 0..self.len())
     }
@@ -66,7 +66,7 @@ impl Group {
         &pages.page(self.pages[place / PAGE])[place % PAGE]
     }
 
-    /// Where the entry at `place` is.
+    /// Location of the entry at `place`.
     #[inline]
     pub(super) fn at(&self, place: usize) -> At {
         At { page: self.pages[place / PAGE], slot: place % PAGE }
@@ -93,7 +93,7 @@ impl Group {
         place < self.len() && self.entry(pages, place).account == account.0
     }
 
-    /// Starts to load the fingerprints that [`Group::place`] will look at, and where the pages are.
+    /// Starts to load the fingerprints that [`Group::place`] will compare, and the page numbers.
     #[inline]
     pub(super) fn prefetch_window(&self, fingerprint: u16) {
         let start = self.window_start(fingerprint);
@@ -134,7 +134,7 @@ impl Group {
     pub(super) fn place(&self, fingerprint: u16) -> usize {
         let start = self.window_start(fingerprint);
         let smaller = match self.fingerprints[start..].first_chunk::<WINDOW>() {
-            // Of fixed length, so that it becomes a handful of vector instructions.
+            // A fixed length, so that it compiles to a handful of vector instructions.
             Some(window) => window.iter().map(|other| u16::from(*other < fingerprint)).sum::<u16>(),
             None => self.fingerprints[start..].iter().map(|other| u16::from(*other < fingerprint)).sum(),
         };
@@ -163,7 +163,7 @@ impl Group {
         alike.find(|place| self.holds(pages, *place, account))
     }
 
-    /// Puts in an entry of an account that is not there yet.
+    /// Inserts the entry of an account that is not in the group yet.
     pub(super) fn insert(&mut self, pages: &mut Pages, path: u64, fingerprint: u16, entry: IndexEntry) {
         let alike = self.alike(fingerprint);
         let place = partition(alike, |place| order(self.entry(pages, place)) < (path, entry.account));
@@ -175,7 +175,7 @@ impl Group {
         if len.is_multiple_of(PAGE) {
             self.pages.push(pages.take());
         }
-        // What falls out at the end of a page goes to the beginning of the next.
+        // The entry that falls out at the end of a page goes to the start of the next.
         let (mut carried, mut start) = (entry, place % PAGE);
         for number in &self.pages[place / PAGE..] {
             let page = pages.page_mut(*number);
@@ -205,8 +205,8 @@ impl Group {
         }
     }
 
-    /// The entries among `range` whose path has a 0 in bit `depth` are before the returned place, the others from it on.
-    /// All paths in the range are alike before that bit. The group is at depth `group_depth`.
+    /// The first place in `range` whose path has a 1 in bit `depth`; those with a 0 come before. All paths in the range
+    /// agree before that bit. The group is at depth `group_depth`.
     pub(super) fn middle(&self, pages: &Pages, range: Range<usize>, depth: u32, group_depth: u32) -> usize {
         let bit = depth - group_depth;
         partition(range, |place| {
@@ -244,12 +244,12 @@ fn partition(range: Range<usize>, before: impl Fn(usize) -> bool) -> usize {
     low
 }
 
-/// What entries are ordered by.
+/// The sort key of entries.
 fn order(entry: &IndexEntry) -> (u64, [u8; 16]) {
     (account_path(&AccountId(entry.account)), entry.account)
 }
 
-/// The 16 bits of a path behind the first `depth`.
+/// The 16 bits of a path after the first `depth`.
 #[inline]
 pub(super) fn fingerprint(path: u64, depth: u32) -> u16 {
     (path << depth >> 48) as u16

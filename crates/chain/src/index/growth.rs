@@ -1,11 +1,13 @@
-//! How a trie grows: more groups, and crowds in the place of those with too large a cell.
+//! How a trie grows: more groups, and crowds in place of groups with too large a cell.
 use super::pages::Pages;
 use super::pending::Pending;
 use super::trie::{CELL_BITS, MAX_CELL, MAX_DEPTH, Trie, bits_for, take_group};
 
 impl Trie {
-    /// Makes room for accounts of these paths: more groups where the mean of those that are no crowds would become too large,
-    /// and crowds of those with too large a cell. All that was applied is published.
+    /// Makes room for accounts with these paths.
+    ///
+    /// Adds groups if the mean of those that are not crowds would become too large, and turns groups with too large a
+    /// cell into crowds. Everything applied must have been published.
     pub(super) fn prepare(&mut self, pages: &mut Pages, pending: &mut Pending, paths: &[u64]) {
         let to_crowds =
             if self.crowds.is_empty() { 0 } else { paths.iter().filter(|path| self.is_in_crowd(**path)).count() };
@@ -51,7 +53,7 @@ impl Trie {
         }
     }
 
-    /// Makes a crowd of a group, with hashes that are published: they are those of its node.
+    /// Turns a group into a crowd. Its hashes are published at once: they are those of its node.
     fn make_crowd(&mut self, pages: &mut Pages, pending: &mut Pending, number: usize) {
         let entries = std::mem::take(&mut self.groups[number]).take(pages);
         let mut crowd = Self::of(pages, self.depth, &entries);

@@ -1,4 +1,4 @@
-//! The root of the index: hashing what has changed, many leaves and nodes at once.
+//! The root of the index: hashes what has changed, many leaves and nodes at once.
 use super::Index;
 use super::group::Group;
 use super::pages::Pages;
@@ -13,11 +13,11 @@ use zerocopy::IntoBytes;
 pub(super) static INDEX_LEAF: Tag = Tag::new(INDEX_LEAF_TAG);
 pub(super) static INDEX_NODE: Tag = Tag::new(INDEX_NODE_TAG);
 
-/// Cells and nodes hashed together: many times the lanes of any engine, for each length of leaves; and few enough for the
-/// second-level cache.
+/// Cells and nodes hashed together: many times the lanes of any engine, for each length of leaves, and few enough for
+/// the second-level cache.
 const ROUND: usize = 512;
 
-/// Whether so many accounts at some depth are a leaf, rather than an inner node.
+/// Whether this number of accounts at a depth forms a leaf rather than an inner node.
 pub(super) fn is_leaf(accounts: usize, depth: u32) -> bool {
     accounts <= MAX_LEAF_ENTRIES || depth as usize == MAX_DEPTH
 }
@@ -28,7 +28,7 @@ impl Pending {
         Self::of_cells(index.trie.cells().len())
     }
 
-    /// The root of the index after all that was applied. Hashes what has changed since it was last asked for.
+    /// The root of the index after everything applied. Hashes what has changed since the last call.
     pub fn root(&mut self, index: &Index) -> Hash {
         self.hash(&index.trie, &index.pages)
     }
@@ -39,7 +39,8 @@ impl Pending {
         let mut nodes = self.take_dirty(first_cell);
         let crowds = self.hash_crowds(trie, pages, &mut nodes);
         let mut forest = Forest::new(trie, pages);
-        // The last group behind which the next one was asked for, so that it is there when its turn comes: mostly it does.
+        // The last group whose successor was prefetched, so that it is loaded when its turn comes; usually the nodes
+        // are in this order.
         let mut loaded = usize::MAX;
         for round in nodes.chunks(ROUND) {
             forest.begin(round.len());
@@ -78,7 +79,7 @@ impl Pending {
         self.nodes.hashes[1]
     }
 
-    /// Hashes the crowds that have some of these cells, which are taken out. Gives the nodes of their groups.
+    /// Hashes the crowds that contain some of these cells, which it removes. Returns the nodes of their groups.
     fn hash_crowds(&mut self, trie: &Trie, pages: &Pages, cells: &mut Vec<usize>) -> Vec<usize> {
         let mut nodes = Vec::new();
         if !trie.has_crowds() {
@@ -109,7 +110,7 @@ impl Pending {
         nodes
     }
 
-    /// The nodes of the dirty cells, which are clean from now on.
+    /// The nodes of the dirty cells, which become clean.
     fn take_dirty(&mut self, first_cell: usize) -> Vec<usize> {
         let mut nodes = Vec::new();
         for (number, word) in self.dirty.iter_mut().enumerate() {
@@ -122,7 +123,7 @@ impl Pending {
         nodes
     }
 
-    /// Hashes nodes above the cells, whose children are up to date.
+    /// Hashes nodes above the cells; their children must be up to date.
     fn hash_nodes(&mut self, trie: &Trie, pages: &Pages, nodes: &[usize], depth: u32) {
         let Nodes { hashes, counts } = &mut self.nodes;
         let mut inner = Vec::with_capacity(nodes.len());
@@ -145,9 +146,9 @@ impl Pending {
         }
     }
 
-    /// Brings published nodes up to date.
+    /// Updates the published nodes.
     pub(super) fn publish_to(&mut self, trie: &mut Trie) {
-        // Given free, since a block of another size may not come for long.
+        // Freed, because no other block of this size may come for long.
         for node in std::mem::take(&mut self.changed) {
             trie.published.hashes[node] = self.nodes.hashes[node];
             trie.published.counts[node] = self.nodes.counts[node];
@@ -173,12 +174,12 @@ struct Forest<'a> {
     digests: Vec<Hash>,
     /// The entries of all leaves.
     entries: Vec<IndexEntry>,
-    /// Where in these each leaf ends, and where its digest goes.
+    /// The end of each leaf in `entries`, and where its digest goes.
     leaves: Vec<(usize, usize)>,
     nodes: Vec<Node>,
 }
 
-/// An inner node: where the digest of its left child is, with that of the right one behind it, and where its own goes.
+/// An inner node: where the digests of its two adjacent children are, and where its own goes.
 struct Node {
     children: usize,
     target: usize,
@@ -190,7 +191,7 @@ impl<'a> Forest<'a> {
         Self { trie, pages, digests: Vec::new(), entries: Vec::new(), leaves: Vec::new(), nodes: Vec::new() }
     }
 
-    /// Begins anew, in the same memory, with this number of parts.
+    /// Starts again in the same memory, with this number of parts.
     fn begin(&mut self, parts: usize) {
         self.digests.clear();
         self.digests.resize(parts, ZERO_HASH);

@@ -1,8 +1,8 @@
-//! What entries were before the open block, for readers and for taking it back: an image of each that is changed, made when it is
-//! changed first. Those of one cell are a list, from the newest on.
+//! Previous values of entries that the open block changed, for readers and for reverting it. The first change of an
+//! entry creates its image. The images of one cell form a list, newest first.
 //!
-//! Images are numbered on and on, and those of earlier blocks are forgotten by raising the first number that counts. So the
-//! heads of the lists, one in each cell, stay as they are.
+//! Image numbers keep counting up; raising the first valid number discards those of earlier blocks. So the list heads
+//! in the cells need no reset.
 use super::trie::Cell;
 use spv::IndexEntry;
 
@@ -14,7 +14,7 @@ pub(super) struct Images {
     first: u64,
 }
 
-/// What an entry was, and the number of the image before it in its cell.
+/// A previous entry, and the number of the preceding image in its cell.
 #[derive(Clone, Copy, Debug)]
 struct Image {
     entry: IndexEntry,
@@ -23,7 +23,7 @@ struct Image {
 
 impl Default for Images {
     fn default() -> Self {
-        // No cell has a list at first, so 0 is no image.
+        // Cells start without a list, so 0 is not an image.
         Self { images: Vec::new(), first: 1 }
     }
 }
@@ -43,25 +43,25 @@ impl Images {
         std::iter::successors(newest, move |before| image(before.next)).map(|image| &image.entry)
     }
 
-    /// All images, as they are when the block is taken back. None of them counts any more.
+    /// Takes all images, to revert the block. None of them counts afterwards.
     pub(super) fn take(&mut self) -> Vec<IndexEntry> {
         let entries = self.images.iter().map(|image| image.entry).collect();
         self.forget();
         entries
     }
 
-    /// Makes room for as many more, in one piece.
+    /// Reserves room for `more` images, in one piece.
     pub(super) fn reserve(&mut self, more: usize) {
         self.images.reserve(more);
     }
 
-    /// Forgets all; their memory is kept for the next block.
+    /// Discards all images but keeps their memory for the next block.
     pub(super) fn forget(&mut self) {
         self.first += self.images.len() as u64;
         self.images.clear();
     }
 
-    /// Gives that memory back.
+    /// Releases that memory.
     pub(super) fn release_memory(&mut self) {
         self.images.shrink_to_fit();
     }

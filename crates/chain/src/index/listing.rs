@@ -1,24 +1,25 @@
-//! The accounts in their order, a page at a time.
+//! The accounts in order, a page at a time.
 use super::Index;
 use super::paths::account_path;
 use super::trie::Trie;
 use spv::IndexEntry;
 use wire::AccountId;
 
-/// What entries are ordered by: path, then id.
+/// The key by which entries are ordered: path, then id.
 type Key = (u64, [u8; 16]);
 
-/// A page that is being filled.
+/// A page being filled.
 struct Page {
-    /// The last account that is not to be in it.
+    /// The page begins after this account.
     after: Option<Key>,
     limit: usize,
     entries: Vec<IndexEntry>,
 }
 
 impl Index {
-    /// The first `limit` entries after that of an account, in ascending order of path, then id, as of the last publication.
-    /// The account need not exist. It takes time in proportion to `limit`, however many accounts there are.
+    /// The first `limit` entries after that of an account, ascending by path, then id, as of the last publication.
+    ///
+    /// The account need not exist. Takes time in proportion to `limit`, however many accounts there are.
     pub fn listing(&self, after: Option<&AccountId>, limit: usize) -> Vec<IndexEntry> {
         let after = after.map(|account| (account_path(account), account.0));
         let mut page = Page { after, limit, entries: Vec::new() };
@@ -26,7 +27,7 @@ impl Index {
         page.entries
     }
 
-    /// Adds the entries below a node, whose lowest path is `first`. Nodes that have none are not looked into, as in
+    /// Adds the entries below a node whose lowest path is `first`. Nodes without any are not searched, as in
     /// [`Index::leaf`].
     fn list_below(&self, trie: &Trie, node: usize, depth: u32, first: u64, page: &mut Page) {
         let last = first | u64::MAX.checked_shr(depth).unwrap_or(0);
@@ -50,7 +51,7 @@ impl Index {
 }
 
 impl Page {
-    /// Adds what belongs in it of the entries of a cell.
+    /// Adds those entries of a cell that belong on the page.
     fn add(&mut self, entries: Vec<IndexEntry>) {
         let keyed = entries.into_iter().map(|entry| (key(&entry), entry));
         let mut keyed: Vec<_> = keyed.filter(|(key, _)| self.after.is_none_or(|after| *key > after)).collect();

@@ -1,24 +1,25 @@
-//! The index of the own chain: from every account to its balance and its latest transaction, with a root that commits to all.
+//! The index of our own chain: maps every account to its balance and its latest transaction; one root commits to all of
+//! it.
 //!
-//! It is a trie by definition (`docs/protocol.md`), but not in memory. Paths are hashes, so the trie is as good as full down
-//! to a depth that its size tells. What is in memory is
+//! By definition it is a trie (`docs/protocol.md`). Paths are hashes, so the trie is practically full down to a depth
+//! that follows from its size. In memory it consists of
 //!
-//! * **groups**: one for each prefix of some length, each a sorted array of its accounts. Where a leaf begins and ends in
-//!   such an array follows from the order, so that leaves need no structure of their own;
-//! * **cells**: prefixes a few bits longer, about the size of two leaves. They are what is marked when an account changes, and
-//!   the lowest nodes whose hashes are kept. A cell with more accounts than a leaf may hold is a small subtree that is
-//!   hashed as a whole;
-//! * the hashes and the numbers of accounts of all nodes from the cells up, as a heap: node i has the children 2i and 2i + 1.
+//! * **groups**: one per prefix of some length, each a sorted array of its accounts. The order determines where a leaf
+//!   begins and ends in such an array, so leaves need no structure of their own;
+//! * **cells**: prefixes a few bits longer, about the size of two leaves. A change of an account marks its cell, and
+//!   cells are the lowest nodes whose hashes are kept. A cell with more accounts than a leaf may hold is a small
+//!   subtree that is hashed as a whole;
+//! * the hashes and account counts of all nodes from the cells up, as a heap: node i has the children 2i and 2i + 1.
 //!
-//! Paths are hashes under a key that everybody knows, so ids can be searched for whose paths begin alike. Where a cell gets more
-//! accounts than chance brings, its group becomes a **crowd**: a trie of its own with groups and cells for as many accounts, and,
-//! should more bits be alike, with crowds in it. So no cell is large, whoever chose the ids, and what an account costs grows by a step
-//! for every few bits in which paths agree, while the search for them takes twice as long for each.
+//! Paths are hashes under a public key, so anybody can search for ids whose paths share a prefix. If a cell gets more
+//! accounts than chance explains, its group becomes a **crowd**: a trie with its own groups and cells, and, if more
+//! bits are shared, with crowds in it. So no cell is large, whoever chose the ids. The cost of an account grows by one
+//! step for every few shared bits, while each shared bit doubles the cost of the search.
 //!
-//! The hashes are there twice. [`Index`] has the entries, and the hashes as they were last published; it is shared with readers.
-//! [`Pending`] has the hashes as they are to become, and belongs to the block builder. While a block is applied, entries run ahead
-//! of the published hashes, and **images** keep what they were. A reader takes them for the few entries of its leaf
-//! ([`Index::leaf`]), which is all that it needs the index for, and hashes what is left without it ([`Leaf::prove`]).
+//! The hashes exist twice. [`Index`] has the entries, and the hashes as of the last publication; readers share it.
+//! [`Pending`] has the next hashes and belongs to the block builder. While a block is applied, entries are ahead of the
+//! published hashes, and **images** keep their previous values. A reader replaces the few entries of its leaf by their
+//! images ([`Index::leaf`]), the only step that needs the index, and then hashes without it ([`Leaf::prove`]).
 
 mod apply;
 mod group;
@@ -49,7 +50,7 @@ use thiserror::Error;
 use trie::Trie;
 use wire::{AccountId, Command, Operation};
 
-/// Entries that are not those of an index in its order.
+/// Entries are not in the order of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("entry {0} of the index is out of order")]
 pub struct OrderError(pub u64);
@@ -60,7 +61,7 @@ pub struct Index {
     trie: Trie,
     pages: Pages,
     accounts: u64,
-    /// Height of the open block: the one that is applied, and not published.
+    /// Height of the open block: applied, but not published.
     open: Option<u32>,
     images: Images,
 }
@@ -82,8 +83,8 @@ impl Index {
         Self { trie, pages: Pages::default(), accounts: 0, open: None, images: Images::default() }
     }
 
-    /// The index of these entries, which must be in ascending order of path, then id; nothing is published yet. `accounts` is
-    /// how many are to come.
+    /// The index of these entries, which must be in ascending order of path, then id; nothing is published yet.
+    /// `accounts` is their number.
     pub fn from_entries(accounts: u64, entries: impl IntoIterator<Item = IndexEntry>) -> Result<Self, OrderError> {
         let mut index = Self::for_accounts(accounts);
         let mut before = None;
@@ -106,17 +107,17 @@ impl Index {
         Ok(index)
     }
 
-    /// The number of accounts, those of an open block among them.
+    /// Number of accounts, including those of an open block.
     pub fn accounts(&self) -> u64 {
         self.accounts
     }
 
-    /// What the index holds of an account, after what is applied of an open block.
+    /// The entry of an account, after what is applied of an open block.
     pub fn get(&self, account: &AccountId) -> Option<IndexEntry> {
         Some(self.pages[self.trie.find(&self.pages, account_path(account), account)?])
     }
 
-    /// What it holds as of the last publication.
+    /// The entry of an account as of the last publication.
     pub fn published(&self, account: &AccountId) -> Option<IndexEntry> {
         let entry = self.get(account)?;
         if self.is_as_published(&entry) {
@@ -138,7 +139,7 @@ impl Index {
         self.chunks().flatten()
     }
 
-    /// All entries in their order, a few at a time.
+    /// All entries in order, a few at a time.
     pub fn chunks(&self) -> impl Iterator<Item = &[IndexEntry]> {
         self.trie.chunks(&self.pages)
     }
@@ -148,10 +149,10 @@ impl Index {
         self.entries().map(|entry| u128::from(entry.balance.get())).sum()
     }
 
-    /// Makes room for what the operations of a block create and change. To be called before anything of the block is applied.
+    /// Makes room for what the operations of a block create and change. Call it before applying any of the block.
     pub fn prepare(&mut self, pending: &mut Pending, operations: &[Operation]) {
         self.forget_images();
-        // Each changes two accounts at most, mostly less often than that for the first time.
+        // Each changes at most two accounts, usually fewer for the first time.
         self.images.reserve(operations.len().min(self.accounts as usize));
         let is_create = |operation: &&Operation| operation.command() == Ok(Command::Create);
         let created: Vec<_> = operations.iter().filter(is_create).map(|operation| operation.source).collect();
@@ -162,7 +163,7 @@ impl Index {
         }
     }
 
-    /// Lets readers see the hashes as they have become. All entries are as of them from now on.
+    /// Makes the new hashes visible to readers. All entries are now as of them.
     pub fn publish(&mut self, pending: &mut Pending) {
         pending.publish_to(&mut self.trie);
         self.forget_images();
@@ -173,7 +174,7 @@ impl Index {
         self.images.forget();
     }
 
-    /// Gives back what memory is kept for the next block.
+    /// Releases the memory kept for the next block.
     pub fn release_memory(&mut self) {
         self.images.release_memory();
     }

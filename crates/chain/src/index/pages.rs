@@ -1,25 +1,25 @@
-//! The memory of the index's entries: pages of one size. All groups grow at about the same pace, so blocks of memory that grow
-//! with them would leave holes of sizes that nobody needs any more.
+//! The memory of the index's entries: pages of one size. All groups grow at about the same pace, so memory blocks that
+//! grew with them would leave holes of sizes that nobody needs.
 use spv::IndexEntry;
 use std::alloc::{Layout, handle_alloc_error};
 use std::ops::{Index, IndexMut};
 use table::{PlainArray, Region};
 use zerocopy::{transmute_mut, transmute_ref};
 
-/// Entries of a page. A group wastes half a page in the mean.
+/// Entries per page. A group wastes half a page on average.
 pub(super) const PAGE: usize = 16;
 
-/// Words of a page. A page is aligned to its size, so no entry in it crosses a cache line.
+/// Words per page. A page is aligned to its size, so no entry in it crosses a cache line.
 const WORDS: usize = PAGE * size_of::<IndexEntry>() / size_of::<u64>();
 
-/// Bytes of a chunk, the pages that are asked for at once: one of the system's huge pages, as an account of a transaction is
-/// anywhere and the TLB has too few entries for small ones.
+/// Bytes per chunk, the unit of allocation: a huge page of the system, because the accounts of transactions are
+/// scattered and the TLB has too few entries for small pages.
 const CHUNK_BYTES: usize = 2 << 20;
 
-/// Pages of a chunk.
+/// Pages per chunk.
 const CHUNK: usize = CHUNK_BYTES / (WORDS * size_of::<u64>());
 
-/// Where an entry is.
+/// Location of an entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     pub(super) page: u32,
@@ -34,18 +34,18 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// A page to use.
+    /// Allocates a page.
     pub(super) fn take(&mut self) -> u32 {
         if self.free.is_empty() {
             let first = self.chunks.len() * CHUNK;
             self.chunks.push(chunk());
-            // The last one taken first, so that pages are used in the order of their addresses.
+            // Allocated in the order of their addresses.
             self.free.extend((first..first + CHUNK).rev().map(|number| number as u32));
         }
         self.free.pop().unwrap_or_default()
     }
 
-    /// Gives a page back.
+    /// Frees a page.
     pub(super) fn give(&mut self, number: u32) {
         self.free.push(number);
     }
@@ -77,7 +77,7 @@ impl IndexMut<At> for Pages {
     }
 }
 
-/// Memory for more pages. Where there is none the program ends, as it does when any other collection grows.
+/// Memory for more pages. Without memory the program aborts, as when any other collection grows.
 fn chunk() -> PlainArray<[u64; WORDS]> {
     let region = Region::anonymous(CHUNK_BYTES, table::Pages::Huge, false).ok();
     region.and_then(Region::into_plain).unwrap_or_else(|| handle_alloc_error(Layout::new::<[u8; CHUNK_BYTES]>()))

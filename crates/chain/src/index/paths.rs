@@ -2,14 +2,14 @@
 use spv::hash::PATH_KEY;
 use wire::AccountId;
 
-/// Ids hashed side by side: two vectors, so that the rounds of one fill the time in which those of the other wait.
+/// Ids hashed side by side: two vectors, so that one works while the rounds of the other wait.
 const LANES: usize = 8;
 
-/// The paths of `accounts`.
+/// Writes the paths of `accounts`.
 ///
 /// # Panics
 ///
-/// If there is not one path for each account.
+/// If the numbers of paths and accounts differ.
 pub fn account_paths(accounts: &[AccountId], paths: &mut [u64]) {
     assert_eq!(accounts.len(), paths.len(), "one path for each account");
     let (whole, rest) = accounts.as_chunks::<LANES>();
@@ -39,7 +39,7 @@ fn lanes(accounts: &[AccountId; LANES]) -> [u64; LANES] {
     std::array::from_fn(|lane| account_path(&accounts[lane]))
 }
 
-/// The 64-bit words of as many messages as are hashed side by side.
+/// The 64-bit words of the messages that are hashed side by side.
 trait Words: Copy {
     /// The same word for every message.
     fn splat(self, word: u64) -> Self;
@@ -105,22 +105,24 @@ fn round<W: Words>([a, b, c, d]: [W; 4]) -> [W; 4] {
     [a, b.rotate_left(17).xor(c), c.rotate_left(32), d.rotate_left(21).xor(a)]
 }
 
-/// The words of eight messages in two registers of four lanes. Compilers don't find them by themselves: without an instruction
-/// that rotates, they take single words for the cheaper way, which is three times as slow.
+/// The words of eight messages in two registers of four lanes.
+///
+/// Compilers do not find this: without an instruction that rotates, they consider single words cheaper, and that is
+/// three times as slow.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::*;
 
     use super::{AccountId, LANES, Words, sip_hash};
 
-    /// Is made by [`account_paths`] alone, so only where the processor has AVX2.
+    /// Only [`account_paths`] creates it, and only where the processor has AVX2.
     #[derive(Clone, Copy)]
     struct Lanes([__m256i; 2]);
 
     impl Words for Lanes {
         #[inline(always)]
         fn splat(self, word: u64) -> Self {
-            // SAFETY: `self` is there, so the processor has the instructions; here and below.
+            // SAFETY: `self` exists, so the processor has the instructions; here and below.
             Self([unsafe { _mm256_set1_epi64x(word.cast_signed()) }; 2])
         }
 
@@ -154,7 +156,7 @@ mod avx2 {
         /// Ids in a vector.
         const PAIR: usize = size_of::<__m256i>() / size_of::<AccountId>();
         let (pairs, _) = accounts.as_chunks::<PAIR>();
-        // SAFETY: two ids are as long as a vector, and the loads ask for no alignment.
+        // SAFETY: two ids are as long as a vector, and the loads need no alignment.
         let load = |pair: &[AccountId; PAIR]| unsafe { _mm256_loadu_si256(pair.as_ptr().cast()) };
         let (ab, cd, ef, gh) = (load(&pairs[0]), load(&pairs[1]), load(&pairs[2]), load(&pairs[3]));
         // Lanes in the order a, c, b, d, which is undone below.
@@ -163,7 +165,7 @@ mod avx2 {
         let mut paths = [0; LANES];
         let (fours, _) = paths.as_chunks_mut::<{ LANES / 2 }>();
         for (words, four) in sip_hash([low, high]).0.into_iter().zip(fours) {
-            // SAFETY: four paths are as long as a vector, and the store asks for no alignment.
+            // SAFETY: four paths are as long as a vector, and the store needs no alignment.
             unsafe { _mm256_storeu_si256(four.as_mut_ptr().cast(), _mm256_permute4x64_epi64::<0b11_01_10_00>(words)) };
         }
         paths

@@ -15,7 +15,7 @@ pub struct IndexAnswer {
     pub entries: Vec<IndexEntry>,
 }
 
-/// What a proof takes from the index: the cell or the leaf where an account is, and the path from there to the root.
+/// What a proof copies from the index: the cell or leaf where an account is, and the path from there to the root.
 #[derive(Debug)]
 pub struct Leaf {
     route: u64,
@@ -25,8 +25,10 @@ pub struct Leaf {
 }
 
 impl Index {
-    /// What the proof of an account needs, as of the last publication: a few hashes and at most some hundred entries, in whose
-    /// place others may be from the next moment on.
+    /// Copies what the proof of an account needs, as of the last publication: a few hashes and at most some hundred
+    /// entries.
+    ///
+    /// The index may change right afterwards.
     pub fn leaf(&self, account: &AccountId) -> Leaf {
         let route = account_path(account);
         let (mut trie, mut node, mut depth) = (&self.trie, 1, 0);
@@ -46,8 +48,9 @@ impl Index {
         Leaf { route, path, entries }
     }
 
-    /// The entries below a node as of the last publication, in any order. Where there were none it is not looked, as
-    /// the open block may have created many.
+    /// The entries below a node as of the last publication, in any order.
+    ///
+    /// If there were none, the node is not searched, as the open block may have created many.
     pub(super) fn published_below(&self, trie: &Trie, node: usize, depth: u32, entries: &mut Vec<IndexEntry>) {
         if trie.published.counts[node] == 0 {
             return;
@@ -71,19 +74,19 @@ impl Index {
 }
 
 impl Leaf {
-    /// How many entries are copied from the index, and are to be hashed at most.
+    /// The number of entries copied from the index, which is also the most that have to be hashed.
     pub fn entries(&self) -> usize {
         self.entries.len()
     }
 
-    /// The proof of what the index held of the account.
+    /// The proof of what the index held for the account.
     pub fn prove(self) -> IndexAnswer {
         let Self { route, mut path, entries } = self;
         let mut entries: Vec<_> =
             entries.into_iter().map(|entry| (account_path(&AccountId(entry.account)), entry)).collect();
         entries.sort_unstable_by_key(|(path, entry)| (*path, entry.account));
         let mut depth = path.len() as u32;
-        // Inside a cell hashes are not kept.
+        // Hashes inside a cell are not stored.
         let mut leaf = &entries[..];
         while !is_leaf(leaf.len(), depth) {
             let (left, right) = leaf.split_at(middle(leaf, depth));

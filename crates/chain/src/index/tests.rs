@@ -1,4 +1,4 @@
-//! The index against the protocol's definition, plainly followed.
+//! The index against a plain implementation of the protocol's definition.
 use super::*;
 use crate::links::{Link, Links};
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ impl Whole {
         self.index.undo(&mut self.pending, operations);
     }
 
-    /// The root, published.
+    /// The published root.
     fn root(&mut self) -> Hash {
         let root = self.pending.root(&self.index);
         self.index.publish(&mut self.pending);
@@ -197,14 +197,14 @@ proptest! {
         };
         keep(1, first, &mut model);
         let operations = keep(2, second, &mut model.clone());
-        // As it is where a block cannot be written: hashed and not published.
+        // The state when a block cannot be written: hashed and not published.
         index.pending.root(&index.index);
         index.undo(&operations);
         check_against(&mut index, &model);
     }
 }
 
-/// Pages of `limit` entries give what was published, once and in its order.
+/// Pages of `limit` entries return the published ones, once and in order.
 fn check_listing(index: &Index, published: &Model, limit: usize) {
     let mut listed: Vec<IndexEntry> = Vec::new();
     loop {
@@ -217,7 +217,7 @@ fn check_listing(index: &Index, published: &Model, limit: usize) {
         listed.extend(page);
     }
     assert!(listed.iter().eq(published.values()));
-    // After any account, be there one or not.
+    // After any account, existing or not.
     for after in (2000..2020).map(account) {
         let behind = (Bound::Excluded(key(&after)), Bound::Unbounded);
         let expected = published.range(behind).map(|(_, entry)| *entry).take(limit);
@@ -259,7 +259,7 @@ fn creates(accounts: &[AccountId]) -> Vec<Operation> {
 
 #[test]
 fn accounts_with_paths_alike_make_a_deep_trie() {
-    // More accounts than a leaf holds whose paths agree in more bits than a fingerprint has.
+    // More accounts than a leaf holds, whose paths agree in more bits than a fingerprint has.
     let accounts: Vec<_> = ground(0x1_2345, 18, 20).into_iter().chain((0..30).map(account)).collect();
     let (mut index, mut model) = (Whole::new(), Model::new());
     for (height, account) in accounts.iter().enumerate() {
@@ -272,8 +272,8 @@ fn accounts_with_paths_alike_make_a_deep_trie() {
     check_proofs(&mut index, accounts.into_iter());
 }
 
-/// However many ids are ground, and in how ever many blocks they come: what one of them costs is bounded by the size of a
-/// cell, which is hashed, and of a group, in which is moved and searched.
+/// However many ids are ground, in however many blocks, the cost of each is bounded by the size of a cell, for hashing,
+/// and of a group, for moving and searching.
 #[test]
 fn ground_ids_make_no_cell_or_group_large() {
     for (bits, count) in [(4, 6_000), (9, 3_000), (13, 1_000)] {
@@ -291,7 +291,7 @@ fn ground_ids_make_no_cell_or_group_large() {
             model.extend(index.index.entries().map(|entry| (key(&AccountId(entry.account)), *entry)));
             check_against(&mut index, &model);
             check_proofs(&mut index, alike.iter().copied().step_by(97).chain((0..600).step_by(31).map(account)));
-            // As a snapshot has it: in one piece, and with its crowds.
+            // Like a snapshot: in one piece, and with its crowds.
             let mut again = Whole::of(Index::from_entries(model.len() as u64, model.values().copied()).unwrap());
             check_against(&mut again, &model);
             let (cell, group) = again.index.trie.largest();
@@ -302,7 +302,7 @@ fn ground_ids_make_no_cell_or_group_large() {
     }
 }
 
-/// Crowds, with crowds in them, behave as the whole does: transfers, blocks taken back, and growth of all around them.
+/// Crowds, with crowds in them, behave like the whole: with transfers, reverted blocks, and growth around them.
 #[test]
 fn crowds_follow_the_plain_model() {
     let alike: Vec<_> = [ground(0, 6, 900), ground(5, 11, 400), ground(0x155, 11, 300)].concat();
@@ -321,7 +321,7 @@ fn crowds_follow_the_plain_model() {
                 false => Operation::transfer(id, source, destination, random.below(100)),
             });
         }
-        // A block that was taken back was never there, and meanwhile readers see what was before it.
+        // A reverted block leaves no trace, and meanwhile readers see the previous state.
         let mut done = model.clone();
         let mut position = 0;
         operations.retain(|operation| {

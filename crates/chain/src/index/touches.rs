@@ -1,27 +1,27 @@
-//! What transactions touch, in about the order in which the index keeps accounts.
+//! The accounts that transactions touch, in roughly the order in which the index keeps accounts.
 //!
-//! The accounts of a transaction are anywhere, so going through one transaction after the other means waiting for memory at
-//! every step. But what a transaction does to one of its accounts does not depend on the other one: only those that touch the
-//! same account have to stay in their order. So the index is gone through from one end to the other, a part at a time that
-//! stays in the cache.
+//! The accounts of a transaction are scattered, so processing transactions one by one means waiting for memory at every
+//! step. But the effect of a transaction on one of its accounts does not depend on the other: only transactions that
+//! touch the same account must stay in order. So the index is traversed from one end to the other, in parts that stay
+//! in the cache.
 use super::paths::account_paths;
 use super::{Effect, EffectError, Index};
 use spv::Locator;
 use wire::{AccountId, Command, Operation};
 
-/// Operations whose paths are made together, in the first-level cache.
+/// Operations whose paths are computed together, in the first-level cache.
 const PIECE: usize = 64;
 
-/// Accounts of a part: their entries take half of a second-level cache. Few in tests, whose blocks are small.
+/// Accounts per part: their entries take half of a second-level cache. Low in tests, whose blocks are small.
 const PART_ACCOUNTS: u64 = if cfg!(test) { 32 } else { 8192 };
 
-/// The fewest touches for each part that are worth the sorting.
+/// Minimum number of touches per part that makes sorting worthwhile.
 const PART_TOUCHES: usize = 64;
 
-/// Parts are at most two to the power of this: writing goes on in as many places at once, all of them in the cache.
+/// At most two to the power of this parts: sorting writes to that many places at once, all of them in the cache.
 const MAX_PART_BITS: u32 = 10;
 
-/// What an account is to a transaction.
+/// The role of an account in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Created,
@@ -45,7 +45,7 @@ pub struct Touch {
     pub(super) path: u64,
     pub(super) account: AccountId,
     pub(super) amount: u64,
-    /// Of the transaction, among those of the same [`Touches`].
+    /// Index of the transaction, among those of the same [`Touches`].
     pub(super) number: u32,
     pub(super) role: Role,
 }
@@ -54,7 +54,7 @@ impl Touch {
     const NONE: Self = Self { path: 0, account: AccountId::ZERO, amount: 0, number: 0, role: Role::Created };
 }
 
-/// What transactions of a block touch. Those that touch one account are in their order in the block.
+/// The touches of a block's transactions. Those of one account are in block order.
 #[derive(Debug, Default)]
 pub struct Touches {
     touches: Vec<Touch>,
@@ -62,11 +62,11 @@ pub struct Touches {
 }
 
 impl Touches {
-    /// Operations that are worth sorting at once: enough to make it likely that neighbours in the index are touched, few enough
-    /// for some twenty megabytes.
+    /// Number of operations to sort at once: enough to make it likely that neighbours in the index are touched, few
+    /// enough for some twenty megabytes.
     pub const MOST: usize = if cfg!(test) { 256 } else { 1 << 18 };
 
-    /// Finds out what some operations of a block touch, the first of which is at `first`, for this index.
+    /// Computes the touches of some operations of a block, the first of which is at `first`, for this index.
     pub fn renew(&mut self, index: &Index, first: Locator, operations: &[Operation]) -> Result<(), EffectError> {
         self.paths.clear();
         self.paths.resize(operations.len(), [0; 2]);
@@ -88,9 +88,10 @@ impl Touches {
         &self.touches
     }
 
-    /// Sorts what the operations touch by the first `bits` of its path. An error is the number of what is no transaction.
+    /// Sorts the touches of the operations by the first `bits` of their paths. An error is the index of an operation
+    /// that is not a transaction.
     fn sort(&mut self, bits: u32, operations: &[Operation]) -> Result<(), u32> {
-        // In two steps, since a shift by all 64 bits is none.
+        // In two steps, because a shift by all 64 bits is undefined.
         let part = |path: u64| (path >> 1 >> (63 - bits)) as usize;
         let mut places = vec![0; 1 << bits];
         for (number, (operation, [source, destination])) in operations.iter().zip(&self.paths).enumerate() {
@@ -135,7 +136,7 @@ impl Touches {
     }
 }
 
-/// By how many bits of their paths touches are sorted for an index of so many accounts.
+/// Number of path bits to sort by, for an index of `accounts` accounts.
 fn part_bits(accounts: u64, touches: usize) -> u32 {
     let by_accounts = (accounts / PART_ACCOUNTS).checked_ilog2();
     let by_touches = (touches / PART_TOUCHES).checked_ilog2();

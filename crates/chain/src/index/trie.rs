@@ -1,4 +1,4 @@
-//! A trie of groups and cells over all accounts whose paths begin with some bits: the whole index, or a crowd in it.
+//! A trie of groups and cells over all accounts whose paths share a prefix: the whole index, or a crowd in it.
 use super::group::{Group, fingerprint};
 use super::pages::{At, Pages};
 use super::pending::{Nodes, Pending};
@@ -7,51 +7,51 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use wire::AccountId;
 
-/// The mean size of groups at which they are split. Between this and half of it, groups are large enough for their
-/// overhead to vanish and small enough for insertions to move little.
+/// Mean size of groups at which they are split. Between this and half of it, groups are large enough to make their
+/// overhead negligible, and small enough for insertions to move little.
 const MAX_MEAN_GROUP: u64 = 192;
 
-/// Bits of a cell's prefix behind those of its group: cells hold 24 to 48 accounts in the mean, two leaves or four.
+/// Bits of a cell's prefix after those of its group: cells hold 24 to 48 accounts on average, two leaves or four.
 pub(super) const CELL_BITS: u32 = 2;
 
-/// The most accounts in a cell; a group with a larger one becomes a crowd. Chance alone does not make one: it would have to be
-/// eleven standard deviations above the mean.
+/// Maximum number of accounts in a cell; a group with a larger one becomes a crowd. Chance alone does not produce one:
+/// it would be eleven standard deviations above the mean.
 pub(super) const MAX_CELL: u32 = 128;
 
-/// Bits that number the groups of a crowd, at least. A crowd in a crowd takes as many more bits in which paths agree, each of
-/// which doubles the work of finding them.
+/// Minimum number of bits that number the groups of a crowd. A crowd in a crowd takes that many more bits in which
+/// paths agree, each of which doubles the work of finding such paths.
 const MIN_CROWD_BITS: u32 = 3;
 
-/// The most bits that number a group: those of its cells follow.
+/// Maximum number of bits that number a group; those of its cells follow.
 pub(super) const MAX_DEPTH: u32 = u64::BITS - CELL_BITS;
 
-/// All accounts whose paths begin with the same `base` bits.
+/// All accounts whose paths share their first `base` bits.
 #[derive(Debug)]
 pub(super) struct Trie {
     pub(super) base: u32,
-    /// Bits of the path that number the groups, with those before them.
+    /// Number of path bits that lead to a group.
     pub(super) depth: u32,
     pub(super) groups: Vec<Group>,
     pub(super) cells: Vec<Cell>,
-    /// Accounts that are in none of its crowds.
+    /// Number of accounts outside its crowds.
     pub(super) spread: u64,
-    /// Those that have too many accounts for a group, by the numbers of their groups, which are empty.
+    /// The crowds, by the number of their group: groups with too many accounts. Such a group itself is empty.
     pub(super) crowds: BTreeMap<usize, Self>,
     /// The nodes as of the last publication.
     pub(super) published: Nodes,
 }
 
-/// What is kept of a cell besides its node.
+/// Data kept per cell besides its node.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cell {
     /// The newest image of one of its accounts, see [`super::images`].
     pub(super) image: u64,
-    /// Its accounts, if its group is no crowd.
+    /// Number of its accounts, unless its group is a crowd.
     pub(super) accounts: u32,
 }
 
 impl Trie {
-    /// An empty trie behind the first `base` bits of paths, with groups for so many accounts.
+    /// An empty trie after the first `base` bits of paths, with groups for `accounts` accounts.
     pub(super) fn new(base: u32, accounts: u64) -> Self {
         let least = if base == 0 { 0 } else { MIN_CROWD_BITS };
         let mut trie = Self {
@@ -67,7 +67,7 @@ impl Trie {
         trie
     }
 
-    /// Begins anew with empty groups of this depth.
+    /// Resets to empty groups of this depth.
     pub(super) fn clear(&mut self, depth: u32) {
         let groups = 1 << (depth - self.base);
         let cells = groups << CELL_BITS;
@@ -79,7 +79,7 @@ impl Trie {
         self.published = Nodes::new(cells);
     }
 
-    /// Puts entries with their paths, which are in order, in the empty group that they are for.
+    /// Puts sorted entries with their paths into the empty group that they belong to.
     pub(super) fn fill(&mut self, pages: &mut Pages, entries: &[(u64, IndexEntry)]) {
         let Some((path, _)) = entries.first() else { return };
         let number = self.group_of(*path);
@@ -97,14 +97,14 @@ impl Trie {
         }
     }
 
-    /// The crowd of these entries, which are in order.
+    /// Creates the crowd of these sorted entries.
     pub(super) fn of(pages: &mut Pages, base: u32, entries: &[(u64, IndexEntry)]) -> Self {
         let mut crowd = Self::new(base, entries.len() as u64);
         crowd.fill_all(pages, entries);
         crowd
     }
 
-    /// Puts entries with their paths, which are in order, in the empty groups that they are for.
+    /// Puts sorted entries with their paths into the empty groups that they belong to.
     pub(super) fn fill_all(&mut self, pages: &mut Pages, mut entries: &[(u64, IndexEntry)]) {
         while let Some((path, _)) = entries.first() {
             let number = self.group_of(*path);
@@ -114,23 +114,23 @@ impl Trie {
         }
     }
 
-    /// Whether paths have enough bits behind those of a group to tell its accounts apart.
+    /// Whether paths have enough bits after those of a group to distinguish its accounts.
     pub(super) fn can_have_crowds(&self) -> bool {
         self.depth + MIN_CROWD_BITS <= MAX_DEPTH
     }
 
-    /// Bits of paths before this trie.
+    /// Number of path bits before this trie.
     pub(super) fn base(&self) -> u32 {
         self.base
     }
 
-    /// Bits of paths that lead to a group.
+    /// Number of path bits that lead to a group.
     #[inline]
     pub(super) fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// Bits of paths that lead to a cell.
+    /// Number of path bits that lead to a cell.
     #[inline]
     pub(super) fn cell_depth(&self) -> u32 {
         self.depth + CELL_BITS
@@ -140,14 +140,14 @@ impl Trie {
         !self.crowds.is_empty()
     }
 
-    /// The crowd in the group of this number, if it is one.
+    /// The crowd in the group of this number, if any.
     #[inline]
     pub(super) fn crowd(&self, number: usize) -> Option<&Self> {
-        // Mostly there is none at all.
+        // Usually there is none at all.
         if self.crowds.is_empty() { None } else { self.crowds.get(&number) }
     }
 
-    /// The crowd in the group of this number.
+    /// The crowd in the group of this number, mutable.
     pub(super) fn crowd_mut(&mut self, number: usize) -> Option<&mut Self> {
         self.crowds.get_mut(&number)
     }
@@ -164,7 +164,7 @@ impl Trie {
 
     #[inline]
     pub(super) fn group_of(&self, path: u64) -> usize {
-        // In two steps, since a shift by all 64 bits is none.
+        // In two steps, because a shift by all 64 bits is undefined.
         (path << self.base >> 1 >> (63 - (self.depth - self.base))) as usize
     }
 
@@ -173,7 +173,7 @@ impl Trie {
         (path << self.base >> (64 - (self.cell_depth() - self.base))) as usize
     }
 
-    /// The trie, this one or a crowd in it, that has the path's group.
+    /// The trie, this one or a crowd in it, that contains the path's group.
     pub(super) fn lowest(&self, path: u64) -> &Self {
         let mut trie = self;
         while let Some(crowd) = trie.crowd(trie.group_of(path)) {
@@ -182,14 +182,14 @@ impl Trie {
         trie
     }
 
-    /// Where the account's entry is.
+    /// Finds an account's entry.
     pub(super) fn find(&self, pages: &Pages, path: u64, account: &AccountId) -> Option<At> {
         let trie = self.lowest(path);
         let group = &trie.groups[trie.group_of(path)];
         Some(group.at(group.find(pages, path, trie.depth, account)?))
     }
 
-    /// Marks the cell of a path, and gives it.
+    /// Marks the cell of a path as changed and returns it.
     #[inline]
     pub(super) fn touch(&mut self, pending: &mut Pending, path: u64) -> &mut Cell {
         let cell = self.cell_of(path);
@@ -200,7 +200,7 @@ impl Trie {
         self.touch_in_crowd(pending, path)
     }
 
-    /// The same below a cell that is marked.
+    /// The same below a marked cell.
     #[cold]
     fn touch_in_crowd(&mut self, pending: &mut Pending, path: u64) -> &mut Cell {
         let cell = self.cell_of(path);
@@ -211,7 +211,7 @@ impl Trie {
         }
     }
 
-    /// Puts in an entry of an account that is not there yet.
+    /// Inserts the entry of an account that is not in the trie yet.
     #[inline]
     pub(super) fn insert(&mut self, pages: &mut Pages, pending: &mut Pending, path: u64, entry: IndexEntry) {
         let cell = self.cell_of(path);
@@ -235,7 +235,7 @@ impl Trie {
         pending.mark(cell);
     }
 
-    /// Takes out the entry of an account that is there.
+    /// Removes the entry of an account that is in the trie.
     pub(super) fn remove(&mut self, pages: &mut Pages, pending: &mut Pending, path: u64, account: &AccountId) {
         let cell = self.cell_of(path);
         pending.mark(cell);
@@ -250,25 +250,25 @@ impl Trie {
         }
     }
 
-    /// All entries with their paths, in their order; their pages are given back.
+    /// All entries with their paths, in order; releases their pages.
     pub(super) fn take(self, pages: &mut Pages) -> Vec<(u64, IndexEntry)> {
         let Self { groups, mut crowds, .. } = self;
         let groups = groups.into_iter().enumerate();
         groups.flat_map(|(number, group)| take_group(number, group, &mut crowds, pages)).collect()
     }
 
-    /// All entries in their order, a few at a time.
+    /// All entries in order, a few at a time.
     pub(super) fn chunks<'a>(&'a self, pages: &'a Pages) -> Box<dyn Iterator<Item = &'a [IndexEntry]> + 'a> {
         self.chunks_of(pages, 0..self.groups.len())
     }
 
-    /// Those of some groups, or of the crowds in their places.
+    /// Those of some groups, or of the crowds in their place.
     fn chunks_of<'a>(
         &'a self,
         pages: &'a Pages,
         numbers: Range<usize>,
     ) -> Box<dyn Iterator<Item = &'a [IndexEntry]> + 'a> {
-        // What is boxed is different for each depth of crowds in crowds.
+        // Boxed, because the type differs for each depth of nested crowds.
         Box::new(numbers.flat_map(move |number| {
             let crowd = self.crowd(number).map(|crowd| crowd.chunks(pages));
             crowd.into_iter().flatten().chain(self.groups[number].chunks(pages))
@@ -298,7 +298,7 @@ impl Trie {
         (group, self.groups[group].with_prefix(cell as u16 & ((1 << CELL_BITS) - 1), CELL_BITS))
     }
 
-    /// The most accounts of a cell that is hashed as a whole, and of a group that entries are moved in.
+    /// Size of the largest cell, which is hashed as a whole, and of the largest group, in which entries are moved.
     #[cfg(test)]
     pub(super) fn largest(&self) -> (u32, usize) {
         let own = self.groups.iter().zip(self.cells.chunks(1 << CELL_BITS)).enumerate();
@@ -310,7 +310,7 @@ impl Trie {
     }
 }
 
-/// All entries of a group with their paths, or of the crowd that is in its place.
+/// All entries of a group with their paths, or of the crowd in its place.
 pub(super) fn take_group(
     number: usize,
     group: Group,
@@ -323,7 +323,7 @@ pub(super) fn take_group(
     }
 }
 
-/// How many bits number the groups for so many accounts.
+/// Number of bits that number the groups of `accounts` accounts.
 pub(super) fn bits_for(accounts: u64) -> u32 {
     accounts.div_ceil(MAX_MEAN_GROUP).max(1).next_power_of_two().ilog2()
 }

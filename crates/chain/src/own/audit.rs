@@ -1,4 +1,4 @@
-//! The audit of a chain: everything that can be checked, checked.
+//! The audit of a chain: checks everything that can be checked.
 use super::chain::OwnChain;
 use super::error::{Damage, Error};
 use super::record::{Record, Section, Tail};
@@ -12,29 +12,29 @@ use spv::{Hash, HeaderChain, Locator};
 use wire::Operation;
 use zerocopy::byteorder::little_endian::U32;
 
-/// What an audit has found to hold.
+/// Result of a successful audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Audit {
     /// The tip, up to which everything was checked.
     pub tip: Tip,
-    /// The sum of all balances, which is the sum of all amounts issued, less the deposits paid.
+    /// The sum of all balances, which equals the total issued minus paid deposits.
     pub total: u128,
 }
 
-/// A block that holds.
+/// A block that passed.
 #[derive(Clone, Copy, Debug)]
 pub struct Audited<'a> {
     /// Its height.
     pub height: u64,
     /// Its operations.
     pub operations: &'a [Operation],
-    /// What makes some of them signed ones. What the signatures are worth is not checked: that takes much longer than the rest.
+    /// The tails of the signed operations. The audit does not verify signatures, which takes much longer than the rest.
     pub tails: &'a [SignedTail],
 }
 
-/// Checks all blocks from genesis on: checksums, links and seals of headers, transaction roots, stored nodes, tables of ids, back-links,
-/// index roots; that every balance follows from the operations and never falls below zero, and that the balances add up to what
-/// was issued. `each` is shown each block that holds.
+/// Checks all blocks from genesis on: checksums, links and seals of headers, transaction roots, stored nodes, tables of
+/// ids, back-links, index roots; that every balance follows from the operations and never falls below zero, and that
+/// balances add up to the total issued. Calls `each` with each block that passed.
 pub fn audit(chain: &OwnChain, mut each: impl FnMut(&Audited<'_>)) -> Result<Audit, Error> {
     let (store, tip) = (chain.store(), chain.tip());
     let genesis = store.record(0)?;
@@ -59,19 +59,19 @@ pub fn audit(chain: &OwnChain, mut each: impl FnMut(&Audited<'_>)) -> Result<Aud
     Ok(Audit { tip, total })
 }
 
-/// The state that follows from the blocks so far.
+/// The state after the blocks so far.
 struct Replay {
     index: Index,
     pending: Pending,
     issued: u128,
     transactions: u64,
-    /// Where the last block ends in its file.
+    /// End of the last block in its file.
     end: u64,
     sequence: u64,
 }
 
 impl Replay {
-    /// Applies a block, and checks what it says of the state after it.
+    /// Applies a block, and checks what it claims about the state after it.
     fn check(&mut self, store: &Store, record: &Record, operations: &[Operation]) -> Result<(), Error> {
         let height = record.header.height.get();
         let mut links = vec![Links::NONE; operations.len()];
@@ -98,7 +98,7 @@ impl Replay {
     }
 }
 
-/// Checks what a block holds besides its operations against them. Gives what is signed.
+/// Checks the commitments of a block to its operations. Returns the signed tails.
 fn check_commitments(store: &Store, record: &Record, operations: &[Operation]) -> Result<Vec<SignedTail>, Error> {
     let tails: Vec<SignedTail> = store
         .section::<Tail>(record, Section::Tails)?
@@ -116,7 +116,7 @@ fn check_commitments(store: &Store, record: &Record, operations: &[Operation]) -
     if tree.stored != store.section::<Hash>(record, Section::Nodes)? {
         return Err(store.damaged(record, Damage::Nodes));
     }
-    // Nothing but its key can make an account pay for another.
+    // Only its key can make an account pay for another.
     let is_signed = |at: &usize| tails.binary_search_by_key(&(*at as u32), |tail| tail.position).is_ok();
     let mut paying = (0..operations.len()).filter(|at| operations[*at].payer().is_some());
     if !paying.all(|at| is_signed(&at)) {

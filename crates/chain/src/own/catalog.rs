@@ -1,4 +1,4 @@
-//! The catalog: what of the chain is committed. A block is in the chain once its commit is in the catalog, and not before.
+//! The catalog: the committed state of the chain. A block is in the chain if and only if its commit is in the catalog.
 use super::error::Error;
 use super::record::{Checksum, checksum};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
@@ -9,7 +9,7 @@ use storage::Directory;
 use zerocopy::byteorder::big_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// What is committed with a block.
+/// The state committed with a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Commit {
@@ -17,7 +17,7 @@ pub struct Commit {
     pub height: U64,
     /// Its hash.
     pub hash: Hash,
-    /// The last operation of the journal that is in a block.
+    /// The last operation of the journal covered by a block.
     pub end_sequence: U64,
     /// Length of the records file.
     pub records: U64,
@@ -25,31 +25,31 @@ pub struct Commit {
     pub blocks: U64,
 }
 
-/// Where commits are kept.
+/// Storage of commits.
 pub trait Catalog: Send + Sync + Debug {
-    /// The last commit, if there is any.
+    /// The last commit, if any.
     fn last(&self) -> Result<Option<Commit>, Error>;
 
     /// Commits, atomically and durably.
     fn commit(&self, commit: &Commit) -> Result<(), Error>;
 
-    /// The last proposal, if there is any: a block that may have been sealed, whether or not it was committed.
+    /// The last proposal, if any: a block that may have been sealed, whether or not it was committed.
     fn proposal(&self) -> Result<Option<Commit>, Error>;
 
-    /// Keeps, durably, what the next commit is to be, before it is sealed.
+    /// Records the next commit durably, before its block is sealed.
     fn propose(&self, commit: &Commit) -> Result<(), Error>;
 }
 
-/// A catalog in a keyspace of a key-value store: the commits of all blocks by height, and the last one once more.
+/// A catalog in a keyspace of a key-value store: the commits of all blocks by height, and a copy of the last one.
 pub struct KeyValueCatalog {
     database: Database,
     commits: Keyspace,
 }
 
-/// The key of the last commit: longer than the keys of heights, so that it is none of them.
+/// Key of the last commit: longer than the keys of heights, so it differs from all of them.
 const LAST: &[u8] = b"last commit";
 
-/// The key of the last proposal.
+/// Key of the last proposal.
 const PROPOSAL: &[u8] = b"proposal";
 
 impl KeyValueCatalog {
@@ -94,7 +94,8 @@ impl Catalog for KeyValueCatalog {
     }
 }
 
-/// A catalog of two small files that are replaced with each proposal and each commit: for simulated disks, on which no key-value store runs.
+/// A catalog of two small files that each proposal and each commit replaces: for simulated disks, on which no key-value
+/// store runs.
 #[derive(Debug)]
 pub struct FileCatalog(Arc<dyn Directory>);
 

@@ -18,45 +18,46 @@ use std::thread::{self, ScopedJoinHandle};
 use storage::Directory;
 use wire::Operation;
 
-/// Snapshots that are kept: the newest, and the one before it in case that the newest is damaged.
+/// Number of snapshots to keep: the newest, and the one before it in case the newest is damaged.
 const SNAPSHOTS: usize = 2;
 
-/// Operations of a block for whose tree a thread of its own is worth while. Few in tests, whose blocks are small.
+/// Minimum number of operations in a block to build its tree on a separate thread. Low in tests, whose blocks are
+/// small.
 const LARGE: usize = if cfg!(test) { 64 } else { 1 << 14 };
 
-/// Touches that are applied before readers get a turn: less than half a millisecond.
+/// Number of touches to apply before readers get a turn: less than half a millisecond.
 const TURN: usize = 8192;
 
 /// The operations of the next block.
 #[derive(Clone, Copy, Debug)]
 pub struct NextBlock<'a> {
-    /// The operations, all of which succeeded, in their order: with status 0, and the amount as requested.
+    /// The operations, all of which succeeded, in order: with status 0, and the amount as requested.
     pub operations: &'a [Operation],
-    /// Of those that were signed what follows the operation, in ascending order of position.
+    /// The tails of the signed operations, by ascending position.
     pub tails: &'a [SignedTail],
-    /// The last operation of the journal that this block covers, whether or not it succeeded.
+    /// The last operation of the journal that this block covers, successful or not.
     pub end_sequence: u64,
-    /// Microseconds since the Unix epoch. Where the clock was set back, the block gets the time of the one before it.
+    /// Microseconds since the Unix epoch. If the clock was set back, the block gets the time of the previous one.
     pub timestamp: u64,
 }
 
-/// The own chain, to be appended to. There is one in a process; readers are made of it.
+/// Our own chain, for appending. A process has one; it creates readers.
 #[derive(Debug)]
 pub struct OwnChain {
     shared: Arc<Shared>,
     pending: Pending,
     directory: Arc<dyn Directory>,
     authority: Authority,
-    /// The block that was last about to be sealed: its height, its hash, and where it ends in the journal.
+    /// The last block proposed for sealing: its height, its hash, and its end in the journal.
     proposal: Option<(u64, Hash, u64)>,
-    /// Memory for the links of the next block, and for what it touches: a system takes much longer to give as much anew.
+    /// Memory for the links and touches of the next block, reused because allocating it again takes much longer.
     links: Vec<Links>,
     touches: Touches,
 }
 
 impl OwnChain {
-    /// Opens the chain in `directory`, whose tip is in `catalog`. Where there is none, a chain is begun with the header that
-    /// `genesis` makes, which may refuse to with [`Error::NoChain`].
+    /// Opens the chain in `directory`, whose tip is in `catalog`. If there is none, it begins a chain with the header
+    /// that `genesis` returns, which may fail with [`Error::NoChain`].
     pub fn open(
         directory: Arc<dyn Directory>,
         catalog: Box<dyn Catalog>,
@@ -99,7 +100,7 @@ impl OwnChain {
         self.shared.genesis.hash()
     }
 
-    /// Who vouches for the blocks.
+    /// The authority that vouches for the blocks.
     pub fn authority(&self) -> &Authority {
         &self.authority
     }
@@ -109,8 +110,8 @@ impl OwnChain {
         self.authority.key()
     }
 
-    /// Where the block ends in the journal that was about to be sealed as the next one when the chain was left, if one was. It may
-    /// have been sealed, so it has to be built again as it was.
+    /// End in the journal of the block last proposed for sealing as the next one, if any. It may have been sealed, so
+    /// it must be rebuilt identically.
     pub fn proposed_end(&self) -> Option<u64> {
         let next = self.tip().height() + 1;
         self.proposal.filter(|(height, ..)| *height == next).map(|(.., end_sequence)| end_sequence)
@@ -120,14 +121,16 @@ impl OwnChain {
         &self.shared.store
     }
 
-    /// Looks at the index as of the tip. Proofs go on meanwhile.
+    /// Runs a function on the index as of the tip. Proofs continue meanwhile.
     pub fn with_index<T>(&self, look: impl FnOnce(&Index) -> T) -> T {
         look(&self.shared.state().index)
     }
 
-    /// Builds the next block, has it sealed, and commits it durably. After an error the chain is as it was before. Where the files or the
-    /// catalog failed, a full disk say, the same block is to be tried again once the reason is gone, and no other: the
-    /// commit may have got through, and then it is what a restart finds. The same where it was not sealed.
+    /// Builds the next block, has it sealed, and commits it durably.
+    ///
+    /// After an error the chain is unchanged. If the files or the catalog failed, for example on a full disk, or the
+    /// block was not sealed, retry with the same block and no other: the commit may have reached the disk, and then a
+    /// restart finds it.
     pub fn append(&mut self, block: NextBlock<'_>, sealer: &mut dyn Sealer) -> Result<Tip, Error> {
         let before = self.tip();
         check(&block, &before)?;
@@ -154,7 +157,8 @@ impl OwnChain {
         result
     }
 
-    /// Applies the operations of the next block to the index, in turns with readers, for whom it keeps what was before.
+    /// Applies the operations of the next block to the index, alternating with readers, for whom it keeps the previous
+    /// state.
     fn apply(&mut self, before: &Tip, operations: &[Operation]) -> Result<(), EffectError> {
         let height = before.height() as u32 + 1;
         self.links.clear();
@@ -173,7 +177,7 @@ impl OwnChain {
         Ok(())
     }
 
-    /// Commits the block whose operations are applied, and shows it to readers.
+    /// Commits the block whose operations are applied, and makes it visible to readers.
     fn commit(
         &mut self,
         block: &NextBlock<'_>,
@@ -182,7 +186,7 @@ impl OwnChain {
         staged: &Staged,
         sealer: &mut dyn Sealer,
     ) -> Result<Tip, Error> {
-        // Only this thread changes the state, so readers go on while the sealer takes its time.
+        // Only this thread changes the state, so readers continue while the sealer takes its time.
         let shared = Arc::clone(&self.shared);
         let state = shared.state();
         let header = BlockHeader {
@@ -203,7 +207,7 @@ impl OwnChain {
             issued: issued(before.issued, block.operations),
         };
         let proposal = (tip.height(), tip.hash, tip.end_sequence);
-        // Replicas agreed on it before: there is no other one of its height.
+        // Replicas have agreed on it already: there is no other block of this height.
         if self.authority.key().is_some() && self.proposal != Some(proposal) {
             shared.store.propose(tip.height(), &tip.hash, tip.end_sequence)?;
             self.proposal = Some(proposal);
@@ -227,20 +231,20 @@ impl OwnChain {
         Ok(tip)
     }
 
-    /// Takes back what of the open block was applied. Readers never saw it.
+    /// Reverts what was applied of the open block. Readers never saw it.
     fn undo(&mut self, operations: &[Operation]) {
         self.shared.state_mut().index.undo(&mut self.pending, operations);
     }
 
-    /// Gives back what memory is kept for the next block.
+    /// Releases the memory kept for the next block.
     pub fn release_memory(&mut self) {
         self.links = Vec::new();
         self.touches = Touches::default();
         self.shared.state_mut().index.release_memory();
     }
 
-    /// Writes a snapshot of the index as of the tip, so that the next start has only the blocks after it to apply. Proofs go
-    /// on meanwhile.
+    /// Writes a snapshot of the index as of the tip, so that the next start applies only later blocks. Proofs continue
+    /// meanwhile.
     pub fn snapshot(&self) -> Result<(), Error> {
         let state = self.shared.state();
         snapshot::write(&self.directory, &state.index, &state.tip)?;
@@ -267,7 +271,7 @@ fn begin(store: &Store, genesis: SealedHeader) -> Result<(), Error> {
     store.complete(&store.stage(&[])?, &completion)
 }
 
-/// What makes a block one that can follow.
+/// Checks that a block can follow the tip.
 fn check(block: &NextBlock<'_>, before: &Tip) -> Result<(), Error> {
     let count = block.operations.len();
     let ascending = block.tails.is_sorted_by(|a, b| a.position < b.position);
@@ -287,7 +291,7 @@ fn check(block: &NextBlock<'_>, before: &Tip) -> Result<(), Error> {
     Err(Error::InvalidBlock(reason))
 }
 
-/// The index as of the tip: the newest snapshot that holds, and the blocks after it.
+/// Loads the index as of the tip: the newest valid snapshot, and the blocks after it.
 fn load_index(directory: &Arc<dyn Directory>, store: &Store, tip: &Tip) -> Result<(Index, Pending), Error> {
     let loaded = snapshot::load_newest(directory, store)?;
     let (mut index, from) = loaded.unwrap_or_default();

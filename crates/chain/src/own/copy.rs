@@ -1,7 +1,7 @@
-//! Copying a chain that another process may be appending to.
+//! Copies a chain that another process may be appending to.
 //!
-//! The flat files only ever grow, and the record of a block is written after all of its sections. So whatever record
-//! is whole has a whole block, and the catalog of the copy is made of the last one that is copied.
+//! The flat files only grow, and a block's record is written after all of its sections. A complete record therefore has
+//! a complete block, and the copy's catalog is made from the last record copied.
 use super::catalog::{Catalog, Commit};
 use super::error::Error;
 use super::record::{RECORD_SIZE, Record};
@@ -25,7 +25,7 @@ pub fn copy(
 ) -> Result<Commit, Error> {
     let segment_size = Options::default().segment_size;
     let open = |name| FlatFile::open_existing(Arc::clone(from), name, segment_size);
-    // In this order: the blocks of all records that are seen are there.
+    // In this order: the blocks of all records seen are complete.
     let records = open("records")?;
     let blocks = open("blocks")?;
     let record = last_record(&records, last_sequence)?;
@@ -45,7 +45,7 @@ pub fn copy(
     Ok(commit)
 }
 
-/// The last record that is whole and covers no operation after `last_sequence`.
+/// The last record that is complete and covers no operation after `last_sequence`.
 fn last_record(records: &FlatFile, last_sequence: u64) -> Result<Record, Error> {
     for height in (0..records.committed() / RECORD_SIZE).rev() {
         let mut record = Record::new_zeroed();

@@ -1,11 +1,11 @@
-//! Damage that was found in blocks, for health and metrics.
+//! Damage found in blocks, for health and metrics.
 use super::error::{DamagedBlock, Error};
 use std::sync::{Mutex, PoisonError};
 
-/// Most entries that are remembered: enough to see a pattern, and no more than a page of text.
+/// The most entries remembered: enough to see a pattern, and no more than a page of text.
 const MOST: usize = 64;
 
-/// The damage that was found since the chain was opened, each piece once, in the order in which it was found.
+/// The damage found since the chain was opened, each piece once, in the order of discovery.
 #[derive(Debug, Default)]
 pub(crate) struct DamageLog(Mutex<Vec<DamagedBlock>>);
 

@@ -1,41 +1,41 @@
-//! What can go wrong with the own chain.
+//! Errors of our own chain.
 use crate::index::EffectError;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// What is damaged in a block.
+/// The damaged part of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Error)]
 pub enum Damage {
-    /// The record does not have its checksum.
+    /// The record has the wrong checksum.
     #[error("its record does not have its checksum")]
     Record,
-    /// The header does not follow the one before, or is not sealed by the chain's key.
+    /// The header does not follow the previous one, or has no seal by the chain's key.
     #[error("its header does not follow the one before it, or its seal is not the chain key's")]
     Header,
-    /// The operations do not have their checksum, or are not what the header commits to.
+    /// The operations have the wrong checksum, or the header commits to others.
     #[error("its operations are not what its header commits to")]
     Operations,
-    /// The back-links do not have their checksum, or lead elsewhere.
+    /// The back-links have the wrong checksum, or lead elsewhere.
     #[error("its back-links are not what was written")]
     Links,
-    /// The stored nodes do not have their checksum, or are not those of the tree.
+    /// The stored nodes have the wrong checksum, or do not belong to the tree.
     #[error("its Merkle nodes are not what its header commits to")]
     Nodes,
-    /// The table of ids does not have its checksum.
+    /// The table of ids has the wrong checksum.
     #[error("its table of transaction ids is not what was written")]
     Ids,
-    /// The signed tails do not have their checksum, or are out of order.
+    /// The signed tails have the wrong checksum, or are out of order.
     #[error("its signatures are not what was written")]
     Tails,
-    /// The index after the block does not have the root that the header commits to.
+    /// The index after the block does not have the root in the header.
     #[error("the accounts after it are not what its header commits to")]
     Index,
-    /// The sum of balances after the block is not the sum issued, less the deposits.
+    /// The sum of balances after the block is not the total issued minus deposits.
     #[error("the sum of balances after it is not the sum that was issued, less deposits")]
     Conservation,
 }
 
-/// Damage to a block, and where on the disk it is.
+/// Damage to a block, and its place on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("block {height}: {damage}: {} from byte {offset} on, {length} bytes", path.display())]
 pub struct DamagedBlock {
@@ -43,15 +43,15 @@ pub struct DamagedBlock {
     pub height: u64,
     /// The part of the block.
     pub damage: Damage,
-    /// The file with the damaged part, or with its beginning.
+    /// The file with the damaged part, or with its start.
     pub path: PathBuf,
-    /// Where in the file that begins.
+    /// Offset of the part in the file.
     pub offset: u64,
-    /// Its bytes, one or more of which are wrong. They may go on in the next file.
+    /// Length of the part in bytes, at least one of which is wrong. It may continue in the next file.
     pub length: u64,
 }
 
-/// An error of the own chain.
+/// An error of our own chain.
 #[derive(Debug, Error)]
 pub enum Error {
     /// A file cannot be read or written.
@@ -60,7 +60,7 @@ pub enum Error {
     /// The key-value store of the catalog fails.
     #[error("the catalog of the chain fails: {0}; check the disk, then start again")]
     Catalog(#[from] fjall::Error),
-    /// What the catalog says is not what was written, or it is missing.
+    /// The catalog is missing, or does not match the files.
     #[error(
         "the catalog of the chain does not fit its files; restore the whole data directory from a backup, or \
          replace that of a replica with `turnpike cluster sync --replace`"
@@ -75,18 +75,18 @@ pub enum Error {
     /// A block's operations contradict the state before it.
     #[error(transparent)]
     Effect(#[from] EffectError),
-    /// There is no chain in the directory, and no genesis header was given to begin one.
+    /// There is no chain in the directory, and no genesis header to begin one.
     #[error("there is no chain in this directory; initialise it, or name another directory")]
     NoChain,
-    /// Nobody sealed a header.
+    /// The header was not sealed.
     #[error("block {height} is not sealed: {source}")]
     Sealing {
         /// Height of the block.
         height: u64,
-        /// What the sealer said.
+        /// The sealer's error.
         source: super::SealingError,
     },
-    /// A sealer gave something else than a seal by the chain's key.
+    /// The seal is not by the chain's key.
     #[error(
         "block {height} was sealed with another key than the chain's; name the key or the signer that the chain began with"
     )]
@@ -94,7 +94,7 @@ pub enum Error {
         /// Height of the block.
         height: u64,
     },
-    /// A block that nobody may build.
+    /// The block breaks a rule.
     #[error("a block cannot be built: {0}")]
     InvalidBlock(&'static str),
 }
@@ -111,7 +111,7 @@ impl Error {
         }
     }
 
-    /// Whether a block waits for whoever seals it, and for nothing else.
+    /// Whether the block only waits for its sealer.
     pub fn is_of_the_sealer(&self) -> bool {
         matches!(self, Self::Sealing { .. } | Self::WrongSeal { .. })
     }

@@ -1,4 +1,4 @@
-//! Answers from the own chain, on any thread.
+//! Queries on our own chain, on any thread.
 use super::error::{Damage, DamagedBlock, Error};
 use super::record::{Record, Section, Tail};
 use super::scrub::Scrub;
@@ -14,7 +14,7 @@ use wire::{AccountId, Operation, TransactionId};
 /// A transaction and its path to its block's transaction root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransactionAnswer {
-    /// Hash of the tip that the answer is as of.
+    /// Hash of the tip at the time of the answer.
     pub tip_hash: Hash,
     /// Height of that tip.
     pub tip_height: u64,
@@ -32,11 +32,11 @@ pub struct TransactionAnswer {
     pub path: Vec<Hash>,
     /// The operation.
     pub operation: Operation,
-    /// Where it was signed, what follows the operation.
+    /// The tail, if it is signed.
     pub tail: Option<[u8; TAIL_SIZE]>,
 }
 
-/// What the index holds of an account as of the tip, with the proof.
+/// The index entry of an account as of the tip, with its proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexEntryAnswer {
     /// Hash of the tip.
@@ -47,18 +47,18 @@ pub struct IndexEntryAnswer {
     pub proof: IndexAnswer,
 }
 
-/// A block with all that it has.
+/// A whole block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WholeBlock {
     /// The header.
     pub header: BlockHeader,
     /// The operations, in the order of the transaction tree.
     pub operations: Vec<Operation>,
-    /// What makes some of them signed ones, by ascending position.
+    /// The tails of the signed operations, by ascending position.
     pub tails: Vec<SignedTail>,
 }
 
-/// A handle for reading the own chain. Clones are cheap.
+/// A handle for reading our own chain. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct OwnReader(Arc<Shared>);
 
@@ -77,13 +77,13 @@ impl OwnReader {
         self.0.genesis.hash()
     }
 
-    /// The headers with their seals from height `first` on, at most `count` of them.
+    /// At most `count` sealed headers, from height `first` on.
     pub fn headers(&self, first: u64, count: usize) -> Result<Vec<SealedHeader>, Error> {
         let end = self.tip().height().saturating_add(1).min(first.saturating_add(count as u64));
         (first..end).map(|height| Ok(self.0.store.record(height)?.sealed())).collect()
     }
 
-    /// A block: its header, its operations, and what makes some of them signed ones. Checked against its checksums.
+    /// Returns a block: its header, operations and tails. Verifies its checksums.
     pub fn block(&self, height: u64) -> Result<WholeBlock, Error> {
         let store = &self.0.store;
         let record = store.record(height)?;
@@ -93,18 +93,19 @@ impl OwnReader {
         Ok(WholeBlock { header: record.header, operations, tails })
     }
 
-    /// The last operation of the journal that the blocks up to one cover, and the block's time, in microseconds since the Unix epoch.
+    /// The last operation of the journal covered by the blocks up to a height, and the block's time in microseconds
+    /// since the Unix epoch.
     pub fn covers(&self, height: u64) -> Result<(u64, u64), Error> {
         let record = self.0.store.record(height)?;
         Ok((record.end_sequence.get(), record.header.timestamp.get()))
     }
 
-    /// What the index holds of an account as of the tip.
+    /// The index entry of an account as of the tip.
     pub fn account(&self, account: &AccountId) -> Result<Option<IndexEntry>, Error> {
         Ok(self.0.account(account).1)
     }
 
-    /// The latest transaction of an account, as of the tip; nothing where there is no such account.
+    /// The latest transaction of an account as of the tip; `None` if the account does not exist.
     pub fn latest(&self, account: &AccountId) -> Result<Option<TransactionAnswer>, Error> {
         let (tip, entry) = self.0.account(account);
         let Some(locator) = entry.map(|entry| entry.latest()) else { return Ok(None) };
@@ -115,10 +116,10 @@ impl OwnReader {
         self.answer(&tip, &record, locator.position).map(Some)
     }
 
-    /// The transaction that `source` named `transaction`: as its source, or as who paid for another account.
+    /// The transaction that `source` named `transaction`: as its source, or as the payer for another account.
     ///
-    /// It is looked for in two ways in turn, along the source's history and in the blocks' tables of ids, the newest first
-    /// in both. So it costs as many steps as the account has transactions or the chain has blocks, whichever are fewer.
+    /// The search alternates between the source's history and the blocks' tables of ids, newest first in both. So it
+    /// takes as many steps as the account has transactions or the chain has blocks, whichever is fewer.
     pub fn by_id(&self, transaction: &TransactionId, source: &AccountId) -> Result<Option<TransactionAnswer>, Error> {
         let mut blocks = (0..=self.tip().height()).rev();
         for step in self.history(source)? {
@@ -150,8 +151,8 @@ impl OwnReader {
         self.answer(&tip, &record, position).map(Some)
     }
 
-    /// What the index holds of an account, or that it does not exist, with the proof: as of the last block that has transactions.
-    /// Empty ones after it have the same index, and no certificate of replicas may cover them yet.
+    /// The index entry of an account, or its absence, with the proof: as of the last block with transactions. Later
+    /// empty blocks have the same index, and no certificate may cover them yet.
     pub fn index_entry(&self, account: &AccountId) -> Result<IndexEntryAnswer, Error> {
         let (Tip { mut header, .. }, proof) = self.0.prove(account);
         while header.transactions.get() == 0 && header.height.get() > 0 {
@@ -160,20 +161,20 @@ impl OwnReader {
         Ok(IndexEntryAnswer { block_hash: header.hash(), height: header.height.get(), proof })
     }
 
-    /// The height of the tip, and the first `limit` accounts after `after` as of it, in the index's order: ascending by path,
-    /// then id. `after` need not exist.
+    /// The height of the tip, and the first `limit` accounts after `after` as of it, in the index's order: ascending by
+    /// path, then id. `after` need not exist.
     pub fn accounts(&self, after: Option<&AccountId>, limit: usize) -> (u64, Vec<IndexEntry>) {
         let (tip, entries) = self.0.accounts(after, limit);
         (tip.height(), entries)
     }
 
-    /// The transactions of an account, the latest first.
+    /// The transactions of an account, newest first.
     pub fn history(&self, account: &AccountId) -> Result<History, Error> {
         let latest = self.account(account)?.map(|entry| entry.latest());
         Ok(History { shared: Arc::clone(&self.0), account: *account, next: latest })
     }
 
-    /// Those before the one at a place; nothing where that is none of the account's.
+    /// Its transactions before the one at a position; `None` if that is not the account's.
     pub fn history_before(&self, account: &AccountId, at: Locator) -> Result<Option<History>, Error> {
         if u64::from(at.height) > self.tip().height() {
             return Ok(None);
@@ -183,7 +184,7 @@ impl OwnReader {
         Ok(step.map(history))
     }
 
-    /// The damage that was found in blocks since the chain was opened, by reads and by the [scrub](Self::scrub).
+    /// The damage found in blocks since the chain was opened, by reads and by the [scrub](Self::scrub).
     pub fn damage(&self) -> Vec<DamagedBlock> {
         self.0.store.damage().list()
     }
@@ -210,7 +211,7 @@ impl OwnReader {
     }
 }
 
-/// The transactions of an account, the latest first: a walk along the back-links.
+/// The transactions of an account, newest first: a walk along the back-links.
 #[derive(Debug)]
 pub struct History {
     shared: Arc<Shared>,
@@ -219,7 +220,7 @@ pub struct History {
 }
 
 impl History {
-    /// Whether there are transactions that it has not come to.
+    /// Whether there are transactions that it has not reached.
     pub fn is_unfinished(&self) -> bool {
         self.next.is_some()
     }

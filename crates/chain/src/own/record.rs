@@ -1,4 +1,4 @@
-//! How a block is laid out in the flat files.
+//! The layout of a block in the flat files.
 use super::error::Damage;
 use crate::ids;
 use crate::links::Links;
@@ -12,7 +12,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// Bytes of a record.
 pub(crate) const RECORD_SIZE: u64 = size_of::<Record>() as u64;
 
-/// Where no block begins: behind more bytes than disks have, and far from the end of 64 bits.
+/// Limit of block offsets: more bytes than disks have, and far from the end of 64 bits.
 const OFFSET_LIMIT: u64 = 1 << 60;
 
 /// The first eight bytes of a BLAKE3 hash.
@@ -21,7 +21,7 @@ pub(crate) type Checksum = [u8; 8];
 /// The checksum of some bytes.
 pub(crate) fn checksum(bytes: &[u8]) -> Checksum {
     if cfg!(fuzzing) {
-        // Fuzzers cannot make checksums, and what is behind them has to stand any bytes too.
+        // Fuzzers cannot compute checksums, and the code after this check must survive any bytes, too.
         return [0; 8];
     }
     let mut checksum = [0; 8];
@@ -29,16 +29,16 @@ pub(crate) fn checksum(bytes: &[u8]) -> Checksum {
     checksum
 }
 
-/// The parts of a block in the blocks file, in their order there.
+/// The sections of a block in the blocks file, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {
     /// The operations.
     Operations,
-    /// The nodes of the transaction tree that are stored.
+    /// The stored nodes of the transaction tree.
     Nodes,
     /// The table of transaction ids.
     Ids,
-    /// Of the signed operations: position, and what follows the operation.
+    /// Position and tail of each signed operation.
     Tails,
     /// The back-links.
     Links,
@@ -47,7 +47,7 @@ pub(crate) enum Section {
 impl Section {
     pub(crate) const ALL: [Self; 5] = [Self::Operations, Self::Nodes, Self::Ids, Self::Tails, Self::Links];
 
-    /// What is damaged when this section is.
+    /// The damage that a bad section means.
     pub(crate) fn damage(self) -> Damage {
         match self {
             Self::Operations => Damage::Operations,
@@ -71,7 +71,7 @@ impl Section {
     }
 }
 
-/// A signed operation's bytes behind the operation, with its position in the block.
+/// The tail of a signed operation, with its position in the block.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(crate) struct Tail {
@@ -79,7 +79,7 @@ pub(crate) struct Tail {
     pub(crate) tail: [u8; TAIL_SIZE],
 }
 
-/// A block's record in the records file: number `height` of them.
+/// A block's record, at index `height` of the records file.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(crate) struct Record {
@@ -87,11 +87,11 @@ pub(crate) struct Record {
     seal: Seal,
     /// The last operation of the journal that the blocks up to this one cover.
     pub(crate) end_sequence: U64,
-    /// Where the block begins in the blocks file.
+    /// Offset of the block in the blocks file.
     pub(crate) offset: U64,
     /// Transactions in all blocks before.
     pub(crate) transactions_before: U64,
-    /// Sum of all amounts issued up to this block.
+    /// Total amount issued up to this block.
     pub(crate) issued: U128,
     /// Number of signed transactions.
     pub(crate) tails: U32,
@@ -102,7 +102,7 @@ pub(crate) struct Record {
 
 const _: () = assert!(RECORD_SIZE == 288);
 
-/// What a record is made of, besides its checksums.
+/// The parts of a record besides its checksums.
 pub(crate) struct RecordParts {
     pub(crate) sealed: SealedHeader,
     pub(crate) end_sequence: u64,
@@ -135,7 +135,7 @@ impl Record {
         checksum(&bytes[..bytes.len() - size_of::<Checksum>()])
     }
 
-    /// The record, if it is the undamaged one of this height.
+    /// Returns the record if it is intact and of this height.
     pub(crate) fn check(self, height: u64) -> Option<Self> {
         let fits = self.transactions() <= MAX_BLOCK_TRANSACTIONS
             && self.tails.get() <= self.transactions()
@@ -144,7 +144,7 @@ impl Record {
         (fits && self.checksum == self.own_checksum()).then_some(self)
     }
 
-    /// Whether a section of this hash has the checksum of the record.
+    /// Whether a section with this hash matches the checksum in the record.
     pub(crate) fn has_checksum(&self, section: Section, hash: &blake3::Hash) -> bool {
         cfg!(fuzzing) || self.checksums[section as usize] == hash.as_bytes()[..size_of::<Checksum>()]
     }
@@ -158,7 +158,7 @@ impl Record {
         self.header.transactions.get()
     }
 
-    /// The bytes of a section in the blocks file.
+    /// The byte range of a section in the blocks file.
     pub(crate) fn section(&self, section: Section) -> Range<u64> {
         let (transactions, tails) = (self.transactions(), self.tails.get());
         let before = Section::ALL.iter().take_while(|other| **other != section);
@@ -166,7 +166,7 @@ impl Record {
         start..start + section.size(transactions, tails)
     }
 
-    /// Where the block ends in the blocks file.
+    /// End of the block in the blocks file.
     pub(crate) fn end(&self) -> u64 {
         self.section(Section::Links).end
     }

@@ -1,11 +1,12 @@
-//! The scrub: reads all blocks again and again and compares them with their checksums, so that damage is found while
-//! there is a backup or another replica to restore from, and not years later.
+//! The scrub: reads all blocks again and again and compares them with their checksums.
+//!
+//! Damage is found while there is a backup or another replica to restore from, not years later.
 use super::error::Error;
 use super::record::{Record, Section};
 use super::shared::Shared;
 use std::sync::Arc;
 
-/// Bytes that are read in one step.
+/// Bytes read per step.
 const STEP: usize = 256 << 10;
 
 /// A walk over all blocks from genesis to the tip, in steps.
@@ -13,27 +14,27 @@ const STEP: usize = 256 << 10;
 pub struct Scrub {
     shared: Arc<Shared>,
     height: u64,
-    /// The block that is being read, and the position in it.
+    /// The block being read, and the position in it.
     current: Option<Part>,
     buffer: Vec<u8>,
 }
 
-/// A section that is being read.
+/// A section being read.
 #[derive(Debug)]
 struct Part {
     record: Record,
     section: usize,
-    /// Bytes of the section that were read.
+    /// Bytes of the section read so far.
     read: u64,
     hasher: blake3::Hasher,
 }
 
-/// What a step did.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scrubbed {
-    /// Bytes that were read.
+    /// Bytes read.
     pub bytes: u64,
-    /// Whether the tip was reached. The next step begins with genesis again.
+    /// Whether the tip was reached. The next step starts again at genesis.
     pub is_complete: bool,
 }
 
@@ -42,7 +43,7 @@ impl Scrub {
         Self { shared, height: 0, current: None, buffer: vec![0; STEP] }
     }
 
-    /// Reads on, 256 KiB or up to the tip. The chain logs and remembers damage, and the scrub goes on after it.
+    /// Reads on, 256 KiB or up to the tip. The chain logs and remembers damage, and the scrub continues after it.
     pub fn step(&mut self) -> Scrubbed {
         let mut bytes = 0;
         while bytes < STEP as u64 {
@@ -53,8 +54,7 @@ impl Scrub {
             match self.read_on(STEP as u64 - bytes) {
                 Ok(read) => bytes += read,
                 Err(_) => {
-                    // The error is in the chain's log of damage, or it is one of the disk, which the next read may not
-                    // have.
+                    // The error is in the chain's log of damage, or it is the disk's, which the next read may not have.
                     bytes += STEP as u64;
                     self.next_block();
                 }

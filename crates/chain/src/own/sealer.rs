@@ -1,4 +1,4 @@
-//! Who seals the headers of new blocks.
+//! Sealing the headers of new blocks.
 use super::error::Error;
 use spv::{Authority, BlockHeader, Seal, SealedHeader, SealingKey};
 use std::fmt::Debug;
@@ -6,17 +6,19 @@ use std::fmt::Debug;
 /// Why a header was not sealed.
 pub type SealingError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Holds the key of the chain, or knows who does: a file, a hardware module, another machine. A certificate of finality takes
-/// the place of its signature where several nodes order blocks together.
+/// Holds the key of the chain, or knows who does: a file, a hardware module, another machine. If several nodes order
+/// blocks together, a certificate of finality replaces its signature.
 ///
-/// It may take its time and it may fail; the block waits then, and is tried again.
+/// It may take its time and it may fail; the block then waits, and sealing is retried.
 pub trait Sealer: Send + Debug {
-    /// The seal of a header. No two headers of one height are given, whatever happens between: what is proposed to be sealed is
-    /// durable before, and after a crash the same header is given again.
+    /// Seals a header.
+    ///
+    /// At most one header per height is ever passed in: the proposal is made durable before, and after a crash the same
+    /// header is passed again.
     fn seal(&mut self, header: &BlockHeader) -> Result<Seal, SealingError>;
 }
 
-/// Gives no header a seal: for chains that replicas order.
+/// Seals nothing: for chains that replicas order.
 #[derive(Clone, Copy, Debug)]
 pub struct NoSealer;
 
@@ -32,7 +34,7 @@ impl Sealer for SealingKey {
     }
 }
 
-/// Has a header sealed, and checks that it was: what a signer that is broken or another one's gives gets into no chain.
+/// Has a header sealed, and verifies the seal: the result of a broken or foreign signer never enters a chain.
 pub fn seal(sealer: &mut dyn Sealer, authority: &Authority, header: &BlockHeader) -> Result<SealedHeader, Error> {
     let height = header.height.get();
     let seal = sealer.seal(header).map_err(|source| Error::Sealing { height, source })?;

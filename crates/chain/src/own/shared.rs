@@ -1,4 +1,4 @@
-//! What the block builder and readers of the own chain share.
+//! State that the block builder and readers of our own chain share.
 use super::error::{Damage, Error};
 use super::record::Record;
 use super::store::Store;
@@ -11,10 +11,10 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use wire::{AccountId, Command, Operation};
 
-/// How often the builder offers its processor to readers that wait, before it goes on: they need to wake up, no more.
+/// How often the builder yields its processor to waiting readers before it continues: they only need to wake up.
 const OFFERS: usize = 100;
 
-/// A transaction of an account, and where the account's transaction before it is, if there is one.
+/// A transaction of an account, and the position of the account's previous one, if any.
 pub(super) type Step = (Operation, Option<Locator>);
 
 /// The store, and the state as of the tip.
@@ -23,13 +23,13 @@ pub(super) struct Shared {
     pub(super) store: Store,
     pub(super) genesis: BlockHeader,
     state: RwLock<PublishedIndex>,
-    /// The tip once more, for those who need no index.
+    /// A copy of the tip, for readers that need no index.
     tip: RwLock<Tip>,
-    /// Readers that wait for the state.
+    /// Number of readers that wait for the state.
     waiting: AtomicUsize,
 }
 
-/// The index, and the block that it is published as of.
+/// The index, and the block as of which it is published.
 #[derive(Debug)]
 pub(super) struct PublishedIndex {
     pub(super) index: Index,
@@ -58,7 +58,8 @@ impl Shared {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets readers in that wait: the lock would go to the builder again and again, which is awake when it is given free.
+    /// Lets waiting readers in. Otherwise the builder, which is awake when the lock is released, would take it again
+    /// each time.
     pub(super) fn let_readers_in(&self) {
         for _ in 0..OFFERS {
             if self.waiting.load(Ordering::Relaxed) == 0 {
@@ -76,7 +77,7 @@ impl Shared {
         *self.tip.write().unwrap_or_else(PoisonError::into_inner) = tip;
     }
 
-    /// What the index holds of an account as of the tip.
+    /// The index entry of an account as of the tip.
     pub(super) fn account(&self, account: &AccountId) -> (Tip, Option<IndexEntry>) {
         let state = self.state();
         (state.tip, state.index.published(account))
@@ -88,7 +89,7 @@ impl Shared {
         (state.tip, state.index.listing(after, limit))
     }
 
-    /// The proof of what it holds of one. The builder does not wait for the hashing.
+    /// The proof of an account's entry. The builder does not wait for the hashing.
     pub(super) fn prove(&self, account: &AccountId) -> (Tip, IndexAnswer) {
         let state = self.state();
         let (tip, leaf) = (state.tip, state.index.leaf(account));
@@ -96,13 +97,13 @@ impl Shared {
         (tip, leaf.prove())
     }
 
-    /// A transaction of an account, and where the one before it is.
+    /// A transaction of an account, and the position of the previous one.
     pub(super) fn step(&self, account: &AccountId, at: Locator) -> Result<Step, Error> {
         let record = self.store.record(at.height.into())?;
         self.step_in(&record, account, at.position)?.ok_or_else(|| self.store.damaged(&record, Damage::Links))
     }
 
-    /// The same of a block, whose transaction at the position need not be one of the account's.
+    /// The same for a block whose transaction at the position may be another account's.
     pub(super) fn step_in(&self, record: &Record, account: &AccountId, position: u32) -> Result<Option<Step>, Error> {
         if position >= record.transactions() {
             return Ok(None);
@@ -111,7 +112,7 @@ impl Shared {
         let links = self.store.links(record, position)?;
         let Some(before) = before(&operation, links, account) else { return Ok(None) };
         let at = Locator { height: record.header.height.get() as u32, position };
-        // Links lead back, so a walk ends.
+        // Links lead back, so a walk terminates.
         if before.is_some_and(|before| before >= at) {
             return Err(self.store.damaged(record, Damage::Links));
         }
@@ -119,8 +120,9 @@ impl Shared {
     }
 }
 
-/// Where the account's transaction before this one is: nowhere where this one created it. None where the transaction is none of the
-/// account's, or where only other than the creating one has nothing before it: whatever led here is not what was written.
+/// The position of the account's previous transaction; `Some(None)` if this one created it. `None` if the transaction
+/// is not the account's, or if it has no previous one although it did not create the account: then the link that led
+/// here is damaged.
 fn before(operation: &Operation, links: Links, account: &AccountId) -> Option<Option<Locator>> {
     let is_source = operation.source == *account;
     let link: Link = match operation.command().ok()? {

@@ -1,6 +1,7 @@
-//! Snapshots: the index after a block, in a file. The block's header authenticates it, a checksum tells damage apart from fraud.
+//! Snapshots: the index after a block, in a file. The block's header authenticates it; a checksum distinguishes damage
+//! from fraud.
 //!
-//! The file is a header, all entries in their order, and the BLAKE3 hash of both.
+//! The file is a header, all entries in order, and the BLAKE3 hash of both.
 use super::error::Error;
 use super::store::Store;
 use super::tip::Tip;
@@ -13,10 +14,10 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligne
 
 const MAGIC: [u8; 8] = *b"TPindex1";
 
-/// What is before the height in the name of a snapshot.
+/// Prefix of the height in the name of a snapshot.
 const PREFIX: &str = "index-";
 
-/// How much is written and read at once: large enough for system calls not to count.
+/// Bytes per read and write: enough to make the cost of system calls negligible.
 const BUFFER: usize = 1 << 20;
 
 /// The first bytes of a snapshot.
@@ -30,7 +31,7 @@ struct Header {
     reserved: [u8; 8],
 }
 
-/// Ten digits hold every height of 32 bits, so that names sort as heights do.
+/// Ten digits hold every 32-bit height, so names sort by height.
 fn name(height: u64) -> String {
     format!("{PREFIX}{height:010}")
 }
@@ -66,7 +67,7 @@ pub(super) fn write(directory: &Arc<dyn Directory>, index: &Index, tip: &Tip) ->
     Ok(directory.sync()?)
 }
 
-/// Removes all snapshots but the newest few, and what a crash left of one that was being written.
+/// Removes all snapshots except the newest `keep`, and unfinished ones left by a crash.
 pub(super) fn remove_old(directory: &Arc<dyn Directory>, keep: usize) -> Result<(), Error> {
     let heights = heights(directory)?;
     for height in &heights[..heights.len().saturating_sub(keep)] {
@@ -78,8 +79,7 @@ pub(super) fn remove_old(directory: &Arc<dyn Directory>, keep: usize) -> Result<
     Ok(())
 }
 
-/// Copies the newest snapshot that is not above a height, if there is any. One that is removed meanwhile is passed
-/// over.
+/// Copies the newest snapshot at or below a height, if any. Skips snapshots that are removed meanwhile.
 pub(super) fn copy_newest(from: &Arc<dyn Directory>, to: &Arc<dyn Directory>, most: u64) -> Result<(), Error> {
     for height in heights(from)?.into_iter().rev().filter(|height| *height <= most) {
         let name = name(height);
@@ -97,7 +97,7 @@ pub(super) fn copy_newest(from: &Arc<dyn Directory>, to: &Arc<dyn Directory>, mo
     Ok(())
 }
 
-/// The newest snapshot that holds, with its height. Damaged ones are passed over: everything is in the blocks as well.
+/// Loads the newest valid snapshot, with its height. Skips damaged ones: everything is in the blocks as well.
 pub(super) fn load_newest(directory: &Arc<dyn Directory>, store: &Store) -> Result<Option<(Index, u64)>, Error> {
     for height in heights(directory)?.into_iter().rev().filter(|height| *height < store.len()) {
         match load(directory, store, height)? {
@@ -108,7 +108,7 @@ pub(super) fn load_newest(directory: &Arc<dyn Directory>, store: &Store) -> Resu
     Ok(None)
 }
 
-/// The index of a snapshot, if it holds.
+/// Loads the index from a snapshot, if it is valid.
 fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Option<Index>, Error> {
     let file = directory.open(&name(height), Mode::Read)?;
     let mut reader = Reader { file: &*file, offset: 0, hasher: blake3::Hasher::new() };
@@ -158,7 +158,7 @@ fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Op
     Ok(holds.then_some(index))
 }
 
-/// Collects what is written, and hashes it.
+/// Buffers and hashes what is written.
 struct Writer<'a> {
     file: &'a dyn File,
     offset: u64,

@@ -1,4 +1,4 @@
-//! The blocks of the own chain in flat files.
+//! The blocks of our own chain in flat files.
 use super::catalog::{Catalog, Commit};
 use super::damage::DamageLog;
 use super::error::{Damage, DamagedBlock, Error};
@@ -15,22 +15,22 @@ use wire::{AccountId, Operation, TransactionId};
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 
-/// Whether paths come from stored nodes.
+/// Source of paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Levels {
-    /// From the stored nodes.
+    /// Stored nodes.
     #[default]
     Stored,
-    /// From the whole block, hashed anew for each path: the baseline that stored nodes are measured against.
+    /// The whole block, hashed for each path: the baseline that stored nodes are compared with.
     Rebuilt,
 }
 
-/// How a chain is kept.
+/// Storage options of a chain.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Bytes of a segment of the flat files, a multiple of a page; cannot be changed for a chain that exists.
+    /// Segment size of the flat files in bytes, a multiple of a page; fixed for an existing chain.
     pub segment_size: u64,
-    /// Where paths come from.
+    /// Source of paths.
     pub levels: Levels,
 }
 
@@ -40,24 +40,24 @@ impl Default for Options {
     }
 }
 
-/// A block whose operations are in the blocks file already, but not committed.
+/// A block whose operations are in the blocks file, but not committed.
 #[derive(Debug)]
 pub(crate) struct Staged {
-    /// Where its operations are.
+    /// Offset of its operations.
     pub(crate) offset: u64,
     end: u64,
 }
 
-/// What follows from the operations of a block alone.
+/// Data derived from the operations of a block alone.
 pub(crate) struct Derived {
     pub(crate) tree: Tree,
     ids: Vec<U32>,
-    /// Of the operations.
+    /// Checksum of the operations.
     checksum: Checksum,
 }
 
 impl Derived {
-    /// For a block behind the one of this hash.
+    /// For a block after the one with this hash.
     pub(crate) fn new(previous: &Hash, operations: &[Operation], tails: &[SignedTail]) -> Self {
         Self {
             tree: Tree::new(operations, tails),
@@ -67,7 +67,7 @@ impl Derived {
     }
 }
 
-/// What completes a staged block.
+/// The data that completes a staged block.
 pub(crate) struct Completion<'a> {
     pub(crate) sealed: SealedHeader,
     pub(crate) hash: Hash,
@@ -90,7 +90,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the store with what is committed; cuts off what is not.
+    /// Opens the store and truncates it to what is committed.
     pub(crate) fn open(
         directory: &Arc<dyn Directory>,
         catalog: Box<dyn Catalog>,
@@ -169,7 +169,7 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps, durably, which block is about to be sealed, so that no other one of its height ever is.
+    /// Records durably which block is about to be sealed, so that no other block of its height ever is.
     pub(crate) fn propose(&self, height: u64, hash: &Hash, end_sequence: u64) -> Result<(), Error> {
         let (records, blocks) = (self.records.committed().into(), self.blocks.committed().into());
         self.catalog.propose(&Commit {
@@ -181,7 +181,7 @@ impl Store {
         })
     }
 
-    /// The block that was last about to be sealed.
+    /// The block last proposed for sealing.
     pub(crate) fn proposal(&self) -> Result<Option<Commit>, Error> {
         self.catalog.proposal()
     }
@@ -198,12 +198,12 @@ impl Store {
         record.check(height).ok_or_else(|| self.damaged_record(height, Damage::Record))
     }
 
-    /// The damage that was found since the store was opened.
+    /// The damage found since the store was opened.
     pub(crate) fn damage(&self) -> &DamageLog {
         &self.damage
     }
 
-    /// The error for damage to a block, which is logged and remembered.
+    /// The error for damage to a block; logs and records it.
     pub(crate) fn damaged(&self, record: &Record, damage: Damage) -> Error {
         let height = record.header.height.get();
         let Some(section) = Section::ALL.into_iter().find(|section| section.damage() == damage) else {
@@ -214,13 +214,13 @@ impl Store {
         self.damage.add(DamagedBlock { height, damage, path, offset, length: bytes.end - bytes.start })
     }
 
-    /// The same for a block whose record is damaged, or does not follow from the one before.
+    /// The same for a block whose record is damaged, or does not follow from the previous one.
     pub(crate) fn damaged_record(&self, height: u64, damage: Damage) -> Error {
         let (path, offset) = self.records.locate(height.saturating_mul(RECORD_SIZE));
         self.damage.add(DamagedBlock { height, damage, path, offset, length: RECORD_SIZE })
     }
 
-    /// Reads a part of a section for whoever computes its checksum.
+    /// Reads a part of a section, for callers that compute its checksum.
     pub(crate) fn read_part(&self, record: &Record, section: Section, from: u64, into: &mut [u8]) -> Result<(), Error> {
         self.read(record, section, from, into)
     }
@@ -268,14 +268,15 @@ impl Store {
         }
     }
 
-    /// The links of a transaction, unchecked: whoever follows one checks where it leads.
+    /// The links of a transaction, unchecked: a caller that follows one checks where it leads.
     pub(crate) fn links(&self, record: &Record, position: u32) -> Result<Links, Error> {
         let mut links = [Links::NONE];
         self.read(record, Section::Links, position.into(), &mut links)?;
         Ok(links[0])
     }
 
-    /// The signed tails among some positions of a block, which are in ascending order; positions count from the first.
+    /// The signed tails in a range of positions of a block, in ascending order; positions count from the start of the
+    /// range.
     fn tails(&self, record: &Record, range: &Range<u32>) -> Result<Vec<SignedTail>, Error> {
         let read = |number: u32| {
             let mut tail = [Tail::new_zeroed()];
@@ -302,7 +303,7 @@ impl Store {
         Ok(tails)
     }
 
-    /// A transaction with its path, checked against the block's header: whatever the disk did to it, it is not wrong.
+    /// A transaction with its path, checked against the block's header: correct, whatever the disk did to it.
     pub(crate) fn prove(&self, record: &Record, position: u32) -> Result<Proven, Error> {
         self.prove_with(self.levels, record, position)
     }
@@ -335,7 +336,7 @@ impl Store {
         Ok(Proven { operation: operations[within], tail, leaf, path })
     }
 
-    /// The error for a path that does not lead to the block's root: names the section that does not have its checksum.
+    /// The error for a path that does not lead to the block's root: names the section with the wrong checksum.
     fn blame(&self, record: &Record) -> Error {
         let sections = [
             self.section::<Tail>(record, Section::Tails).err(),
@@ -350,7 +351,7 @@ impl Store {
         Ok(self.prove_with(Levels::Stored, record, position)?.operation)
     }
 
-    /// Where in a block the transaction is that `source` named `transaction`.
+    /// The position in a block of the transaction that `source` named `transaction`.
     pub(crate) fn find(
         &self,
         height: u64,
@@ -370,7 +371,7 @@ impl Store {
     }
 }
 
-/// Whether there are blocks besides genesis, which may be there without a commit since a crash.
+/// Whether there are blocks besides genesis, which may exist without a commit after a crash.
 fn has_blocks(directory: &Arc<dyn Directory>) -> Result<bool, Error> {
     match directory.open("records-000000", Mode::Read) {
         Ok(file) => Ok(file.len()? > RECORD_SIZE),
@@ -379,7 +380,7 @@ fn has_blocks(directory: &Arc<dyn Directory>) -> Result<bool, Error> {
     }
 }
 
-/// A transaction, with what proves that it is in its block.
+/// A transaction, with the proof that it is in its block.
 pub(crate) struct Proven {
     pub(crate) operation: Operation,
     pub(crate) tail: Option<[u8; crate::merkle::TAIL_SIZE]>,

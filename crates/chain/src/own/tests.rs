@@ -1,4 +1,4 @@
-//! The own chain from block to proof, on real files and on a simulated disk that crashes.
+//! Our own chain from block to proof, on real files and on a simulated disk that crashes.
 use super::record::Section;
 use super::*;
 use crate::merkle::{SignedTail, TAIL_SIZE};
@@ -33,7 +33,7 @@ fn account(n: u64) -> AccountId {
     AccountId::from(u128::from(n) << 70 | u128::from(n))
 }
 
-/// Makes valid blocks, and keeps what they do in a plain way.
+/// Creates valid blocks, and tracks their effects in a simple way.
 struct Model {
     random: Random,
     balances: HashMap<AccountId, u64>,
@@ -131,7 +131,7 @@ impl Model {
         assert_eq!(*self.headers.tip_hash(), tip.hash);
     }
 
-    /// Checks that the chain is at the model's height, and all that it answers.
+    /// Checks that the chain is at the model's height, and all of its answers.
     fn check(&self, chain: &OwnChain) {
         let reader = chain.reader();
         assert_eq!(reader.tip().hash, *self.headers.tip_hash());
@@ -338,7 +338,7 @@ fn a_directory_without_a_chain_is_told_apart() {
         assert!(matches!(refused, Err(Error::InvalidBlock(_))));
     }
     open(&directory).unwrap();
-    // The genesis of a chain that exists stays what it is.
+    // An existing chain keeps its genesis block.
     let chain = OwnChain::open(Arc::clone(&directory), catalog(), OPTIONS, || unreachable!()).unwrap();
     assert_eq!(chain.network_id(), genesis().hash());
 }
@@ -376,7 +376,7 @@ fn every_flipped_bit_is_noticed() {
             let (offset, mask) = (random.below(length), 1 << random.below(8));
             disk.damage(name, offset, mask).unwrap();
             let noticed = open(&directory).and_then(|chain| {
-                // What can be read of it at all is right.
+                // Everything that can be read at all is correct.
                 for account in model.balances.keys() {
                     if let Ok(Some(answer)) = chain.reader().latest(account) {
                         model.check_transaction(&answer);
@@ -393,8 +393,8 @@ fn every_flipped_bit_is_noticed() {
     model.check(&open(&disk.root()).unwrap());
 }
 
-/// While a chain is served its files go bad: reads never return anything wrong, and name file and offset; the scrub
-/// finds what nobody reads.
+/// Files are damaged while the chain is served: reads never return wrong data, and name file and offset; the scrub
+/// finds damage in blocks that nobody reads.
 #[test]
 fn damage_under_a_chain_that_is_served_is_found() {
     let disk = SimulatedDisk::new(8);
@@ -477,7 +477,7 @@ fn a_crash_at_any_change_leaves_a_chain_of_whole_blocks() {
         let crashed = result.is_err();
         disk.crash();
         let mut chain = open(&disk.root()).unwrap();
-        // The block that was being committed may be there or not; those before it are.
+        // The block being committed may be there or not; earlier ones are.
         let height = chain.tip().height();
         assert!(height as usize == tips.len() || height as usize == tips.len() + 1, "crash at {crash_at}");
         if let Some(tip) = (height as usize).checked_sub(1).and_then(|last| tips.get(last)) {
@@ -550,7 +550,7 @@ fn failing_writes_and_syncs_only_delay_blocks() {
                 }
             };
             model.built(&tip);
-            // A snapshot that could not be written is none.
+            // A snapshot that could not be written does not exist.
             let _ = chain.snapshot();
         }
         model.check(&chain);
@@ -604,7 +604,7 @@ fn readers_see_whole_blocks_only() {
     model.check(&chain);
 }
 
-/// A sealer that gives what it is told to, and counts how often it is asked.
+/// A sealer that returns what it is configured to, and counts its calls.
 #[derive(Debug, Default)]
 struct Broken {
     gives: Option<Seal>,
@@ -639,7 +639,7 @@ fn a_block_that_is_not_sealed_is_not_in_the_chain_and_is_tried_again() {
     assert_eq!(chain.tip(), before);
     assert_eq!(silent.asked, wrong.asked);
 
-    // Left like this, the chain remembers which block it was: nobody can know whether the signer signed it.
+    // Closed like this, the chain remembers the block: nobody can know whether the signer signed it.
     drop(chain);
     let mut chain = open(&directory).unwrap();
     assert_eq!((chain.tip(), chain.proposed_end()), (before, Some(20_000)));

@@ -1,4 +1,4 @@
-//! The last block, and what is known of the chain with it.
+//! The last block, and totals of the chain up to it.
 use super::error::Error;
 use super::store::Store;
 use spv::{BlockHeader, Hash};
@@ -11,11 +11,11 @@ pub struct Tip {
     pub header: BlockHeader,
     /// The header's hash.
     pub hash: Hash,
-    /// The last operation of the journal that is in a block.
+    /// The last operation of the journal covered by a block.
     pub end_sequence: u64,
     /// The number of transactions in all blocks.
     pub transactions: u64,
-    /// The sum of all amounts issued, less the deposits paid: what all accounts hold together.
+    /// The total issued minus paid deposits, which is the sum of all balances.
     pub issued: u128,
 }
 
@@ -26,7 +26,7 @@ impl Tip {
     }
 }
 
-/// The tip as it was when the block of a height was the last.
+/// The tip as of the block at a height.
 pub(super) fn tip_at(store: &Store, height: u64) -> Result<Tip, Error> {
     let record = store.record(height)?;
     Ok(Tip {
@@ -38,7 +38,7 @@ pub(super) fn tip_at(store: &Store, height: u64) -> Result<Tip, Error> {
     })
 }
 
-/// What is issued after operations that were applied, if it was `before`: a deposit takes back what was issued.
+/// The total issued after applying operations to a total of `before`: a deposit reduces it.
 pub(super) fn issued(before: u128, operations: &[Operation]) -> u128 {
     operations.iter().fold(before, |issued, operation| match operation.command() {
         Ok(Command::Issue) => issued + u128::from(operation.amount()),

@@ -1,4 +1,4 @@
-//! What the index of a Bitcoin store should say, from plain maps.
+//! The expected content of a Bitcoin store's index, from plain maps.
 use spv::{Hash, Locator};
 use std::collections::HashMap;
 use turnpike_chain::bitcoin::{Block, Unspent, View, script_hash};

@@ -1,4 +1,4 @@
-//! The accounts that load is put on.
+//! The accounts of a load.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use wire::{AccountId, BatchEntries, BatchFormat, Operation, Promise, Reply, Stat
 use crate::window::refusal;
 use crate::{Completion, Error, Failure, Pipeline, random};
 
-/// The longest that a loop waits for replies.
+/// Maximum wait for replies per turn.
 const TURN: Duration = Duration::from_secs(1);
 
-/// Balances of accounts that are numbered without gaps.
+/// Balances of consecutively numbered accounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Balances {
     first: u64,
@@ -18,19 +18,19 @@ pub struct Balances {
 }
 
 impl Balances {
-    /// The balance of an account; `None` where it is not one of these.
+    /// The balance of an account; `None` if it is not one of these.
     pub fn get(&self, account: AccountId) -> Option<u64> {
         self.balances.get(self.index(account)?).copied()
     }
 
-    /// The sum of all.
+    /// The total.
     pub fn total(&self) -> u128 {
         self.balances.iter().map(|&balance| u128::from(balance)).sum()
     }
 
-    /// Applies a transfer that was done.
+    /// Applies an executed transfer.
     pub fn apply(&mut self, transfer: &Operation) {
-        // Replies come in any order, so a balance may be below zero for a moment.
+        // Replies come in any order, so a balance may be negative for a moment.
         for (account, change) in
             [(transfer.source, transfer.amount().wrapping_neg()), (transfer.destination, transfer.amount())]
         {
@@ -49,8 +49,8 @@ impl Balances {
     }
 }
 
-/// Creates the accounts `first..first + count` where they are missing, tops each up to `funds`, and returns the balances.
-/// `progress` is told now and then how many of the two operations for each account were sent.
+/// Creates the accounts `first..first + count` unless they exist, tops each up to `funds`, and returns the balances.
+/// `progress` is called from time to time with the number of operations sent, two per account.
 pub fn prepare(
     pipeline: &mut Pipeline,
     first: u64,
@@ -62,7 +62,7 @@ pub fn prepare(
     let mut balances = Balances { first, balances: vec![0; count as usize] };
     let series = random()? >> 32 << 32;
     let id = |index: usize| TransactionId::from(series | index as u128);
-    // The reply to a CREATE of an account that exists tells its balance.
+    // The reply to a CREATE of an existing account has its balance.
     let create = |index, account| Some(Operation::create(id(index), account));
     each(pipeline, &mut balances, promise, &[Status::Ok, Status::AccountExists], create, &mut progress)?;
     let held = balances.clone();
@@ -76,7 +76,7 @@ pub fn prepare(
     Ok(balances)
 }
 
-/// Compares the node's balances with what they have to be, and returns the number of accounts that differ.
+/// Compares the node's balances with the expected ones, and returns the number of accounts that differ.
 pub fn check(pipeline: &mut Pipeline, expected: &Balances) -> Result<u64, Error> {
     let mut found = expected.clone();
     found.balances.fill(0);
@@ -86,7 +86,7 @@ pub fn check(pipeline: &mut Pipeline, expected: &Balances) -> Result<u64, Error>
     Ok(found.balances.iter().zip(&expected.balances).filter(|(found, expected)| found != expected).count() as u64)
 }
 
-/// Executes an operation for each account and takes the balances from the replies. A status that is not `expected` is an
+/// Executes an operation for each account and takes the balances from the replies. A status other than `expected` is an
 /// error.
 fn each(
     pipeline: &mut Pipeline,
@@ -133,7 +133,7 @@ fn take(
 ) -> Result<(), Error> {
     let reply = match &completion.reply {
         Ok(reply) => reply,
-        // Preparing is done again with other ids: of what may have been executed nothing is lost.
+        // Preparation can be repeated with other ids: nothing is lost if some operations were executed.
         Err(Failure::NoReply) => return Err(Error::NoReply { node, waited: completion.latency, transaction: None }),
         Err(Failure::Refused(status)) => return Err(Error::Refused(*status)),
     };

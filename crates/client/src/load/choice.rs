@@ -1,29 +1,29 @@
 //! Choosing accounts at random.
 
-/// How often which account is chosen.
+/// The distribution of the accounts chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distribution {
-    /// All alike.
+    /// All with the same probability.
     Uniform,
-    /// The n-th about in proportion to 1/n, as by Zipf's law.
+    /// The n-th roughly in proportion to 1/n, by Zipf's law.
     Zipf,
-    /// The first two only.
+    /// Only the first two.
     HotPair,
 }
 
-/// Chooses among numbered accounts, the same for the same seed.
+/// Chooses among numbered accounts; the same seed gives the same choices.
 #[derive(Clone, Debug)]
 pub struct Choice {
     distribution: Distribution,
     first: u64,
     count: u32,
-    /// Bits of the logarithm of `count` with 32 binary places.
+    /// The binary logarithm of `count`, with 32 binary places.
     octaves: u64,
     state: u64,
 }
 
 impl Choice {
-    /// A choice among `count` accounts from the number `first` on; fewer than two are taken for two.
+    /// A choice among `count` accounts, at least two, numbered from `first` on.
     pub fn new(distribution: Distribution, first: u64, count: u32, seed: u64) -> Self {
         let count = if distribution == Distribution::HotPair { 2 } else { count.max(2) };
         let octaves = (f64::from(count).log2() * 2f64.powi(32)) as u64;
@@ -54,7 +54,7 @@ impl Choice {
             Distribution::Uniform => scale(random, u64::from(self.count)) as u32,
             Distribution::HotPair => (random >> 63) as u32,
             Distribution::Zipf => {
-                // An octave, then a place in it: 1/n in straight pieces, and without floating point.
+                // An octave, then a place in it: 1/n in straight pieces, without floating point.
                 let octave = scale(random, self.octaves);
                 let (whole, part) = (octave >> 32, octave & 0xffff_ffff);
                 let rank = (1 << whole) + ((part << whole) >> 32);
@@ -74,7 +74,7 @@ impl Choice {
     }
 }
 
-/// A number below `bound` in proportion to a random one.
+/// A number below `bound`, in proportion to a random one.
 #[inline]
 fn scale(random: u64, bound: u64) -> u64 {
     ((u128::from(random) * u128::from(bound)) >> 64) as u64

@@ -1,4 +1,4 @@
-//! What a run of load came to.
+//! Results of a load run.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use wire::{Promise, Status};
 
 use crate::{Completion, Failure};
 
-/// The shortest latency that is told apart, in nanoseconds.
+/// Minimum of the measured latencies, in nanoseconds.
 const LATENCY_LOW: u64 = 100;
 
-/// The longest latency that is told apart, in nanoseconds: ten minutes, beyond any patience.
+/// Maximum of the measured latencies, in nanoseconds: ten minutes, beyond any timeout.
 const LATENCY_HIGH: u64 = 600_000_000_000;
 
-/// Codes of statuses are below this.
+/// Limit of status codes.
 const CODES: usize = 128;
 
 /// Counts of a run.
@@ -21,17 +21,17 @@ const CODES: usize = 128;
 pub struct Report {
     /// Operations sent.
     pub sent: u64,
-    /// Operations answered, with whatever status.
+    /// Operations answered, with any status.
     pub answered: u64,
-    /// Operations that no answer came to, however often they were sent.
+    /// Operations without an answer to any attempt.
     pub lost: u64,
-    /// Datagrams sent, not counting those sent again.
+    /// Datagrams sent, without repetitions.
     pub datagrams: u64,
-    /// Datagrams sent again.
+    /// Repeated datagrams.
     pub retries: u64,
-    /// The weakest promise of the replies. `None` if no reply carried one: those to compact frames do not.
+    /// The weakest promise of the replies. `None` if no reply carried one: replies to compact frames do not.
     pub promise: Option<Promise>,
-    /// Answers that did not hold: proofs that do not verify, operations of another id.
+    /// Invalid answers: proofs that do not verify, operations with another id.
     pub wrong: u64,
     /// Time from the first request to the last reply.
     pub elapsed: Duration,
@@ -42,8 +42,8 @@ pub struct Report {
 
 impl Default for Report {
     fn default() -> Self {
-        // Three digits are as fine as a measurement can be repeated. The bounds are valid ones; were they not, the
-        // histogram would grow on its own.
+        // Three digits are as precise as a measurement can be repeated. The bounds are valid; if they were not, the
+        // histogram would grow by itself.
         let latency = Histogram::new_with_bounds(LATENCY_LOW, LATENCY_HIGH, 3).unwrap_or_else(|_| auto_histogram());
         Self {
             sent: 0,
@@ -61,7 +61,7 @@ impl Default for Report {
 }
 
 impl Report {
-    /// Operations that were done.
+    /// Operations that succeeded.
     pub fn ok(&self) -> u64 {
         self.count(Status::Ok)
     }
@@ -71,17 +71,17 @@ impl Report {
         self.statuses.get(usize::from(status.code())).copied().unwrap_or(0)
     }
 
-    /// All statuses that came, with their counts.
+    /// All statuses that occurred, with their counts.
     pub fn statuses(&self) -> impl Iterator<Item = (Status, u64)> {
         Status::ALL.iter().map(|&status| (status, self.count(status))).filter(|(_, count)| *count > 0)
     }
 
-    /// Operations answered a second.
+    /// Operations answered per second.
     pub fn rate(&self) -> f64 {
         self.answered as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// The latency that a share of the datagrams was answered within.
+    /// The latency within which this share of the datagrams was answered.
     pub fn latency_at(&self, quantile: f64) -> Duration {
         Duration::from_nanos(self.latency.value_at_quantile(quantile))
     }
@@ -93,7 +93,7 @@ impl Report {
         self.promise = weakest.or(Some(promise));
     }
 
-    /// Counts answers with a status.
+    /// Counts operations answered with a status.
     #[inline]
     pub fn add(&mut self, status: Status, operations: u64) {
         self.answered += operations;
@@ -102,7 +102,7 @@ impl Report {
         }
     }
 
-    /// Counts the end of a request; the operations of a reply are the workload's to count.
+    /// Counts the end of a request; the workload counts the operations of a reply.
     #[inline]
     pub(super) fn take(&mut self, completion: &Completion<'_>) {
         match completion.reply {

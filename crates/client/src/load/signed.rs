@@ -10,11 +10,11 @@ use wire::{AccountId, Operation, Promise, SignedOperation, Status, TransactionId
 use super::Choice;
 use crate::{Client, Error, Receipt, Signer, fresh_transaction_id, random};
 
-/// Keyed accounts that transfers are signed for: more than any batch verifier takes at once has a key of its own.
+/// Number of keyed accounts that sign transfers: more than the distinct keys in any batch of a verifier.
 const KEYS: u64 = 256;
 
-/// Signs `count` transfers of 1 from new keyed accounts to accounts that `choice` gives. The keyed accounts are funded by the account
-/// `bank`, to which that is issued first. The operations have to be sent in their order, and before the node's replay window is over.
+/// Signs `count` transfers of 1 from new keyed accounts to accounts that `choice` returns. The account `bank` receives
+/// an issue and funds the keyed accounts. Send the operations in order, and before the end of the node's replay window.
 pub fn sign_transfers(
     client: &mut Client,
     bank: AccountId,
@@ -42,7 +42,7 @@ pub fn sign_transfers(
             (signer, Operation::transfer(id, signer.account(), destination, 1))
         })
         .collect();
-    // Ascending, and none of them ahead of the clock: what is older than what a node has forgotten is stale.
+    // Ascending, and none of them ahead of the clock: a timestamp older than what a node has forgotten is stale.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|_| Error::Clock)?;
     let first = u64::try_from(now.as_micros()).map_err(|_| Error::Clock)?.saturating_sub(count);
     let sign = |(number, (signer, transfer)): (u64, &(&Signer, Operation))| {
@@ -74,7 +74,7 @@ fn new_signer(network: [u8; 32]) -> Result<Signer, Error> {
     }
 }
 
-/// An operation that has to succeed.
+/// An operation that must succeed.
 fn done(receipt: Result<Receipt, Error>) -> Result<(), Error> {
     let receipt = receipt?;
     if receipt.status == Status::Ok { Ok(()) } else { Err(Error::Refused(receipt.status)) }

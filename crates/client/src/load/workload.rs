@@ -1,4 +1,4 @@
-//! What load consists of.
+//! The requests of a load.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::{Completion, Draft, Error, random};
 
 /// Requests of one kind.
 pub trait Workload {
-    /// Fills a draft with at most `most` operations, submits it with their number as the tag, and returns that.
+    /// Fills a draft with at most `most` operations, submits it with their number as the tag, and returns that number.
     fn fill(&mut self, draft: Draft<'_>, most: u64, due: Duration, now: Duration) -> u64;
 
     /// Counts the operations of a reply.
     fn take(&mut self, completion: &Completion<'_>, report: &mut Report);
 }
 
-/// What the operations are.
+/// Kind of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mix {
     /// TRANSFER of 1.
@@ -30,7 +30,7 @@ pub enum Mix {
     Refer,
 }
 
-/// In which frames they are sent.
+/// Format of the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Batches of operations, or of compact entries.
@@ -47,13 +47,13 @@ pub struct Operations {
     batch: u16,
     promise: Promise,
     choice: Choice,
-    /// Upper half of the transaction ids, and the counter in their lower half.
+    /// Upper half of the transaction ids; their lower half is the counter.
     series: u64,
     counter: u64,
     balances: Option<Balances>,
-    /// Operations that were signed before, the next of them last.
+    /// Operations signed in advance, in reverse order.
     signed: Vec<SignedOperation>,
-    /// The share of the datagrams that have signed operations, and what is due of it.
+    /// The share of datagrams with signed operations, and its accumulated fraction.
     signed_share: f64,
     signed_due: f64,
     samples: Vec<Operation>,
@@ -62,7 +62,8 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// Batches of up to `batch` operations between accounts that `choice` gives. The transaction ids are a random series.
+    /// Batches of up to `batch` operations between accounts that `choice` returns. The transaction ids are a random
+    /// series.
     pub fn new(mix: Mix, format: Format, batch: u16, promise: Promise, choice: Choice) -> Result<Self, Error> {
         let series = (random()? >> 64) as u64;
         let batch = batch.max(1);
@@ -85,13 +86,13 @@ impl Operations {
         })
     }
 
-    /// Follows the balances: with each transfer that is done, `balances` change.
+    /// Tracks the balances: each executed transfer changes `balances`.
     pub fn following(mut self, balances: Balances) -> Self {
         self.balances = Some(balances);
         self
     }
 
-    /// Puts operations that were signed before into a share of the batches, from 0 to 1, for as long as there are any.
+    /// Puts operations signed in advance into a share of the batches, from 0 to 1, while there are any.
     pub fn with_signed(mut self, mut signed: Vec<SignedOperation>, share: f64) -> Self {
         signed.reverse();
         self.signed = signed;
@@ -99,7 +100,7 @@ impl Operations {
         self
     }
 
-    /// Whether the next batch is one of signed operations.
+    /// Whether the next batch has signed operations.
     fn is_signed_due(&mut self) -> bool {
         self.signed_due += self.signed_share;
         let is_due = self.signed_due >= 1.0 && !self.signed.is_empty();
@@ -107,19 +108,19 @@ impl Operations {
         is_due
     }
 
-    /// Keeps one of `every` operations that were done.
+    /// Stores one of `every` executed operations.
     pub fn sampling(mut self, every: u64) -> Self {
         self.sample_every = every.max(1);
         self.until_sample = self.sample_every;
         self
     }
 
-    /// The operations kept, as they were asked for.
+    /// The stored operations, as requested.
     pub fn samples(&self) -> &[Operation] {
         &self.samples
     }
 
-    /// The balances that were followed.
+    /// The tracked balances.
     pub fn balances(&self) -> Option<&Balances> {
         self.balances.as_ref()
     }
@@ -143,12 +144,12 @@ impl Operations {
         }
     }
 
-    /// Whether operations are looked at once more when they are done.
+    /// Whether executed operations are tracked or stored.
     fn is_watching(&self) -> bool {
         self.balances.is_some() || self.sample_every != u64::MAX
     }
 
-    /// Sees an operation that was done.
+    /// Handles an executed operation.
     fn done(&mut self, request: &Operation) {
         if let Some(balances) = &mut self.balances {
             balances.apply(request);
@@ -236,7 +237,7 @@ impl Workload for Operations {
     }
 }
 
-/// The operation at a place of a request.
+/// The operation at an index of a request.
 fn operation_of(frame: &Frame<'_>, index: usize) -> Option<Operation> {
     match frame {
         Frame::Batch(batch) => batch.entries.operation(index),
@@ -245,10 +246,10 @@ fn operation_of(frame: &Frame<'_>, index: usize) -> Option<Operation> {
     }
 }
 
-/// Checks the bytes of a proof.
+/// Verifies the bytes of a proof.
 type Verifier<'a> = Box<dyn FnMut(&[u8]) -> bool + 'a>;
 
-/// Proof requests for the keys that a function gives.
+/// Proof requests for the keys that a function returns.
 pub struct Proofs<'a> {
     chain: Chain,
     query: Query,
@@ -269,12 +270,12 @@ impl<'a> Proofs<'a> {
         Self { chain, query, room, key: Box::new(key), verify: None }
     }
 
-    /// Requests of the latest transactions of accounts that `choice` gives.
+    /// Requests the latest transactions of accounts that `choice` returns.
     pub fn latest(room: usize, mut choice: Choice) -> Self {
         Self::new(Chain::Own, Query::Latest, room, move || account(choice.account()).into())
     }
 
-    /// Checks each proof; those that `verify` refuses count as wrong.
+    /// Verifies each proof; those that `verify` rejects count as wrong.
     pub fn verified_by(mut self, verify: impl FnMut(&[u8]) -> bool + 'a) -> Self {
         self.verify = Some(Box::new(verify));
         self

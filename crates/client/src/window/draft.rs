@@ -1,4 +1,4 @@
-//! Requests that are being filled.
+//! Requests being filled.
 
 use std::time::Duration;
 
@@ -8,13 +8,14 @@ use zerocopy::IntoBytes;
 use super::{Slot, Window};
 
 impl Window {
-    /// A request to be filled; `None` where no more may be in flight.
+    /// Returns a request to fill; `None` if no more may be in flight.
     pub fn begin(&mut self) -> Option<Draft<'_>> {
         let (id, buffer) = self.reserve()?;
         Some(Draft { id, buffer, is_limited: false, window: self })
     }
 
-    /// A request with the given id; `None` where no more may be in flight, or the id is too near to one that is.
+    /// Returns a request with the given id; `None` if no more may be in flight, or the id is too close to one in
+    /// flight.
     pub fn begin_as(&mut self, id: u32) -> Option<Draft<'_>> {
         if self.slots[self.index_of(id)].is_some() {
             return None;
@@ -24,36 +25,36 @@ impl Window {
     }
 }
 
-/// A request that is being filled. Dropped without being submitted, it is as if it had never been.
+/// A request being filled. Dropping it without submitting it has no effect.
 #[derive(Debug)]
 pub struct Draft<'a> {
     window: &'a mut Window,
     id: u32,
     buffer: u32,
-    /// It has an operation whose retry is not recognised for ever.
+    /// It has an operation whose retry is not recognised forever.
     is_limited: bool,
 }
 
 impl<'a> Draft<'a> {
-    /// The id that the frame has to carry; of a compact frame the transaction id.
+    /// The id that the frame must carry; in a compact frame the transaction id.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// Bytes of the longest datagram.
+    /// Maximum length of a datagram in bytes.
     pub fn datagram(&self) -> usize {
         self.window.limits.datagram
     }
 
-    /// The memory that the datagram is to be written to, with what was there before.
+    /// The memory to write the datagram to; its contents are unspecified.
     pub fn bytes(&mut self) -> &mut [u8] {
         let length = self.window.limits.datagram;
         let offset = self.buffer as usize * length;
         &mut self.window.memory[offset..offset + length]
     }
 
-    /// Sends the first `length` bytes of the memory, which must hold a frame with this draft's id. `due` is when it should
-    /// have been sent, from which its latency counts, and `now` when it is.
+    /// Sends the first `length` bytes of the memory, which must hold a frame with this draft's id. `due` is when it
+    /// should have been sent, from which its latency counts, and `now` is the present time.
     pub fn submit(self, length: usize, tag: u64, due: Duration, now: Duration) {
         let window = &mut *self.window;
         let slot = Slot {
@@ -78,11 +79,11 @@ impl<'a> Draft<'a> {
         window.slots[index] = Some(slot);
         window.in_flight += 1;
         window.next_id = self.id.wrapping_add(1);
-        // The slot has the buffer now.
+        // The slot now owns the buffer.
         std::mem::forget(self);
     }
 
-    /// Sends a frame. It is cut where it is longer than a datagram.
+    /// Sends a frame, truncated to the maximum length of a datagram.
     pub fn submit_frame(mut self, frame: &[u8], tag: u64, due: Duration, now: Duration) {
         let bytes = self.bytes();
         let length = frame.len().min(bytes.len());
@@ -90,14 +91,14 @@ impl<'a> Draft<'a> {
         self.submit(length, tag, due, now);
     }
 
-    /// Sends a compact frame under this draft's id as its transaction id.
+    /// Sends a compact frame with this draft's id as its transaction id.
     pub fn submit_compact(mut self, mut frame: CompactFrame, tag: u64, due: Duration, now: Duration) {
         frame.transaction = U32::new(self.id);
         self.is_limited = !is_recognised_for_ever(&frame.to_operation());
         self.submit_frame(frame.as_bytes(), tag, due, now);
     }
 
-    /// Makes the request a batch.
+    /// Turns the request into a batch.
     pub fn batch(self, format: BatchFormat, promise: Promise) -> BatchDraft<'a> {
         BatchDraft { draft: self, format, promise, count: 0, length: BatchHeader::LENGTH }
     }
@@ -109,12 +110,12 @@ impl Drop for Draft<'_> {
     }
 }
 
-/// Whether an operation without a signature can be sent again at any time: it changes nothing, or its id carries a time.
+/// Whether an unsigned operation can be repeated at any time: it changes nothing, or its id carries a time.
 pub(crate) fn is_recognised_for_ever(operation: &Operation) -> bool {
     operation.time().is_some() || operation.command().is_ok_and(|command| !command.is_executed())
 }
 
-/// A batch that is being filled.
+/// A batch being filled.
 #[derive(Debug)]
 pub struct BatchDraft<'a> {
     draft: Draft<'a>,
@@ -130,12 +131,12 @@ impl BatchDraft<'_> {
         usize::from(self.count)
     }
 
-    /// Whether there is none yet.
+    /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Appends an operation to a batch of format 1, or of format 0 where the operation fits. Gives `false` where there is
+    /// Appends an operation to a batch of format 1, or of format 0 if the operation fits. Returns `false` if there is
     /// no room, or the format cannot hold it.
     #[inline]
     pub fn push(&mut self, operation: &Operation) -> bool {
@@ -163,7 +164,7 @@ impl BatchDraft<'_> {
         self.format == BatchFormat::Signed && self.append(signed.as_bytes())
     }
 
-    /// Sends the batch, or nothing where it is empty.
+    /// Sends the batch, unless it is empty.
     pub fn submit(mut self, tag: u64, due: Duration, now: Duration) {
         if self.count == 0 {
             return;

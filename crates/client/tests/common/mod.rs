@@ -1,5 +1,5 @@
-//! A node for tests: a plain ledger with idempotent operations, a chain of blocks, and a network that loses, doubles and
-//! reorders what comes to it and goes from it.
+//! A node for tests: a simple ledger with idempotent operations, a chain of blocks, and a network that loses,
+//! duplicates and reorders datagrams in both directions.
 #![allow(dead_code)]
 
 use std::collections::HashMap;
@@ -36,22 +36,22 @@ pub struct Block {
     pub operations: Vec<Operation>,
 }
 
-/// The keys of a generation of replicas, and its certificate or what ended it.
+/// The keys of a generation of replicas, and its certificate or the change that ended it.
 pub type Generation = (Vec<[u8; 32]>, Vec<u8>);
 
-/// What a node knows.
+/// State of a node.
 #[derive(Default)]
 pub struct NodeModel {
     pub ledger: Model,
     pub blocks: Vec<Block>,
     pub bitcoin: Vec<BitcoinBlock>,
-    /// The generations of replicas; none where one key seals the blocks.
+    /// The generations of replicas; empty if one key seals the blocks.
     pub generations: Vec<Generation>,
-    /// The generations that were asked for.
+    /// The requested generations.
     pub asked: Vec<u32>,
-    /// The approvals that came, each once.
+    /// The received approvals, each once.
     pub approvals: Vec<[u8; ChangeFrame::APPROVAL]>,
-    /// Changes replies before they are sent.
+    /// Modifies replies before they are sent.
     pub forge: Option<fn(&mut Vec<u8>)>,
 }
 
@@ -173,7 +173,7 @@ fn answer(datagram: &mut Vec<u8>, state: &mut NodeModel, busy: bool) -> usize {
             InfoFrame::LENGTH
         }
         Ok(FrameMut::Verify(frame)) => {
-            // Verdicts are the indices, so that it shows what is answered with what.
+            // Verdicts are the indices, which shows which request each answers.
             let Ok(Frame::Verify(verify)) = Frame::parse(frame) else { return 0 };
             let indices: Vec<u64> = verify.messages().map(|(message, _)| message.index.get()).collect();
             wire::write_verify_reply(frame, indices.into_iter().map(|index| (index, 1)))
@@ -431,7 +431,7 @@ fn path(leaves: &[[u8; 32]], position: usize) -> Vec<[u8; 32]> {
     path
 }
 
-/// Mines blocks of Bitcoin's regtest after `blocks`, which may be none.
+/// Mines blocks of Bitcoin's regtest after `blocks`, which may be empty.
 pub fn mine(blocks: &mut Vec<BitcoinBlock>, count: usize, salt: u8) {
     let network = bitcoin::Network::Regtest;
     if blocks.is_empty() {
@@ -443,7 +443,7 @@ pub fn mine(blocks: &mut Vec<BitcoinBlock>, count: usize, salt: u8) {
         let mut coinbase = vec![1, 0, 0, 0, 1];
         coinbase.extend([0; 32]);
         coinbase.extend([0xff; 4]);
-        // A script of height and salt, and one output of nothing.
+        // A script of height and salt, and one output of zero satoshis.
         coinbase.extend([2, height, salt, 0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x51, 0, 0, 0, 0]);
         let transaction = bitcoin::transaction_hash(&[height, salt]);
         let mut header = bitcoin::BlockHeader {
@@ -453,7 +453,7 @@ pub fn mine(blocks: &mut Vec<BitcoinBlock>, count: usize, salt: u8) {
             time: (previous.time.get() + 600).into(),
             ..network.genesis()
         };
-        // The target of regtest is half of all hashes: the top bit is 0.
+        // Half of all hashes meet the target of regtest: those whose top bit is 0.
         while header.hash()[31] >= 0x7f {
             header.nonce += 1;
         }

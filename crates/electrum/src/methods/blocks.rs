@@ -9,10 +9,10 @@ use crate::{
     version::V1_6,
 };
 
-/// Headers of one reply: a retarget interval of them, without which Electrum does not synchronise.
+/// Maximum number of headers per reply: a retarget interval, which Electrum needs to synchronise.
 const MAX_HEADERS: u64 = 2016;
 
-/// A height that fits no block is none that there is.
+/// A height beyond 32 bits does not exist.
 fn height(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -95,7 +95,7 @@ pub fn headers(client: &mut Client, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// Appends the tip as `headers.subscribe` tells it. There must be no other key: Electrum turns away.
+/// Appends the tip in the form of `headers.subscribe`. There must be no other key: Electrum would disconnect.
 pub fn push_tip(snapshot: &Snapshot, output: &mut Vec<u8>) -> Result {
     let height = snapshot.branch.tip().height;
     output.extend_from_slice(b"{\"hex\":");

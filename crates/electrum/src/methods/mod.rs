@@ -1,4 +1,4 @@
-//! The methods of the protocol: their names, parameters and versions, and what each does.
+//! The methods of the protocol: their names, parameters, versions and implementations.
 mod blocks;
 mod outpoints;
 mod scripts;
@@ -17,16 +17,16 @@ pub use blocks::push_tip;
 pub use outpoints::{push as push_outpoint, script as outpoint_script};
 pub use scripts::push_status;
 
-/// The method that comes before all others.
+/// The method that must come first.
 pub const VERSION: &str = "server.version";
 
-/// A method under way: what it was given, and where its result goes.
+/// A method call: its arguments, and where its result goes.
 pub struct Call<'a> {
     pub arguments: Arguments<'a>,
     pub snapshot: &'a Snapshot,
-    /// Behind what is there, the result is written as JSON.
+    /// The result is appended as JSON.
     pub output: &'a mut Vec<u8>,
-    /// About microseconds of work.
+    /// Cost in microseconds of work, approximately.
     pub cost: &'a mut u64,
 }
 
@@ -37,14 +37,14 @@ pub struct Method {
     pub name: &'static str,
     pub signature: Signature,
     since: Version,
-    /// The first version that does not have it.
+    /// The first version without it.
     until: Version,
     pub run: for<'a> fn(&mut Client, &mut Call<'a>) -> Result,
-    /// Whether the node behind this server is asked for an answer, which may take as long as it likes.
+    /// Whether answering takes a call to the node, which may take arbitrarily long.
     pub asks_node: fn(&Parameters<'_>) -> bool,
 }
 
-/// A version that is not there yet.
+/// A version that does not exist yet.
 const NEVER: Version = Version([u32::MAX; 3]);
 
 const fn method(
@@ -70,7 +70,7 @@ impl Method {
         Self { asks_node: |_| true, ..self }
     }
 
-    /// Lets more parameters pass.
+    /// Accepts additional parameters.
     const fn lenient(self) -> Self {
         Self { signature: Signature { is_lenient: true, ..self.signature }, ..self }
     }
@@ -79,14 +79,14 @@ impl Method {
 const SCRIPT_HASH: &[&str] = &["scripthash"];
 const SCRIPT: &[&str] = &["spk"];
 const OUTPOINT: &[&str] = &["tx_hash", "txout_idx", "spk_hint"];
-/// Before 1.7 they are not looked at, as with ElectrumX.
+/// Ignored before 1.7, as in ElectrumX.
 const PING: &[&str] = &["pong_len", "data"];
 
-/// All of them.
+/// All methods.
 static METHODS: [Method; 38] = [
     method("blockchain.block.header", &["height", "cp_height"], 1, blocks::header),
     method("blockchain.block.headers", &["start_height", "count", "cp_height"], 2, blocks::headers),
-    // npm's @mempool/electrum-client sends a parameter too many.
+    // npm's @mempool/electrum-client sends an extra parameter.
     method("blockchain.headers.subscribe", &[], 0, blocks::subscribe).lenient(),
     method("blockchain.estimatefee", &["number", "mode"], 1, server::estimate_fee).asks_node(),
     method("blockchain.relayfee", &[], 0, server::relay_fee).until(V1_6),
@@ -133,12 +133,12 @@ static METHODS: [Method; 38] = [
     method(VERSION, &["client_name", "protocol_version"], 0, server::version).lenient(),
 ];
 
-/// The method of a name in a version.
+/// Finds a method by name in a version.
 pub fn find(name: &str, version: Version) -> Option<&'static Method> {
     METHODS.iter().find(|method| method.name == name && (method.since..method.until).contains(&version))
 }
 
-/// What a client is told where the store fails; the operator is told why.
+/// The error for a client if the store fails; logs the reason for the operator.
 pub(crate) fn failed(error: chain::bitcoin::Error) -> RpcError {
     tracing::error!(%error, "a request of an Electrum client failed");
     RpcError::internal()

@@ -1,4 +1,4 @@
-//! `blockchain.outpoint.*`: who pays an output, and who spends it.
+//! `blockchain.outpoint.*`: the funding and the spending of an output.
 use chain::bitcoin::{Branch, Error, Transaction};
 use spv::{Hash, Locator, bitcoin::Encoding};
 
@@ -11,13 +11,13 @@ use crate::{
     service::Snapshot,
 };
 
-/// The outpoint that is asked for. A number beyond 32 bits is one that no transaction has.
+/// The requested outpoint. No transaction has a number beyond 32 bits.
 fn outpoint(call: &Call<'_>) -> std::result::Result<Outpoint, RpcError> {
     let (transaction, number) = (call.arguments.transaction(0)?, call.arguments.number(1, 0)?);
     Ok((transaction, u32::try_from(number).unwrap_or(u32::MAX)))
 }
 
-/// An output of a transaction that is in a block, and where that is.
+/// A confirmed output and its transaction's location.
 fn output_in_block(branch: &Branch, outpoint: &Outpoint) -> std::result::Result<Option<(Locator, Coin)>, Error> {
     let Some(locator) = branch.view().transaction(&outpoint.0)? else { return Ok(None) };
     let Some((_, bytes)) = branch.transaction(locator)? else { return Ok(None) };
@@ -27,7 +27,7 @@ fn output_in_block(branch: &Branch, outpoint: &Outpoint) -> std::result::Result<
     Ok(coin.map(|coin| (locator, coin)))
 }
 
-/// The height of an output, and its script; as of a transaction that waits where it is in no block.
+/// The height of an output, and its script; from the mempool if it is unconfirmed.
 fn funder(
     snapshot: &Snapshot,
     mempool: &Mempool,
@@ -40,7 +40,7 @@ fn funder(
     Ok(waiting.map(|(waiting, coin)| (mempool.height(waiting).into(), None, coin.script)))
 }
 
-/// Who spends an output, and at what height.
+/// The transaction that spends an output, and its height.
 fn spender(
     snapshot: &Snapshot,
     mempool: &Mempool,
@@ -54,7 +54,7 @@ fn spender(
     Ok(mempool.spender(&outpoint).map(|waiting| (mempool.height(waiting).into(), waiting.hash)))
 }
 
-/// Appends the status of an outpoint. Returns its script, if somebody pays it.
+/// Appends the status of an outpoint. Returns its script, if the output exists.
 pub fn push(
     snapshot: &Snapshot,
     mempool: &Mempool,
@@ -75,7 +75,7 @@ pub fn push(
     Ok(funder.map(|(_, _, script)| script))
 }
 
-/// The script of an outpoint; nothing where nobody pays it, in a block or in what waits.
+/// The script of an outpoint; `None` if the output exists neither in a block nor in the mempool.
 pub fn script(snapshot: &Snapshot, mempool: &Mempool, outpoint: Outpoint) -> std::result::Result<Option<Hash>, Error> {
     Ok(funder(snapshot, mempool, outpoint)?.map(|(_, _, script)| script))
 }

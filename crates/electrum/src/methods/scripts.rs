@@ -11,12 +11,12 @@ use crate::{
     version::V1_7,
 };
 
-/// Bytes of a transaction in a history, at most: what ElectrumX counts with.
+/// The most bytes that a transaction takes in a history, as ElectrumX counts them.
 const HISTORY_BYTES: usize = 99;
-/// Bytes of an output in a list, at most.
+/// The most bytes that an output takes in a list.
 const UNSPENT_BYTES: usize = 150;
 
-/// The script that is asked for.
+/// The script that a call is about.
 fn script(client: &Client, call: &Call<'_>) -> std::result::Result<Hash, RpcError> {
     match client.version() >= V1_7 {
         true => Ok(script_hash(&call.arguments.bytes(0)?)),
@@ -24,7 +24,7 @@ fn script(client: &Client, call: &Call<'_>) -> std::result::Result<Hash, RpcErro
     }
 }
 
-/// Writes a list, since 1.7 inside of a dictionary.
+/// Writes a list, which is inside a dictionary since version 1.7.
 fn in_dictionary(
     client: &Client,
     call: &mut Call<'_>,
@@ -47,7 +47,7 @@ fn in_dictionary(
     Ok(())
 }
 
-/// What no block spends of a script; more than a reply holds is an error.
+/// A script's outputs that no block spends. Fails if there are more than a reply holds.
 fn outputs(client: &Client, call: &mut Call<'_>, script: Hash) -> std::result::Result<Vec<Unspent>, RpcError> {
     let limit = client.reply_limit() / UNSPENT_BYTES;
     let outputs = call.snapshot.branch.view().unspent(&script, limit.saturating_add(1)).map_err(failed)?;
@@ -96,7 +96,7 @@ pub fn history(client: &mut Client, call: &mut Call<'_>) -> Result {
     })
 }
 
-/// Appends transactions that wait, each with a comma.
+/// Appends transactions of the mempool, each preceded by a comma.
 fn push_waiting(output: &mut Vec<u8>, waiting: &[(&Unconfirmed, i32)]) {
     for (waiting, height) in waiting {
         output.extend_from_slice(b"{\"tx_hash\":\"");

@@ -1,4 +1,4 @@
-//! `server.*`, and what a full node would know of fees.
+//! `server.*`, and the methods on fees that take a full node.
 use bitcoind::Fees;
 
 use super::{Call, Result, transactions::NODE_COST};
@@ -9,10 +9,10 @@ use crate::{
     version::{V1_7, Version},
 };
 
-/// What this server calls itself.
+/// Name of this server.
 const SOFTWARE: &str = concat!("Turnpike ", env!("CARGO_PKG_VERSION"));
 
-/// The least fee that Bitcoin Core relays by default, in bitcoins for 1,000 virtual bytes.
+/// Default minimum relay fee of Bitcoin Core, in bitcoins per 1,000 virtual bytes.
 const RELAY_FEE: f64 = 0.00001;
 
 pub fn version(client: &mut Client, call: &mut Call<'_>) -> Result {
@@ -71,7 +71,7 @@ pub fn donation_address(client: &mut Client, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// No other servers are known, and none are announced.
+/// No other servers are known or announced.
 pub fn peers(_: &mut Client, call: &mut Call<'_>) -> Result {
     call.output.extend_from_slice(b"[]");
     Ok(())
@@ -87,7 +87,7 @@ pub fn ping(_: &mut Client, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// A ping whose reply is as long as the client wants it, against the analysis of traffic.
+/// A ping whose reply has the length that the client requests, against traffic analysis.
 pub fn padded_ping(client: &mut Client, call: &mut Call<'_>) -> Result {
     let length = call.arguments.number(0, 0)?;
     match call.arguments.get(1) {
@@ -95,7 +95,7 @@ pub fn padded_ping(client: &mut Client, call: &mut Call<'_>) -> Result {
         Some(Parameter::Text(data)) if data.bytes().all(|byte| byte.is_ascii_hexdigit()) => {}
         Some(other) => return Err(RpcError::bad_request(format!("{} should be a hex string", shown(other)))),
     }
-    // Who is trusted has no limit for replies, but nobody needs more than that here.
+    // Trusted clients have no reply limit, but nobody needs more than that here.
     let length = usize::try_from(length).ok().filter(|length| *length <= client.share.limits().reply);
     let length = length.ok_or_else(|| RpcError::bad_request("pong_len value too high"))?;
     call.output.extend_from_slice(b"{\"data\":\"");
@@ -104,10 +104,10 @@ pub fn padded_ping(client: &mut Client, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// The estimate, or -1 without one, for whatever reason: Electrum leaves a server that answers an error here.
+/// The estimate, or -1 without one, for whatever reason: Electrum leaves a server that replies with an error here.
 pub fn estimate_fee(client: &mut Client, call: &mut Call<'_>) -> Result {
     let blocks = call.arguments.number(0, 0)?;
-    // What is no text is as if it were not there, as with ElectrumX.
+    // A value other than a text counts as missing, as in ElectrumX.
     let mode = match call.arguments.value(1) {
         Parameter::Text(mode) => Some(mode.to_uppercase()),
         _ => None,
@@ -129,7 +129,7 @@ pub fn estimate_fee(client: &mut Client, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// What transactions have to pay: without a node, Bitcoin Core's defaults.
+/// Minimum fees of transactions: without a node, Bitcoin Core's defaults.
 fn fees(client: &Client) -> Fees {
     client.service.mempool().fees().unwrap_or(Fees { mempool: RELAY_FEE, relay: RELAY_FEE, increment: RELAY_FEE })
 }

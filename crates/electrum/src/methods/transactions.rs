@@ -11,17 +11,17 @@ use crate::{
     rpc::{Parameter, Parameters, RpcError, push_format, push_text},
 };
 
-/// What Bitcoin Core says of a transaction that it does not know, as ElectrumX passes it on.
+/// Bitcoin Core's error for an unknown transaction, as ElectrumX passes it on.
 const UNKNOWN: &str = "daemon error: DaemonError({'code': -5, 'message': 'No such mempool or blockchain transaction. \
                        Use gettransaction for wallet transactions.'})";
 
-/// Why nothing can be broadcast.
+/// The error of a broadcast without a node.
 const NO_NODE: &str = "no node is behind this server: broadcast it by another one";
 
-/// Bytes of a block that are read and hashed in a microsecond.
+/// Bytes of a block read and hashed per microsecond.
 const WITNESS_BYTES: u64 = 200;
 
-/// Microseconds that a question to the node takes.
+/// Microseconds per call to the node.
 pub const NODE_COST: u64 = 200;
 
 /// Appends hashes as texts, with commas between.
@@ -33,7 +33,7 @@ pub fn push_hashes(hashes: &[Hash], output: &mut Vec<u8>) {
     }
 }
 
-/// Whether a transaction is asked for as the node tells it.
+/// Whether the node's description of a transaction is requested.
 pub fn is_verbose(parameters: &Parameters<'_>) -> bool {
     let verbose = match parameters {
         Parameters::Listed(listed, _) => listed.get(1),
@@ -67,7 +67,7 @@ pub fn get(client: &mut Client, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// What a client is told where there is no path.
+/// The error for a missing path.
 fn refused(refusal: Refusal, not_found: impl FnOnce() -> RpcError) -> RpcError {
     match refusal {
         Refusal::NotFound => not_found(),
@@ -106,8 +106,8 @@ pub fn merkle(client: &mut Client, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// As it is drafted for version 1.8: the path in the tree of witnesses, with the coinbase that commits to its root. Where there is
-/// nothing to prove of a witness, in a block without any and of the coinbase, it is the path in the tree of the header.
+/// The draft for version 1.8: the path in the witness tree, with the coinbase that commits to its root. If there is no
+/// witness to prove, in a block without any and for the coinbase, it is the path in the header's tree.
 pub fn merkle_witness(client: &mut Client, call: &mut Call<'_>) -> Result {
     let hash = call.arguments.transaction(0)?;
     let shown = || hex::reversed(&hash);
@@ -176,7 +176,7 @@ pub fn id_from_position(client: &mut Client, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// What is charged for the bytes of a transaction that the node has to check.
+/// Cost of the bytes of a transaction that the node must check.
 fn check_cost(bytes: usize) -> u64 {
     NODE_COST + bytes as u64 / 20
 }

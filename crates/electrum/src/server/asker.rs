@@ -1,4 +1,4 @@
-//! Threads that answer what the node behind this server has to be asked for, so that nobody else waits for it.
+//! Threads for requests that take a call to the node, so that nobody else waits for it.
 use std::{
     io,
     sync::{Arc, Mutex, PoisonError, mpsc},
@@ -9,19 +9,19 @@ use std::{
 use super::inbox::{Answer, Asked, Inbox};
 use crate::session::Session;
 
-/// Bitcoin Core answers as many calls at once.
+/// As many calls as Bitcoin Core answers at once.
 const THREADS: usize = 4;
 
-/// A message whose answer takes the node. A connection has one at most, and reads nothing meanwhile, so there are no more than
-/// connections.
+/// A message whose answer takes the node. A connection has at most one, and reads nothing meanwhile, so there are no
+/// more than connections.
 pub struct Question {
     pub session: Session,
-    /// Without the line's end.
+    /// Without the end of the line.
     pub message: Vec<u8>,
     pub asked_by: Asked,
 }
 
-/// Where questions are left. The threads end after the last one is dropped.
+/// Queue of questions. The threads end after its last clone is dropped.
 #[derive(Clone)]
 pub struct Asker(mpsc::Sender<(Question, Inbox)>);
 
@@ -47,9 +47,9 @@ impl Asker {
         Ok(Self(sender))
     }
 
-    /// Leaves a question. Its answer comes into an inbox.
+    /// Queues a question. Its answer goes to an inbox.
     pub fn ask(&self, question: Question, inbox: Inbox) {
-        // The threads end only after this sender.
+        // The threads outlive this sender.
         let _ = self.0.send((question, inbox));
     }
 }

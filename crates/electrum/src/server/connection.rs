@@ -1,4 +1,4 @@
-//! A connection: a session, its socket, and what is kept between its turns.
+//! A connection: a session, its socket, and its state between turns.
 use std::{
     io::{self, ErrorKind, Read, Write},
     sync::Arc,
@@ -12,17 +12,16 @@ use crate::{
     session::{Next, Session},
 };
 
-/// Bytes read at once.
+/// Bytes per read.
 const READ: usize = 64 << 10;
-/// How long a connection has its turn while others wait. A request that was begun is answered, of a batch each by
-/// itself.
+/// Length of a turn while others wait. A request that was begun is finished; the requests of a batch count separately.
 const TURN: Duration = Duration::from_micros(500);
-/// Bytes that a client may send after its last reply: a message that is too long, say.
+/// Bytes that a client may send after its last reply, for example the rest of a message that is too long.
 const DISCARDED: usize = 16 << 20;
-/// Bytes of notifications that may wait for a client who does not take them.
+/// Maximum bytes of notifications waiting for a client that does not accept them.
 const BEHIND: usize = 32 << 20;
 
-/// Changes that a client may have to be told of after an answer: more than come while a node takes its time.
+/// Maximum number of announcements held back during an answer: more than arrive while a node takes its time.
 const UNTOLD: usize = 4096;
 
 /// What a connection waits for.
@@ -30,55 +29,55 @@ const UNTOLD: usize = 4096;
 pub enum Waits {
     /// Requests.
     Read,
-    /// That the client takes replies.
+    /// The client must accept replies.
     Write,
-    /// That its prefix may spend again.
+    /// Its prefix must have budget again.
     Credit(Instant),
-    /// Its next turn: this one is over, and there may be more.
+    /// Its next turn: this one is over, and there may be more work.
     Turn,
     /// The answer to its question.
     Answer,
-    /// It is to be closed.
+    /// It must be closed.
     Closed,
 }
 
 /// A connection.
 pub struct Connection {
     pub socket: Socket,
-    /// Nothing while a question is under way.
+    /// `None` while a question is in progress.
     session: Option<Session>,
-    /// What only the node can answer, with the session, until it is taken.
+    /// The question for the node, with the session, until it is taken.
     question: Option<(Session, Vec<u8>)>,
-    /// Bytes of the question that is under way.
+    /// Length of the question in progress.
     asked: usize,
-    /// What the client is to be told after the answer.
+    /// Announcements to report after the answer.
     untold: Vec<Arc<Announcement>>,
     service: Arc<Service>,
-    /// The start of a request, and what came behind it.
+    /// The start of a request, and the bytes after it.
     pending: Vec<u8>,
-    /// Whether `pending` may have a whole request.
+    /// Whether `pending` may contain a complete request.
     has_more: bool,
-    /// Replies that the client did not take yet, from `sent` on.
+    /// Replies that the client has not accepted yet, from `sent` on.
     unsent: Vec<u8>,
     sent: usize,
-    /// The last reply is made.
+    /// The last reply was produced.
     closing: bool,
-    /// Bytes that came since the last reply was sent.
+    /// Bytes received since the last reply was sent.
     discarded: Option<usize>,
-    /// When a request was last whole, and when the client last took all replies.
+    /// When a request was last complete, or the client last accepted all replies.
     active: Instant,
-    /// Since when there is half a request or half a handshake, or there are replies that are not taken.
+    /// Since when there is a partial request or handshake, or there are replies that the client does not accept.
     stuck: Option<Instant>,
     /// Its account of the memory that all connections share.
     buffered: Buffered,
 }
 
 impl Connection {
-    /// A connection that was accepted. `evict` has it closed where it holds the most of the memory that all share.
+    /// An accepted connection. `evict` closes it if it holds the most of the shared memory.
     pub fn new(socket: Socket, session: Session, evict: Evict, now: Instant) -> Self {
         Self {
             buffered: session.client.share.buffered(evict),
-            // A handshake is waited for from the beginning.
+            // A handshake is timed from the start.
             stuck: socket.is_midway().then_some(now),
             asked: 0,
             socket,
@@ -96,7 +95,7 @@ impl Connection {
         }
     }
 
-    /// Sends, reads, answers, and sends again, as far as that goes without waiting. `room` is for what is read.
+    /// Sends, reads, answers, and sends again, as far as possible without waiting. `room` is the read buffer.
     pub fn turn(&mut self, room: &mut [u8; READ], now: Instant) -> Waits {
         let waits = self.try_turn(room, now).unwrap_or(Waits::Closed);
         let is_half = !self.has_more && !self.pending.is_empty() || self.socket.is_midway();
@@ -128,7 +127,7 @@ impl Connection {
                     Ok(0) => return Ok(Waits::Closed),
                     Ok(count) => {
                         Counts::add(&self.service.counts.bytes_read, count as u64);
-                        // Without memory this connection ends, and nothing else.
+                        // Without memory only this connection ends.
                         self.pending.try_reserve(count).map_err(|_| ErrorKind::OutOfMemory)?;
                         self.pending.extend_from_slice(&room[..count]);
                     }
@@ -145,7 +144,7 @@ impl Connection {
                         self.closing = true;
                         continue;
                     }
-                    // The client gets the reason, in an HTTP error or in a Close.
+                    // The client gets the reason, in an HTTP error or in a Close frame.
                     Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                         self.closing = true;
                         continue;
@@ -160,7 +159,7 @@ impl Connection {
                 self.stuck = None;
                 self.pending.drain(..fed.consumed);
                 if self.pending.is_empty() {
-                    // A client that waits has no buffers.
+                    // A waiting client has no buffers.
                     self.pending = Vec::new();
                 }
             }
@@ -172,7 +171,7 @@ impl Connection {
                     return Ok(Waits::Credit(now + debt));
                 }
                 Next::Ask(length) => {
-                    // The line's end goes with it.
+                    // Removes the end of the line as well.
                     let message: Vec<u8> = self.pending.drain(..=length).take(length).collect();
                     self.asked = message.len();
                     self.question = self.session.take().map(|session| (session, message));
@@ -196,7 +195,8 @@ impl Connection {
         Counts::add(&self.service.counts.evictions, evicted);
     }
 
-    /// Waits for the client to close. What it still sends is read: a socket that is closed with bytes unread takes back the last reply.
+    /// Waits for the client to close, and reads what it still sends: closing a socket with unread bytes would discard
+    /// the last reply.
     fn discard(&mut self, room: &mut [u8; READ]) -> io::Result<Waits> {
         if self.discarded.is_none() {
             self.socket.end()?;
@@ -212,7 +212,7 @@ impl Connection {
         }
     }
 
-    /// Sends what the client did not take before. Tells whether that is all.
+    /// Sends unaccepted replies. Returns whether all are sent.
     fn send(&mut self) -> io::Result<bool> {
         while self.sent < self.unsent.len() {
             match self.socket.write(&self.unsent[self.sent..]) {
@@ -235,12 +235,13 @@ impl Connection {
         }
     }
 
-    /// What only the node can answer: the session, and a message for it. Until the answer comes there is no session here.
+    /// Takes the question for the node: the session, and a message for it. The connection has no session until the
+    /// answer.
     pub fn take_question(&mut self) -> Option<(Session, Vec<u8>)> {
         self.question.take()
     }
 
-    /// Takes an answer, for the next turn. Gives false where the connection is to be closed.
+    /// Takes an answer, for the next turn. Returns false if the connection must be closed.
     pub fn answered(&mut self, session: Session, reply: &[u8], now: Instant) -> bool {
         self.session = Some(session);
         self.active = now;
@@ -249,15 +250,15 @@ impl Connection {
         std::mem::take(&mut self.untold).iter().all(|announcement| self.announce(announcement, now))
     }
 
-    /// Has the client told of a change, with its next turn. Gives false where the connection is to be closed: it is too far behind,
-    /// or it cannot be told of all.
+    /// Reports a change to the client in its next turn. Returns false if the connection must be closed: it is too far
+    /// behind, or could not be informed completely.
     pub fn announce(&mut self, announcement: &Arc<Announcement>, now: Instant) -> bool {
         let Some(session) = &mut self.session else {
             self.untold.push(Arc::clone(announcement));
             return self.untold.len() <= UNTOLD;
         };
         if session.notify(announcement, &mut self.unsent, now).is_err() {
-            // A client that connects again asks for all.
+            // A client that reconnects asks for everything.
             tracing::error!("a client cannot be told of a change; its connection is closed");
             return false;
         }
@@ -266,7 +267,7 @@ impl Connection {
         keeps_up
     }
 
-    /// Whether the client has been silent, or was stuck, for longer than is waited.
+    /// Whether the client was silent, or stuck, for longer than allowed.
     pub fn is_over(&self, patience: Duration, idle: Duration, now: Instant) -> bool {
         now.saturating_duration_since(self.active) > idle
             || self.stuck.is_some_and(|since| now.saturating_duration_since(since) > patience)

@@ -8,16 +8,16 @@ const HEADERS: usize = 64;
 /// Characters of a key: base64 of 16 bytes.
 const KEY_LENGTH: usize = 24;
 
-/// Why a request opens no WebSocket.
+/// Why a request does not open a WebSocket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is no request of HTTP/1.1.
+    /// It is not an HTTP/1.1 request.
     Malformed,
-    /// It is longer, or has more headers, than is read.
+    /// It is longer, or has more headers, than allowed.
     TooLong,
     /// It is not a GET.
     Method,
-    /// It asks for no WebSocket.
+    /// It does not ask for a WebSocket.
     NoUpgrade,
     /// It asks for another version of the protocol.
     Version,
@@ -26,7 +26,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The answer.
+    /// The HTTP response.
     pub fn reply(self) -> String {
         let (status, headers, text) = match self {
             Self::Malformed => ("400 Bad Request", "", "the request is not HTTP/1.1 with one Host header\n"),
@@ -57,8 +57,9 @@ impl Refusal {
     }
 }
 
-/// Reads a request: the answer that opens the WebSocket, and how many bytes the request has. Nothing where it is not
-/// whole.
+/// Parses a request. Returns the response that opens the WebSocket and the request's length.
+///
+/// `None` if the request is incomplete.
 pub fn accept(bytes: &[u8]) -> Result<Option<(String, usize)>, Refusal> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut request = httparse::Request::new(&mut headers);
@@ -101,7 +102,7 @@ pub fn accept(bytes: &[u8]) -> Result<Option<(String, usize)>, Refusal> {
     }
 }
 
-/// Whether a text is the base64 of 16 bytes: 22 digits, the last of them with four bits that are 0, and two signs.
+/// Whether a text is the base64 of 16 bytes: 22 digits, the last of which ends in four zero bits, and two `=`.
 fn is_key(key: &[u8]) -> bool {
     let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
     let digits = key.strip_suffix(b"==").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a worker is told by other threads.
+//! Messages from other threads to a worker.
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd},
@@ -9,28 +9,28 @@ use nic::Waker;
 
 use crate::{service::Announcement, session::Session};
 
-/// A connection of a worker: where an answer goes, for one.
+/// A connection of a worker, for example the destination of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// The place of the connection.
+    /// Its slot.
     pub number: usize,
-    /// Tells connections apart that had the same place.
+    /// Distinguishes connections that had the same slot.
     pub connection: u64,
 }
 
-/// An answer, with the session that the question came with.
+/// An answer, with the session of its question.
 pub struct Answer {
     pub session: Session,
     pub reply: Vec<u8>,
     pub to: Asked,
 }
 
-/// Where a worker is told of changes, and of answers to what its clients asked the node.
+/// A worker's inbox of changes, and of answers from the node.
 #[derive(Clone)]
 pub struct Inbox {
     announcements: Arc<Mutex<Vec<Arc<Announcement>>>>,
     answers: Arc<Mutex<Vec<Answer>>>,
-    /// Connections that are to be closed.
+    /// Connections to be closed.
     evicted: Arc<Mutex<Vec<Asked>>>,
     waker: Waker,
 }
@@ -59,13 +59,13 @@ impl Inbox {
         self.wake();
     }
 
-    /// Has a connection closed, as it holds more bytes than any other.
+    /// Closes a connection that holds more bytes than any other.
     pub fn evict(&self, connection: Asked) {
         lock(&self.evicted).push(connection);
         self.wake();
     }
 
-    /// The connections that are to be closed.
+    /// Takes the connections to be closed.
     pub fn take_evicted(&self) -> Vec<Asked> {
         std::mem::take(&mut *lock(&self.evicted))
     }
@@ -74,9 +74,9 @@ impl Inbox {
         self.waker.wake();
     }
 
-    /// What has come since.
+    /// Takes everything received.
     pub fn take(&self) -> (Vec<Answer>, Vec<Arc<Announcement>>) {
-        // In this order one that comes meanwhile leaves the waker readable.
+        // In this order a message that arrives meanwhile leaves the waker readable.
         let _ = rustix::io::read(self.waker.as_fd(), &mut [0; 8]);
         let answers = std::mem::take(&mut *lock(&self.answers));
         let announcements = std::mem::take(&mut *lock(&self.announcements));
@@ -85,7 +85,7 @@ impl Inbox {
 }
 
 impl AsFd for Inbox {
-    /// Readable where something has come.
+    /// Readable if there are messages.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.waker.as_fd()
     }

@@ -1,4 +1,4 @@
-//! The sockets and the threads: each thread accepts connections and serves those that it has accepted.
+//! Sockets and threads: each thread accepts connections and serves those that it accepted.
 mod asker;
 mod connection;
 mod handshake;
@@ -25,10 +25,10 @@ use asker::Asker;
 use inbox::Inbox;
 use worker::{Listener, Worker};
 
-/// What a control frame of a WebSocket costs, in microseconds of work: mostly the system call that sends its answer.
+/// Cost of a WebSocket control frame, in microseconds of work: mostly the system call that sends its reply.
 const CONTROL_FRAME_COST: u64 = 5;
 
-/// Where to serve.
+/// Configuration of the server.
 #[derive(Debug, Default)]
 pub struct Config {
     /// Addresses for TCP.
@@ -39,9 +39,9 @@ pub struct Config {
     pub web_socket: Vec<SocketAddr>,
     /// Addresses for WebSocket in TLS.
     pub web_socket_tls: Vec<SocketAddr>,
-    /// What TLS is made of; without it there is none.
+    /// TLS configuration; without it there is no TLS.
     pub tls: Option<Arc<Tls>>,
-    /// Threads that serve connections.
+    /// Number of threads that serve connections.
     pub threads: usize,
 }
 
@@ -53,15 +53,15 @@ pub enum Error {
     Listen {
         /// The address.
         at: SocketAddr,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The system has no thread or no descriptor to give.
+    /// The system has run out of threads or descriptors.
     #[error("cannot start a thread of the server: {0}; raise the limits of the process (ulimit -n, ulimit -u)")]
     Thread(#[from] io::Error),
 }
 
-/// A server that runs. Dropping it closes all connections.
+/// A running server. Dropping it closes all connections.
 pub struct Server {
     service: Arc<Service>,
     tcp: Vec<SocketAddr>,
@@ -111,49 +111,49 @@ impl Server {
         let inboxes = workers.iter().map(Worker::inbox).collect();
         let mut server = Self { service, tcp, tls, web_socket, web_socket_tls, stop, inboxes, threads: Vec::new() };
         for worker in workers {
-            // On an error dropping the server ends the threads that were started.
+            // On an error, dropping the server ends the threads already started.
             server.threads.push(thread::Builder::new().name("electrum".into()).spawn(move || worker.run())?);
         }
         Ok(server)
     }
 
-    /// Addresses of TCP that it listens on.
+    /// Listening addresses of TCP.
     pub fn tcp(&self) -> &[SocketAddr] {
         &self.tcp
     }
 
-    /// Addresses of TLS.
+    /// Listening addresses of TLS.
     pub fn tls(&self) -> &[SocketAddr] {
         &self.tls
     }
 
-    /// Addresses of WebSocket.
+    /// Listening addresses of WebSocket.
     pub fn web_socket(&self) -> &[SocketAddr] {
         &self.web_socket
     }
 
-    /// Addresses of WebSocket in TLS.
+    /// Listening addresses of WebSocket in TLS.
     pub fn web_socket_tls(&self) -> &[SocketAddr] {
         &self.web_socket_tls
     }
 
-    /// What it serves.
+    /// The service.
     pub fn service(&self) -> &Arc<Service> {
         &self.service
     }
 
-    /// How clients are told of changes.
+    /// Returns a handle that reports changes to clients.
     pub fn announcer(&self) -> Announcer {
         Announcer(self.inboxes.clone())
     }
 }
 
-/// Has all clients told of changes that the service follows.
+/// Reports changes of the service to all clients.
 #[derive(Clone, Default)]
 pub struct Announcer(Vec<Inbox>);
 
 impl Announcer {
-    /// Has all of them told.
+    /// Reports a change to all clients.
     pub fn announce(&self, announcement: &Arc<Announcement>) {
         self.0.iter().for_each(|inbox| inbox.announce(announcement));
     }

@@ -1,4 +1,4 @@
-//! The socket of a connection: lines as they are, or as messages of a WebSocket.
+//! The socket of a connection: plain lines, or messages of a WebSocket.
 use std::{
     io::{self, Read, Write},
     net::{Shutdown, TcpStream},
@@ -10,11 +10,10 @@ use rustls::ServerConnection;
 
 use super::{transport::Transport, web_socket::WebSocket};
 
-/// Bytes of TLS records or of WebSocket frames that take a microsecond to decode: the shortest frame has six, and takes
-/// 150 ns.
+/// Bytes of TLS records or WebSocket frames decoded per microsecond: the shortest frame has six, and takes 150 ns.
 const DECODED: usize = 40;
 
-/// A socket that does not block.
+/// A non-blocking socket.
 pub struct Socket {
     stream: Arc<TcpStream>,
     carrier: Carrier,
@@ -26,7 +25,7 @@ enum Carrier {
 }
 
 impl Socket {
-    /// A socket; for a WebSocket `longest` is what its messages may have.
+    /// Creates a socket; with `longest` it is a WebSocket with that maximum message length.
     pub fn new(stream: TcpStream, tls: Option<ServerConnection>, longest: Option<usize>) -> io::Result<Self> {
         let stream = Arc::new(stream);
         let transport = Transport::new(Arc::clone(&stream), tls)?;
@@ -37,7 +36,7 @@ impl Socket {
         Ok(Self { stream, carrier })
     }
 
-    /// Begins a turn, in which only so much is read.
+    /// Begins a turn, which limits the bytes to read.
     pub fn begin_turn(&mut self) {
         match &mut self.carrier {
             Carrier::Lines(transport) => transport.begin_turn(),
@@ -53,7 +52,7 @@ impl Socket {
         }
     }
 
-    /// About the microseconds that decoding took since this was last called. Decoded requests come on top.
+    /// Cost of decoding since the last call, in microseconds, approximately. The decoded requests cost extra.
     pub fn take_cost(&mut self) -> u64 {
         let (bytes, is_decoded, control_frames) = match &mut self.carrier {
             Carrier::Lines(transport) => (transport.take_read(), transport.is_tls(), 0),
@@ -63,7 +62,7 @@ impl Socket {
         decoding + control_frames * super::CONTROL_FRAME_COST
     }
 
-    /// Whether a handshake or a message has begun and is not finished.
+    /// Whether a handshake or a message is incomplete.
     pub fn is_midway(&self) -> bool {
         match &self.carrier {
             Carrier::Lines(transport) => transport.is_handshaking(),
@@ -71,7 +70,7 @@ impl Socket {
         }
     }
 
-    /// Bytes of buffers.
+    /// Size of the buffers in bytes.
     pub fn buffered(&self) -> usize {
         match &self.carrier {
             Carrier::Lines(transport) => transport.buffered(),
@@ -79,7 +78,7 @@ impl Socket {
         }
     }
 
-    /// Sends nothing more.
+    /// Ends sending.
     pub fn end(&mut self) -> io::Result<()> {
         if let Carrier::Messages(socket) = &mut self.carrier {
             socket.end();
@@ -87,12 +86,12 @@ impl Socket {
         self.stream.shutdown(Shutdown::Write)
     }
 
-    /// Reads bytes that nobody looks at any more.
+    /// Reads and discards bytes.
     pub fn discard(&mut self, room: &mut [u8]) -> io::Result<usize> {
         (&*self.stream).read(room)
     }
 
-    /// Whether bytes that were taken are not sent yet.
+    /// Whether accepted bytes are still unsent.
     pub fn has_unsent(&self) -> bool {
         match &self.carrier {
             Carrier::Lines(transport) => transport.has_unsent(),

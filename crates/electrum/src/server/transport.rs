@@ -1,4 +1,4 @@
-//! The bytes of a connection: as they are, or in TLS.
+//! The bytes of a connection, plain or in TLS.
 use std::{
     io::{self, ErrorKind, Read, Write},
     net::TcpStream,
@@ -7,10 +7,10 @@ use std::{
 
 use rustls::{ServerConnection, Stream};
 
-/// Bytes that are read from a socket before other connections have their turn: 10,000 of the shortest frames of a
-/// WebSocket, which take a millisecond or two.
+/// Bytes read from a socket before other connections have their turn: 10,000 of the shortest WebSocket frames, which
+/// take a millisecond or two.
 const TURN_BYTES: usize = 64 << 10;
-/// Bytes that a TLS connection holds while a handshake or a record is incomplete, about.
+/// Roughly the bytes that a TLS connection holds while a handshake or a record is incomplete.
 const TLS_BYTES: usize = 32 << 10;
 
 /// A stream that does not block.
@@ -19,15 +19,14 @@ pub struct Transport {
     tls: Option<Box<ServerConnection>>,
 }
 
-/// A socket that meters its reads. TLS and WebSocket read as long as there is something, so it is here that a turn
-/// ends.
+/// A socket that meters its reads. TLS and WebSocket read as long as there is data, so a turn must end here.
 struct Metered {
     stream: Arc<TcpStream>,
     /// Bytes that may still be read in this turn.
     left: usize,
-    /// Whether more was asked for.
+    /// Whether more was requested.
     is_spent: bool,
-    /// Bytes that were read and not reported yet.
+    /// Bytes read and not reported yet.
     read: usize,
 }
 
@@ -40,7 +39,7 @@ impl Transport {
         Ok(Self { socket, tls: tls.map(Box::new) })
     }
 
-    /// Begins a turn, in which [`TURN_BYTES`] may be read.
+    /// Starts a turn, in which [`TURN_BYTES`] may be read.
     pub fn begin_turn(&mut self) {
         (self.socket.left, self.socket.is_spent) = (TURN_BYTES, false);
     }
@@ -50,22 +49,22 @@ impl Transport {
         self.socket.is_spent
     }
 
-    /// Bytes that came over the wire since this was last called.
+    /// Bytes received over the wire since the last call.
     pub fn take_read(&mut self) -> usize {
         std::mem::take(&mut self.socket.read)
     }
 
-    /// Whether bytes that were taken are not sent yet.
+    /// Whether bytes that were accepted have not been sent yet.
     pub fn has_unsent(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
 
-    /// Whether the TLS handshake is not done.
+    /// Whether the TLS handshake is incomplete.
     pub fn is_handshaking(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
     }
 
-    /// Whether bytes go over the wire in another form than they are read.
+    /// Whether the wire has the bytes in another form than they are read.
     pub fn is_tls(&self) -> bool {
         self.tls.is_some()
     }

@@ -9,31 +9,31 @@ use tungstenite::{
 
 use super::{handshake, transport::Transport};
 
-/// Bytes of buffers that each connection has from its beginning.
+/// Initial size of each connection's buffers in bytes.
 const BUFFER: usize = 4096;
-/// Control frames that are handled before other connections have their turn. Each takes a system call, for its answer.
+/// Control frames handled before other connections get their turn. Each takes a system call, for its reply.
 const CONTROL_FRAMES: u64 = 32;
-/// Bytes of a control frame beside its payload: a header, and the mask.
+/// Length of a control frame without its payload: a header, and the mask.
 const CONTROL_HEADER: usize = 6;
 
-/// A WebSocket over a transport that does not block.
+/// A WebSocket over a non-blocking transport.
 pub struct WebSocket {
     phase: Phase,
-    /// Bytes that a message may have.
+    /// Maximum length of a message in bytes.
     longest: usize,
     /// A message and the end of its line, from `taken` on.
     incoming: Vec<u8>,
     taken: usize,
     /// The start of a line.
     outgoing: Vec<u8>,
-    /// Bytes of the last line, which the transport did not take yet; none if it took all.
+    /// Length of the last line if the transport has not accepted all of it yet, otherwise 0.
     behind: usize,
-    /// Bytes that came since the last whole message, control frames aside.
+    /// Bytes received since the last complete message, except control frames.
     unfinished: usize,
-    /// Control frames of this turn, and those whose cost was not reported yet.
+    /// Control frames of this turn, and those not reported yet.
     control_frames: u64,
     untold_frames: u64,
-    /// Bytes that came over the wire and were not reported yet.
+    /// Bytes received over the wire and not reported yet.
     read: usize,
     /// The Close frame that ends the connection.
     close: CloseFrame,
@@ -44,7 +44,7 @@ enum Phase {
         transport: Transport,
         request: Vec<u8>,
     },
-    /// The answer to the handshake, sent up to `sent`; and the bytes after an accepted request.
+    /// The reply to the handshake, sent up to `sent`; and the bytes after an accepted request.
     Answer {
         transport: Transport,
         answer: Vec<u8>,
@@ -58,7 +58,7 @@ enum Phase {
 }
 
 impl WebSocket {
-    /// A WebSocket whose client has yet to ask for one; its messages have so many bytes at most.
+    /// A WebSocket that awaits the client's handshake; messages may have up to `longest` bytes.
     pub fn new(transport: Transport, longest: usize) -> Self {
         Self {
             phase: Phase::Handshake { transport, request: Vec::new() },
@@ -91,7 +91,7 @@ impl WebSocket {
         }
     }
 
-    /// Begins a turn, in which only so much is read.
+    /// Begins a turn, which limits the bytes to read.
     pub fn begin_turn(&mut self) {
         self.control_frames = 0;
         if let Some(transport) = self.transport_mut() {
@@ -104,13 +104,13 @@ impl WebSocket {
         self.control_frames >= CONTROL_FRAMES || self.transport().is_some_and(Transport::is_spent)
     }
 
-    /// Bytes that came over the wire since this was last called.
+    /// Bytes received over the wire since the last call.
     pub fn take_read(&mut self) -> usize {
         self.count_read();
         std::mem::take(&mut self.read)
     }
 
-    /// Control frames that came since this was last called.
+    /// Control frames received since the last call.
     pub fn take_control_frames(&mut self) -> u64 {
         std::mem::take(&mut self.untold_frames)
     }
@@ -121,12 +121,12 @@ impl WebSocket {
         self.unfinished += read;
     }
 
-    /// Whether a handshake or a message has begun and is not finished.
+    /// Whether a handshake or a message is incomplete.
     pub fn is_midway(&self) -> bool {
         !matches!(self.phase, Phase::Open(_)) || self.unfinished > 0
     }
 
-    /// Bytes of buffers.
+    /// Size of the buffers in bytes.
     pub fn buffered(&self) -> usize {
         let handshake = match &self.phase {
             Phase::Handshake { request, .. } => request.len(),
@@ -137,7 +137,7 @@ impl WebSocket {
         handshake + transport + self.incoming.len() + self.outgoing.len() + self.behind + self.unfinished
     }
 
-    /// Whether bytes that were taken are not sent yet.
+    /// Whether accepted bytes are still unsent.
     pub fn has_unsent(&self) -> bool {
         let is_answering = matches!(self.phase, Phase::Answer { .. });
         is_answering || self.behind > 0 || self.transport().is_some_and(Transport::has_unsent)
@@ -152,7 +152,7 @@ impl WebSocket {
         }
     }
 
-    /// The socket, once hands are shaken.
+    /// The socket, once the handshake is complete.
     fn open(&mut self) -> io::Result<&mut tungstenite::WebSocket<Transport>> {
         self.shake_hands()?;
         match &mut self.phase {
@@ -163,7 +163,7 @@ impl WebSocket {
         }
     }
 
-    /// Goes on with the handshake as far as that goes without waiting.
+    /// Continues the handshake as far as possible without waiting.
     fn shake_hands(&mut self) -> io::Result<()> {
         loop {
             match std::mem::replace(&mut self.phase, Phase::Failed) {
@@ -210,7 +210,7 @@ impl WebSocket {
                         .max_frame_size(Some(self.longest));
                     let open = tungstenite::WebSocket::from_partially_read(transport, next, Role::Server, Some(config));
                     self.phase = Phase::Open(open);
-                    // Bytes after the request count with those that come next.
+                    // Bytes after the request count with those that follow.
                     self.count_read();
                     self.unfinished = 0;
                 }
@@ -222,7 +222,7 @@ impl WebSocket {
         }
     }
 
-    /// Keeps a message as a line. Between the parts of JSON the end of a line is a blank as any other.
+    /// Stores a message as a line. Between the parts of JSON a line end is ordinary white space.
     fn keep(&mut self, message: &[u8]) {
         self.count_read();
         self.unfinished = 0;
@@ -237,15 +237,15 @@ impl WebSocket {
         self.unfinished = self.unfinished.saturating_sub(CONTROL_HEADER + payload);
         self.control_frames += 1;
         self.untold_frames += 1;
-        // What answers a ping, or a close, was queued.
+        // A reply to a ping, or to a close, was queued.
         match self.flush() {
             Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
             _ => Ok(()),
         }
     }
 
-    /// The error of a stream; sets the Close frame. One that would block comes as itself, a message
-    /// that is longer than it may be as a file that is too large, and what breaks the protocol as a refused connection.
+    /// Converts the error of a stream, and sets the Close frame. `WouldBlock` stays as it is; a message that is too
+    /// long becomes `FileTooLarge`, and a protocol violation `ConnectionRefused`.
     fn failed(&mut self, error: Error) -> io::Error {
         let (kind, code) = match &error {
             Error::Io(_) => return of(error),
@@ -276,7 +276,7 @@ impl Read for WebSocket {
                 room[..count].copy_from_slice(&kept[..count]);
                 self.taken += count;
                 if self.taken == self.incoming.len() {
-                    // A client that waits has no buffers.
+                    // A waiting client has no buffers.
                     (self.incoming, self.taken) = (Vec::new(), 0);
                 }
                 return Ok(count);
@@ -318,7 +318,7 @@ impl Write for WebSocket {
             let length = line.len();
             match self.open()?.write(Message::text(line)).map_err(of) {
                 Ok(()) => {}
-                // It is kept, and sent when the next one is.
+                // It is stored, and sent with the next one.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.behind = length.max(1);
                     break;

@@ -1,4 +1,4 @@
-//! A thread that serves: it accepts connections, and serves them as they have something to read or to write.
+//! A serving thread: accepts connections, and serves them when they are readable or writable.
 use std::{
     collections::VecDeque,
     io::{self, ErrorKind},
@@ -32,29 +32,30 @@ use crate::{
     session::Session,
 };
 
-/// Connections told of at once.
+/// Maximum number of events per wait.
 const EVENTS: usize = 256;
-/// What the waker is told of as; listeners have the numbers before.
+/// The waker's number in events; listeners have the numbers before.
 const WAKER: u64 = u64::MAX;
-/// Connections accepted before others have their turn.
+/// Connections accepted before others get their turn.
 const ACCEPTED: usize = 64;
-/// How often connections that wait for time are looked at.
+/// How often connections that wait for time are checked.
 const TICK: Duration = Duration::from_millis(20);
-/// How often silent ones are looked for.
+/// How often silent connections are searched for.
 const ROUND: Duration = Duration::from_secs(1);
-/// What a connection costs its prefix, in microseconds of work, and one with the key exchange and the signature of TLS.
+/// Cost of a connection for its prefix, in microseconds of work, and additionally with the key exchange and the
+/// signature of TLS.
 const ACCEPT_COST: u64 = 20;
 const TLS_COST: u64 = 500;
-/// How long nothing is accepted where the process has no descriptor left.
+/// How long nothing is accepted when the process has run out of descriptors.
 const PAUSE: Duration = Duration::from_millis(10);
-/// What a client too many is sent over TCP.
+/// Sent to a client beyond the limit over TCP.
 const TOO_MANY: &[u8] =
     b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-101,\"message\":\"excessive resource usage: \
     too many connections; connect again later\"}}\n";
 /// The same in place of a WebSocket's handshake.
 const UNAVAILABLE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// A socket that is listened on.
+/// A listening socket.
 pub struct Listener {
     pub listener: TcpListener,
     pub tls: Option<Arc<Tls>>,
@@ -63,7 +64,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Accepts one connection, which does not block.
+    /// Accepts one connection, as a non-blocking socket.
     fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let (stream, address) = self.listener.accept()?;
         stream.set_nonblocking(true)?;
@@ -80,11 +81,11 @@ impl Listener {
     }
 }
 
-/// A place for a connection, with what it waits for.
+/// A slot for a connection, and what that waits for.
 struct Place {
     connection: Connection,
     waits: Waits,
-    /// Tells it from others that had the place before.
+    /// Distinguishes it from earlier connections in the same slot.
     connection_number: u64,
 }
 
@@ -95,15 +96,15 @@ pub struct Worker {
     stop: Arc<AtomicBool>,
     inbox: Inbox,
     asker: Asker,
-    /// Connections so far.
+    /// Number of connections so far.
     accepted: u64,
     epoll: OwnedFd,
     places: Vec<Option<Place>>,
     free: Vec<usize>,
-    /// Connections whose turn was over before they were done, and those that wait for time.
+    /// Connections whose turn ended before their work, and those that wait for time.
     turns: VecDeque<usize>,
     room: Box<[u8; 64 << 10]>,
-    /// For refusing a client when no other descriptor is left.
+    /// Needed to refuse a client when no other descriptor is left.
     spare: SpareDescriptor,
     warnings: LogLimit,
 }
@@ -142,9 +143,9 @@ impl Worker {
         self.inbox.clone()
     }
 
-    /// Serves until it is to stop.
+    /// Serves until the server stops.
     pub fn run(mut self) {
-        // A transfer is not kept waiting by what wallets ask.
+        // Wallets' requests must not delay a transfer.
         nic::yield_to_others();
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         let mut looked = Instant::now();
@@ -164,7 +165,7 @@ impl Worker {
                 match WAKER - number {
                     0 => self.told(now),
                     listener if listener <= self.listeners.len() as u64 => self.accept(listener as usize - 1, now),
-                    // Nothing else is told of one that waits for an answer.
+                    // A connection that waits for an answer gets no other events.
                     _ if flags.intersects(EventFlags::HUP | EventFlags::ERR) && self.is_asking(number as usize) => {
                         self.close(number as usize);
                     }
@@ -266,7 +267,7 @@ impl Worker {
         let flags = |waits| match waits {
             Waits::Read | Waits::Turn => EventFlags::IN,
             Waits::Write => EventFlags::OUT,
-            // Whoever waits for time, or for an answer, is not read from.
+            // A connection that waits for time, or for an answer, is not read from.
             Waits::Credit(_) | Waits::Answer | Waits::Closed => EventFlags::empty(),
         };
         if waits == Waits::Closed {
@@ -292,7 +293,7 @@ impl Worker {
         place.is_some_and(|place| place.waits == Waits::Answer)
     }
 
-    /// Looks into the inbox.
+    /// Processes the inbox.
     fn told(&mut self, now: Instant) {
         let (answers, announcements) = self.inbox.take();
         for Asked { number, connection } in self.inbox.take_evicted() {
@@ -307,12 +308,12 @@ impl Worker {
         self.announce(&announcements, now);
     }
 
-    /// Hands an answer to the connection that asked, if it is still there.
+    /// Passes an answer to the connection that asked, if it still exists.
     fn answered(&mut self, Answer { session, reply, to }: Answer, now: Instant) {
         let place = self.places.get_mut(to.number).and_then(Option::as_mut);
         let Some(place) = place.filter(|place| place.connection_number == to.connection) else { return };
         if place.connection.answered(session, &reply, now) {
-            // Its turn is due, and the epoll is as it was told.
+            // Its turn is due, and its registration is unchanged.
             place.waits = Waits::Credit(now);
             self.turn(to.number, now);
         } else {
@@ -320,7 +321,7 @@ impl Worker {
         }
     }
 
-    /// Has all clients told of changes.
+    /// Reports changes to all clients.
     fn announce(&mut self, announcements: &[Arc<Announcement>], now: Instant) {
         for announcement in announcements {
             for number in 0..self.places.len() {
@@ -347,7 +348,7 @@ impl Worker {
     }
 
     fn close(&mut self, number: usize) {
-        // Closing the socket takes it out of the epoll.
+        // Closing the socket removes it from the epoll.
         if self.places[number].take().is_some() {
             self.free.push(number);
             self.turns.retain(|waiting| *waiting != number);

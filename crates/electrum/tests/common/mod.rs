@@ -14,7 +14,7 @@ use turnpike_electrum::{Next, Service, Session, Settings};
 
 pub use fixture::Fixture;
 
-/// Whoever has limits.
+/// An address to which limits apply.
 pub const STRANGER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
 impl Fixture {
@@ -41,7 +41,7 @@ impl Client {
         client
     }
 
-    /// Sends text, and gives what comes back, line by line.
+    /// Sends text, and returns the answers, line by line.
     pub fn send(&mut self, text: &str) -> (Vec<Value>, Next) {
         let mut output = Vec::new();
         let fed = self.session.feed(text.as_bytes(), &mut output, self.now);
@@ -78,7 +78,7 @@ pub fn bytes(text: &Value) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
 }
 
-/// A hash whose last byte comes first in a text.
+/// A hash from a text that has its last byte first.
 pub fn hash(text: &Value) -> [u8; 32] {
     let mut bytes = bytes(text);
     bytes.reverse();
@@ -90,7 +90,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The script hash as Electrum shows it.
+/// The script hash as Electrum displays it.
 pub fn script_hash(script: &[u8]) -> String {
     let mut hash = chain::bitcoin::script_hash(script);
     hash.reverse();

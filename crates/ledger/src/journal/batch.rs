@@ -1,13 +1,13 @@
-//! The batch that operations gather in.
+//! The batch in which operations gather.
 
 use wire::{Operation, SignedOperation, U64};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::format::{BATCH_HEADER_LENGTH, BatchHeader, Newest, PAGE, Position, Record, Tail, padded};
 
-/// Operations that were executed and go into the journal with the next write.
+/// Executed operations that go into the journal with the next write.
 ///
-/// The records are gathered where they will be written from, so that each is copied once.
+/// The records are gathered in the buffer that is written, so that each is copied once.
 #[derive(Debug)]
 pub struct Batch {
     /// Room for the header, then the records.
@@ -28,7 +28,7 @@ impl Batch {
         Self { buffer: vec![0; BATCH_HEADER_LENGTH], tails: Vec::new(), newest: Newest::default() }
     }
 
-    /// Appends an operation: its status is set, its amount is as requested; `value` is that of its reply.
+    /// Appends an operation with its status set and its amount as requested; `value` is that of its reply.
     #[inline]
     pub fn push(&mut self, operation: &Operation, value: u64) {
         self.newest.operation(operation);
@@ -53,7 +53,7 @@ impl Batch {
         (self.buffer.len() - BATCH_HEADER_LENGTH) / Record::LENGTH
     }
 
-    /// Are there no operations?
+    /// Whether there are no operations.
     pub fn is_empty(&self) -> bool {
         self.buffer.len() == BATCH_HEADER_LENGTH
     }
@@ -63,20 +63,20 @@ impl Batch {
         padded((self.buffer.len() + self.tails.len() * Tail::LENGTH) as u64)
     }
 
-    /// Number of further operations, signed ones even, that fit before the batch takes more than `bytes`.
+    /// Number of further operations, even signed ones, that fit in a batch of at most `bytes`.
     pub fn room(&self, bytes: u64) -> usize {
         let left = (bytes / PAGE * PAGE).saturating_sub((self.buffer.len() + self.tails.len() * Tail::LENGTH) as u64);
         left as usize / (Record::LENGTH + Tail::LENGTH)
     }
 
-    /// Empties the batch; its memory is kept.
+    /// Empties the batch but keeps its memory.
     pub fn clear(&mut self) {
         self.buffer.truncate(BATCH_HEADER_LENGTH);
         self.tails.clear();
         self.newest = Newest::default();
     }
 
-    /// Gives back memory above `bytes`, if the batch is empty.
+    /// Releases memory above `bytes`, if the batch is empty.
     pub(super) fn shrink(&mut self, bytes: usize) {
         if self.is_empty() {
             self.buffer.shrink_to(bytes);
@@ -85,22 +85,22 @@ impl Batch {
     }
 
     fn count(&self) -> u32 {
-        // A batch has less than 4 GiB, as the room is always asked for before.
+        // A batch has less than 4 GiB, because callers check the room first.
         self.len() as u32
     }
 
-    /// The newest times in it.
+    /// Newest times of its operations.
     pub(super) fn newest(&self) -> Newest {
         self.newest
     }
 
-    /// What is in it: the records, and the tails of those that are signed.
+    /// Its contents: the records, and the tails of the signed ones.
     pub(crate) fn parts(&self) -> (&[Record], &[Tail]) {
         let records = <[Record]>::ref_from_bytes(&self.buffer[BATCH_HEADER_LENGTH..]);
         (records.expect("it gathers whole records"), &self.tails)
     }
 
-    /// Finishes the batch with its header behind a position. Gives the header, and the pages to be written.
+    /// Finishes the batch with its header at a position. Returns the header and the pages to write.
     pub(super) fn finish(&mut self, key: &[u8; 32], position: &Position, timestamp: u64) -> (BatchHeader, &[u8]) {
         let counts = (self.count(), self.tails.len() as u32);
         self.buffer.extend_from_slice(self.tails.as_bytes());

@@ -1,8 +1,8 @@
-//! Copying a journal that another process may be writing to.
+//! Copies a journal that another process may be writing to.
 //!
-//! The copy ends with the batch that the high-water mark named when the copying began, as later ones may be incomplete.
-//! A full segment is not written again while it has its name. It is copied whole, and thrown away if it lost its name
-//! meanwhile: the writer prunes the oldest segments first and uses their files again.
+//! The copy ends with the batch that the high-water mark named when copying began, as later ones may be incomplete. A
+//! full segment is not written again while it keeps its name. It is copied whole, and the copy is discarded if the
+//! segment lost its name meanwhile: the writer prunes the oldest segments first and reuses their files.
 
 use storage::{Directory, Mode, copy_file};
 
@@ -92,7 +92,7 @@ fn copy_segment(from: &dyn Directory, to: &dyn Directory, number: u64, last: Opt
     Ok(copy.sync()?)
 }
 
-/// Does the segment still have its name?
+/// Whether the segment still has its name.
 fn is_there(directory: &dyn Directory, number: u64) -> Result<bool, Error> {
     match directory.open(&segment::name(number), Mode::Read) {
         Ok(file) => Ok(segment::read_header(&*file, number).is_ok()),

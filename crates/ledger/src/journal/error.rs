@@ -1,4 +1,4 @@
-//! What can go wrong with a journal.
+//! Errors of a journal.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ pub enum Error {
     /// The disk failed, is full, or denies access.
     #[error(transparent)]
     Storage(Arc<storage::Error>),
-    /// Something that was durable is no longer what it was.
+    /// Durable data is damaged.
     #[error(
         "{}: damaged at byte {offset}: {reason}; nothing was changed. Restore the whole data directory from a backup, or \
          replace that of a replica with `turnpike cluster sync --replace`",
@@ -18,18 +18,18 @@ pub enum Error {
     Damaged {
         /// The segment.
         path: PathBuf,
-        /// Where the damaged batch begins.
+        /// Offset of the damaged batch.
         offset: u64,
-        /// What is wrong.
+        /// The kind of damage.
         reason: String,
     },
-    /// There is a journal where one was to begin.
+    /// A journal exists where one was to be created.
     #[error("{}: there is a journal already; name an empty directory", path.display())]
     Exists {
         /// The directory.
         path: PathBuf,
     },
-    /// A segment is gone: others, or the high-water mark, show that it was there.
+    /// A segment is missing: others, or the high-water mark, show that it existed.
     #[error(
         "{}: the segment is missing; restore the whole data directory from a backup, or replace that of a replica \
          with `turnpike cluster sync --replace`",
@@ -39,13 +39,13 @@ pub enum Error {
         /// The segment.
         path: PathBuf,
     },
-    /// There is no high-water mark, which a copy of a journal ends with.
+    /// The high-water mark is missing, which a copy of a journal ends with.
     #[error("{}: no high-water mark: start and stop a node of this version on it, then copy it", path.display())]
     NoMark {
         /// The directory.
         path: PathBuf,
     },
-    /// A node pruned segments faster than they were copied.
+    /// The node pruned segments faster than they were copied.
     #[error("{}: the node pruned segments before they were copied: remove the copy and start again", path.display())]
     Pruned {
         /// The directory.
@@ -73,17 +73,17 @@ pub enum Error {
         /// Configured size of a segment.
         segment_bytes: u64,
     },
-    /// The operations asked for were pruned, or are still to come.
+    /// The requested operations were pruned, or are not written yet.
     #[error("operation {sequence} is not in the journal, which has those from {first} to before {next}")]
     NotThere {
-        /// What was asked for.
+        /// The requested sequence.
         sequence: u64,
-        /// The first one there is.
+        /// The first sequence in the journal.
         first: u64,
-        /// The one that comes next.
+        /// The next sequence to be written.
         next: u64,
     },
-    /// A write or a sync failed before, so nothing can be written any more.
+    /// An earlier write or sync failed, so nothing more can be written.
     #[error("the journal failed: {0}; once the cause is removed, start the node again")]
     Failed(Arc<Self>),
 }
@@ -95,7 +95,7 @@ impl From<storage::Error> for Error {
 }
 
 impl Error {
-    /// Is the disk full?
+    /// Whether the disk is full.
     pub fn is_full(&self) -> bool {
         match self {
             Self::Storage(error) => matches!(**error, storage::Error::Full { .. }),

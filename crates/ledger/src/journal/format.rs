@@ -1,28 +1,29 @@
-//! The bytes of a journal.
+//! The on-disk format of a journal.
 
 use wire::{Operation, SignedOperation, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Batches begin at multiples of this, the size of a page of memory and of the sectors of today's disks.
+/// Alignment of batches: the size of a memory page and of today's disk sectors.
 pub const PAGE: u64 = 4096;
 
-/// The version of the format.
+/// Version of the format.
 pub(super) const VERSION: u32 = 2;
 
 const SEGMENT_MAGIC: U32 = U32::from_bytes(*b"TPJS");
 const BATCH_MAGIC: U32 = U32::from_bytes(*b"TPJB");
 
-/// The header of a segment, in a page of its own.
+/// Header of a segment, in its own page.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct SegmentHeader {
     magic: U32,
     pub(super) version: U32,
-    /// The segment's number, from 1.
+    /// Number of the segment, from 1.
     pub(super) number: U64,
-    /// The key of all digests of the journal.
+    /// Key of all digests of the journal.
     pub(super) key: [u8; 32],
-    /// Bytes of the segment, all of which are written before it has its name: a shorter file has lost some.
+    /// Length of the segment in bytes. All of them are written before the file gets its name, so a shorter file has
+    /// lost some.
     pub(super) length: U64,
     reserved: [u8; 40],
     digest: [u8; 32],
@@ -45,9 +46,9 @@ impl SegmentHeader {
         header
     }
 
-    /// Is this what was written? The version may be another one.
+    /// Whether the digest matches. The version may differ.
     pub(super) fn is_intact(&self) -> bool {
-        // Fuzzers cannot make digests, and what is behind them has to stand any bytes too.
+        // Fuzzers cannot compute digests, and the code after this check must survive any bytes, too.
         self.magic == SEGMENT_MAGIC && (cfg!(fuzzing) || self.digest == self.compute())
     }
 
@@ -57,7 +58,7 @@ impl SegmentHeader {
     }
 }
 
-/// Where the chain of batches stands.
+/// Position in the chain of batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     /// Number of the next batch.
@@ -68,14 +69,14 @@ pub(super) struct Position {
     pub(super) digest: [u8; 32],
     /// Timestamp of the last batch.
     pub(super) timestamp: u64,
-    /// Of all operations so far.
+    /// Newest times of all operations so far.
     pub(super) newest: Newest,
-    /// Is the last batch an empty one, or are there none?
+    /// The last batch is empty, or there is none.
     pub(super) is_sealed: bool,
 }
 
 impl Position {
-    /// Where a new journal begins.
+    /// Start of a new journal.
     pub(super) const START: Self = Self {
         number: 1,
         sequence: 1,
@@ -85,7 +86,7 @@ impl Position {
         is_sealed: true,
     };
 
-    /// Where the chain stands behind a batch that has these newest times in it.
+    /// The position after a batch that contains these newest times.
     pub(super) fn after(header: &BatchHeader, newest: Newest) -> Self {
         Self {
             number: header.number.get() + 1,
@@ -98,19 +99,19 @@ impl Position {
     }
 }
 
-/// The newest times that operations carry, in microseconds since the Unix epoch; 0 for none. A retry of what carries no
-/// newer one cannot be recognised where these operations are missing.
+/// The newest times that operations carry, in microseconds since the Unix epoch; 0 for none. If these operations are
+/// missing, a retry can be recognised only if it carries a newer time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Newest {
-    /// Timestamp of signed operations.
+    /// Newest timestamp of signed operations.
     pub signed: U64,
-    /// Time of transaction ids, of operations without a signature.
+    /// Newest time of transaction ids, of unsigned operations.
     pub ids: U64,
 }
 
 impl Newest {
-    /// Looks at an operation.
+    /// Includes an operation.
     #[inline]
     pub(super) fn operation(&mut self, operation: &Operation) {
         if let Some(time) = operation.time() {
@@ -118,12 +119,12 @@ impl Newest {
         }
     }
 
-    /// Looks at a signed operation.
+    /// Includes a signed operation.
     pub(super) fn signed(&mut self, timestamp: u64) {
         self.signed = U64::new(self.signed.get().max(timestamp));
     }
 
-    /// Those of the payload of a batch with so many records.
+    /// The newest times in the payload of a batch with `count` records.
     pub(super) fn of(payload: &[u8], count: u32) -> Self {
         let mut newest = Self::default();
         let Ok((records, rest)) = <[Record]>::ref_from_prefix_with_elems(payload, count as usize) else {
@@ -138,17 +139,17 @@ impl Newest {
         newest
     }
 
-    /// The newer ones of two.
+    /// The newer of two, field by field.
     pub(super) fn max(self, other: Self) -> Self {
         let newer = |left: U64, right: U64| U64::new(left.get().max(right.get()));
         Self { signed: newer(self.signed, other.signed), ids: newer(self.ids, other.ids) }
     }
 }
 
-/// Bytes of the header of a batch.
+/// Length of a batch header in bytes.
 pub const BATCH_HEADER_LENGTH: usize = size_of::<BatchHeader>();
 
-/// The header of a batch. The records follow, then the tails of those that are signed.
+/// Header of a batch. The records follow, then the tails of the signed ones.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct BatchHeader {
@@ -158,23 +159,23 @@ pub(super) struct BatchHeader {
     /// Number of tails.
     pub(super) signed: U32,
     reserved: U32,
-    /// The batch's number, from 1. Unlike sequences, numbers grow with empty batches too.
+    /// Number of the batch, from 1. Unlike sequences, numbers also advance with empty batches.
     pub(super) number: U64,
     /// Sequence of the first record.
     pub(super) first_sequence: U64,
-    /// When the batch was written, microseconds since the Unix epoch.
+    /// When the batch was written, in microseconds since the Unix epoch.
     pub(super) timestamp: U64,
-    /// Of all operations before the batch.
+    /// Newest times of all operations before the batch.
     pub(super) newest: Newest,
     reserved_more: [u8; 8],
-    /// Digest of the batch before; zeros in the first.
+    /// Digest of the previous batch; zeros in the first.
     pub(super) previous: [u8; 32],
-    /// Keyed digest of all of the header before this field, and of the payload.
+    /// Keyed digest of the header before this field, and of the payload.
     pub(super) digest: [u8; 32],
 }
 
 impl BatchHeader {
-    /// The header of the batch at a position, with so many records and tails.
+    /// The header of the batch at a position, with these numbers of records and tails.
     pub(super) fn new(position: &Position, counts: (u32, u32), timestamp: u64) -> Self {
         Self {
             magic: BATCH_MAGIC,
@@ -195,15 +196,15 @@ impl BatchHeader {
         self.magic == BATCH_MAGIC
     }
 
-    /// Bytes of header and payload.
+    /// Length of header and payload in bytes.
     pub(super) fn length(&self) -> u64 {
         let (count, signed) = (u64::from(self.count.get()), u64::from(self.signed.get()));
         BATCH_HEADER_LENGTH as u64 + count * Record::LENGTH as u64 + signed * Tail::LENGTH as u64
     }
 
-    /// Is this, with this payload, what was written?
+    /// Whether header and payload are intact.
     pub(super) fn is_intact(&self, key: &[u8; 32], payload: &[u8]) -> bool {
-        // Sequences begin with 1 and end with 64 bits. As for segments, fuzzers cannot make digests.
+        // Sequences begin at 1 and have 64 bits. As for segments, fuzzers cannot compute digests.
         (1..=u64::MAX - u64::from(u32::MAX)).contains(&self.first_sequence.get())
             && self.number.get() < u64::MAX
             && (cfg!(fuzzing) || self.digest == self.compute(key, payload))
@@ -214,29 +215,29 @@ impl BatchHeader {
         *blake3::Hasher::new_keyed(key).update(covered).update(payload).finalize().as_bytes()
     }
 
-    /// Sequence of the last record; of the one before the batch if it is empty.
+    /// Sequence of the last record, or of the one before the batch if it is empty.
     pub(super) fn last_sequence(&self) -> u64 {
-        // Wraps only in a header that is damaged, which the digest tells later.
+        // Wraps only in a damaged header, which the digest reveals later.
         self.first_sequence.get().wrapping_add(u64::from(self.count.get())).wrapping_sub(1)
     }
 }
 
-/// What the ledger did for one operation.
+/// The result of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Record {
-    /// The operation: its status is set, its amount is as requested.
+    /// The operation with its status set and its amount as requested.
     pub operation: Operation,
     /// The value of the reply.
     pub value: U64,
 }
 
 impl Record {
-    /// Bytes of a record.
+    /// Length of a record in bytes.
     pub const LENGTH: usize = size_of::<Self>();
 }
 
-/// What a signed operation has more than others.
+/// The additional fields of a signed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Tail {
@@ -246,7 +247,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Bytes of a tail.
+    /// Length of a tail in bytes.
     pub const LENGTH: usize = size_of::<Self>();
 
     /// The tail of a signed operation.
@@ -254,13 +255,13 @@ impl Tail {
         Self { position: U32::new(position), bytes: *signed.tail() }
     }
 
-    /// The signed operation, put together again.
+    /// Reassembles the signed operation.
     pub fn join(&self, operation: &Operation) -> SignedOperation {
         SignedOperation::join(operation, &self.bytes)
     }
 }
 
-/// The records of a batch, each with the signed operation that it is of, if it is one.
+/// Iterates over the records of a batch, each with its signed operation if it is signed.
 pub fn entries<'a>(
     records: &'a [Record],
     tails: &'a [Tail],
@@ -268,7 +269,7 @@ pub fn entries<'a>(
     entries_behind(0, records, tails)
 }
 
-/// The same of the records behind so many of their batch.
+/// The same for records that follow `skipped` others of their batch.
 pub(super) fn entries_behind<'a>(
     skipped: u32,
     records: &'a [Record],
@@ -281,7 +282,7 @@ pub(super) fn entries_behind<'a>(
     })
 }
 
-/// Bytes on disk of so many bytes: whole pages.
+/// Size on disk: `length` rounded up to whole pages.
 pub(super) const fn padded(length: u64) -> u64 {
     length.next_multiple_of(PAGE)
 }

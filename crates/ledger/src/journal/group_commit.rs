@@ -1,4 +1,4 @@
-//! Group commit: one thread appends, another one writes what was appended meanwhile.
+//! Group commit: one thread appends operations while another one writes those appended before.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,13 +11,13 @@ use super::{Batch, Error, Journal, Log, PAGE};
 /// request.
 const SEAL_AFTER: Duration = Duration::from_millis(20);
 
-/// How long to wait before a segment that could not be prepared is tried again.
+/// Delay before a failed preparation of a segment is retried.
 const PREPARE_AGAIN: Duration = Duration::from_secs(1);
 
-/// Memory that a batch keeps when the journal is idle.
+/// Memory that a batch keeps while the journal is idle.
 const IDLE_BYTES: usize = 256 << 10;
 
-/// Divides a journal among three threads: one submits operations, one commits them, one prepares segments.
+/// Splits a journal for three threads: one submits operations, one commits them, one prepares segments.
 pub fn group_commit(journal: Journal) -> (Submitter, Committer, Preparer) {
     let log = journal.log().clone();
     let appended = journal.next_sequence() - 1;
@@ -39,13 +39,13 @@ struct Shared {
 #[derive(Debug, Default)]
 struct CommitQueue {
     batch: Batch,
-    /// Sequence of the last operation in it, or before it.
+    /// Sequence of the last operation in `batch`, or before it.
     appended: u64,
-    /// The most bytes that `batch` may have.
+    /// Maximum size of `batch` in bytes.
     space: u64,
-    /// Is the committer to return though there is nothing to write?
+    /// The committer must return even if there is nothing to write.
     is_woken: bool,
-    /// Is there nothing to [seal](Journal::is_sealed)?
+    /// There is nothing to [seal](Journal::is_sealed).
     is_sealed: bool,
     /// Number of commits so far.
     commits: u64,
@@ -63,7 +63,7 @@ impl CommitQueue {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, CommitQueue> {
-        // Nothing that holds the lock leaves the state half changed.
+        // No holder of the lock leaves the state half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -74,20 +74,20 @@ pub struct Submitter {
     shared: Arc<Shared>,
 }
 
-/// A lock on the batch that gathers.
+/// A lock on the batch being gathered.
 #[derive(Debug)]
 pub struct Submission<'a> {
     state: MutexGuard<'a, CommitQueue>,
 }
 
 impl Submitter {
-    /// Begins to append. [`wake`](Self::wake) the committer afterwards, or call it.
+    /// Starts to append. [`wake`](Self::wake) the committer afterwards, or call it.
     pub fn begin(&self) -> Submission<'_> {
         Submission { state: self.shared.state() }
     }
 
-    /// Lets the committer commit, even if nothing was appended: replies may have been parked because of operations
-    /// that became durable just before.
+    /// Makes the committer commit even if nothing was appended: replies may be parked for operations that became
+    /// durable just before.
     pub fn wake(&self) {
         self.shared.state().is_woken = true;
         self.shared.work.notify_one();
@@ -98,21 +98,21 @@ impl Submitter {
         self.shared.log.durable()
     }
 
-    /// Why the journal cannot be written, or no more than what has room in the last segment.
+    /// Why the journal cannot be written, or only until its last segment is full.
     pub fn failure(&self) -> Option<Arc<Error>> {
         let state = self.shared.state();
         state.failure.as_ref().or(state.unprepared.as_ref()).cloned()
     }
 
-    /// Why operations are refused with `STORAGE_FAILED`, if they are: the journal failed for good, or its last
-    /// segment is full and the next one cannot be prepared.
+    /// Why operations are refused with `STORAGE_FAILED`, if they are: the journal failed for good, or its last segment
+    /// is full and the next one cannot be prepared.
     pub fn refusal(&self) -> Option<Arc<Error>> {
         let state = self.shared.state();
         let is_full = state.batch.room(state.space) == 0;
         state.failure.as_ref().or(state.unprepared.as_ref().filter(|_| is_full)).cloned()
     }
 
-    /// Lets the committer and the preparer end once everything is committed.
+    /// Makes the committer and the preparer end once everything is committed.
     pub fn stop(&self) {
         self.shared.state().is_stopping = true;
         self.shared.work.notify_one();
@@ -121,23 +121,23 @@ impl Submitter {
 }
 
 impl Submission<'_> {
-    /// Number of operations that can be appended, to be asked before they are executed. If the journal failed or the disk is full:
-    /// `STORAGE_FAILED`.
+    /// Number of operations that can be appended; ask before executing them. `STORAGE_FAILED` if the journal failed or
+    /// the disk is full.
     pub fn room(&self) -> Result<usize, Status> {
         let room = self.state.batch.room(self.state.space);
         let is_full = room == 0 && self.state.unprepared.is_some();
         if self.state.failure.is_some() || is_full { Err(Status::StorageFailed) } else { Ok(room) }
     }
 
-    /// What becomes of operations that find no room: `BUSY`; or `STORAGE_FAILED` if the journal failed, or the disk is so full that
-    /// nothing comes after the last segment. Not only once that is full to the last operation: a client with more of them at once
-    /// than have room there would never learn.
+    /// Status for operations that do not fit: `BUSY`; or `STORAGE_FAILED` if the journal failed, or if the disk is
+    /// full, so that no segment follows the last one. It does not wait until that one is full to the last operation: a
+    /// client whose operations never fit there would otherwise never get this status.
     pub fn refusal(&self) -> Status {
         let is_stuck = self.state.failure.is_some() || self.state.unprepared.is_some();
         if is_stuck { Status::StorageFailed } else { Status::Busy }
     }
 
-    /// Appends an operation: its status is set, its amount is as requested; `value` is that of its reply.
+    /// Appends an operation with its status set and its amount as requested; `value` is that of its reply.
     #[inline]
     pub fn push(&mut self, operation: &Operation, value: u64) {
         self.state.batch.push(operation, value);
@@ -150,13 +150,13 @@ impl Submission<'_> {
         self.state.appended += 1;
     }
 
-    /// Sequence that the operation appended last has in the journal. The ledger has to count as the journal does.
+    /// Sequence of the last appended operation in the journal. The ledger must count the same.
     pub fn last_sequence(&self) -> u64 {
         self.state.appended
     }
 }
 
-/// What is to be done with the journal.
+/// Work due on the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// [`Committer::commit`].
@@ -165,15 +165,15 @@ pub enum Due {
     Seal,
 }
 
-/// Tells when something is to be done. It is apart from the [`Committer`], so that a committer that several threads use
-/// is not locked while one of them waits.
+/// Waits for due work. It is separate from the [`Committer`], so that threads that share a committer do not hold its
+/// lock while one of them waits.
 #[derive(Clone, Debug)]
 pub struct Work {
     shared: Arc<Shared>,
 }
 
 impl Work {
-    /// Waits until something is to be done; none when the journal is closed.
+    /// Waits until work is due; `None` once the journal is closed.
     pub fn wait(&self) -> Option<Due> {
         let mut state = self.shared.state();
         while !state.has_work() {
@@ -195,7 +195,7 @@ impl Work {
         Some(Due::Commit)
     }
 
-    /// Would [`wait`](Self::wait) return at once? For who works in simulated time.
+    /// Whether [`wait`](Self::wait) would return at once. Used by the simulator.
     pub fn is_due(&self) -> bool {
         let state = self.shared.state();
         state.has_work() || state.is_stopping
@@ -210,22 +210,21 @@ pub struct Committer {
     clock: Clock,
 }
 
-/// Tells the time, in microseconds since the Unix epoch.
+/// A clock, in microseconds since the Unix epoch.
 type Clock = Box<dyn Fn() -> u64 + Send>;
 
 impl Committer {
-    /// Stamps batches with the time of another clock than the system's.
+    /// Stamps batches with another clock than the system's.
     pub fn with_clock(self, clock: impl Fn() -> u64 + Send + 'static) -> Self {
         Self { clock: Box::new(clock), ..self }
     }
 
-    /// Tells when there is something to do.
+    /// Returns a handle that waits for due work.
     pub fn work(&self) -> Work {
         Work { shared: self.shared.clone() }
     }
 
-    /// Waits until there is something to commit and commits it; seals the journal meanwhile if it is idle. None when it
-    /// is closed.
+    /// Waits for operations and commits them; seals the journal when it is idle. `None` once it is closed.
     pub fn commit_next(&mut self) -> Option<Result<u64, Error>> {
         let work = self.work();
         loop {
@@ -240,7 +239,7 @@ impl Committer {
         }
     }
 
-    /// Commits what was submitted. Gives the sequence of the last durable operation.
+    /// Commits the submitted operations. Returns the sequence of the last durable one.
     pub fn commit(&mut self) -> Result<u64, Error> {
         let mut state = self.shared.state();
         std::mem::swap(&mut state.batch, &mut self.batch);
@@ -262,13 +261,13 @@ impl Committer {
         state.commits += 1;
         let was_sealed = std::mem::replace(&mut state.is_sealed, self.journal.is_sealed());
         if was_sealed && !state.is_sealed {
-            // Who waits has to look after the seal from now on.
+            // A waiting thread must now time the seal.
             self.shared.work.notify_one();
         }
         durable
     }
 
-    /// Seals the journal and gives back memory: for when it is idle.
+    /// Seals the journal and releases memory. Call it when idle.
     pub fn seal(&mut self) -> Result<(), Error> {
         self.batch.shrink(IDLE_BYTES);
         let mut state = self.shared.state();
@@ -298,8 +297,8 @@ pub struct Preparer {
 }
 
 impl Preparer {
-    /// Prepares segments as they are needed, until the journal is closed. A failure is told by
-    /// [`Submission::room`] and [`Submitter::failure`], and what could not be prepared is tried again.
+    /// Prepares segments as they are needed, until the journal is closed. [`Submission::room`] and
+    /// [`Submitter::failure`] report a failure; preparation is retried.
     pub fn run(&self) {
         loop {
             let mut state = self.shared.state();
@@ -318,9 +317,9 @@ impl Preparer {
         }
     }
 
-    /// Prepares the next segment unless it is, once.
+    /// Prepares the next segment once, unless it is prepared already.
     pub fn prepare(&self) -> Result<(), Arc<Error>> {
-        // The segment appears under the lock, so that no batch is taken between it and the space that it gives.
+        // The segment becomes available under the lock, so that no batch is taken between it and the update of `space`.
         let prepared = self.shared.log.prepare_under(|| {
             let mut state = self.shared.state();
             state.space = self.shared.log.batch_bytes();

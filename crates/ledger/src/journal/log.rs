@@ -1,4 +1,4 @@
-//! What the writer of a journal shares with its readers.
+//! State that the writer of a journal shares with its readers.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,11 +11,11 @@ use super::places::Places;
 use super::segment::{self, Prepared};
 use super::{Error, Options};
 
-/// Spare files that are kept. Under full load a block gives four segments free at once, and as many are needed until the
-/// next one: to use a file again spares the disk writing a segment of zeros.
+/// Maximum number of spare files. Under full load a block releases four segments at once, and as many are needed until
+/// the next block. Reusing a file spares the disk writing a segment of zeros.
 const SPARES: usize = 6;
 
-/// The segments of a journal, and how far it is durable. For any thread.
+/// The segments of a journal, and how far it is durable. Usable from any thread.
 #[derive(Debug)]
 pub struct Log {
     directory: Arc<dyn Directory>,
@@ -24,21 +24,21 @@ pub struct Log {
     batch_bytes: u64,
     durable: AtomicU64,
     state: Mutex<Files>,
-    /// Held by who prepares a segment, so that none is prepared twice.
+    /// Held while preparing a segment, so that none is prepared twice.
     preparing: Mutex<()>,
-    /// The same for who prunes.
+    /// Held while pruning.
     pruning: Mutex<()>,
 }
 
 /// The files of a journal.
 #[derive(Debug, Default)]
 pub(super) struct Files {
-    /// Ascending without gaps; the last one is written to.
+    /// Ascending without gaps; the last one is being written.
     pub(super) segments: VecDeque<Segment>,
-    /// Where batches are in them.
+    /// Where batches are in the segments.
     pub(super) places: Places,
     pub(super) prepared: Option<Prepared>,
-    /// Names of files of the right size that hold nothing any more.
+    /// Names of unused files of the right size.
     pub(super) spares: Vec<String>,
 }
 
@@ -47,9 +47,9 @@ pub(super) struct Files {
 pub(super) struct Segment {
     pub(super) number: u64,
     pub(super) file: Arc<dyn File>,
-    /// Sequence of the first operation in it, or of the next if it has none.
+    /// Sequence of its first operation, or of the next if it has none.
     pub(super) first_sequence: u64,
-    /// Where its durable batches end.
+    /// End offset of its durable batches.
     pub(super) end: u64,
 }
 
@@ -76,7 +76,7 @@ impl Log {
     }
 
     fn state(&self) -> MutexGuard<'_, Files> {
-        // Nothing that holds the lock panics halfway through a change.
+        // No holder of the lock panics halfway through a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -85,26 +85,27 @@ impl Log {
         self.durable.load(Ordering::Acquire)
     }
 
-    /// Sequence of the first operation that is still in the journal, or of the next if there is none.
+    /// Sequence of the first operation still in the journal, or of the next if there is none.
     pub fn first_sequence(&self) -> u64 {
         self.state().segments.front().map_or(self.durable() + 1, |segment| segment.first_sequence)
     }
 
-    /// When the last batch was written, or one shortly before, in microseconds since the Unix epoch; 0 if there is none.
+    /// When the last batch was written, or one shortly before, in microseconds since the Unix epoch; 0 if there is
+    /// none.
     pub fn timestamp(&self) -> u64 {
         self.state().places.timestamp()
     }
 
-    /// The sequence that a batch begins with, such that all batches since `timestamp` and the operation `sequence` are in it
-    /// or behind it, as far as they are in the journal.
+    /// Returns a sequence at which a batch begins, such that all batches since `timestamp` and the operation `sequence`
+    /// are at or after it, as far as the journal still has them.
     pub fn since(&self, timestamp: u64, sequence: u64) -> u64 {
         let state = self.state();
         let [since, before] = [state.places.since(timestamp), state.places.before(sequence)];
         since.into_iter().chain(before).map(|place| place.sequence).min().unwrap_or(sequence)
     }
 
-    /// Where to look for an operation that is durable: its segment, and where a batch begins in it that is not behind the
-    /// operation's.
+    /// Where to search for a durable operation: its segment, and the offset of a batch in it that begins at or before
+    /// the operation.
     pub(super) fn place(&self, sequence: u64) -> Option<(Segment, u64)> {
         let state = self.state();
         let place = state.places.before(sequence)?;
@@ -117,7 +118,7 @@ impl Log {
         self.state().segments.len()
     }
 
-    /// Gives free the segments whose operations all have a sequence below `sequence`. After an error it can be tried again.
+    /// Releases the segments whose operations all have a sequence below `sequence`. It can be retried after an error.
     pub fn prune(&self, sequence: u64) -> Result<(), Error> {
         let _pruning = self.pruning.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some((oldest, keep)) = self.prunable(sequence) {
@@ -133,7 +134,7 @@ impl Log {
             state.segments.pop_front();
             state.places.prune(oldest.number + 1);
             drop(state);
-            // It must not turn up again under its old name once it has another header.
+            // The old name must not reappear after a crash once the file has another header.
             self.directory.sync()?;
             if keep {
                 self.return_spare(spare);
@@ -142,10 +143,10 @@ impl Log {
         Ok(())
     }
 
-    /// The oldest segment if it can be given free, and whether it is kept as a spare.
+    /// Returns the oldest segment if it can be released, and whether to keep it as a spare.
     fn prunable(&self, sequence: u64) -> Option<(Segment, bool)> {
         let state = self.state();
-        // One with a durable batch always stays, as the chain of digests goes on from there.
+        // A segment with a durable batch must remain, because the digest chain continues from there.
         let next = state.segments.get(1)?;
         let is_free = next.first_sequence <= sequence && next.end > PAGE;
         is_free.then(|| (state.segments[0].clone(), state.spares.len() < SPARES))
@@ -171,18 +172,18 @@ impl Log {
         self.state().spares.push(name);
     }
 
-    /// Is there no segment yet to turn to when this one is full?
+    /// Whether no segment is prepared to follow this one.
     pub fn needs_preparation(&self) -> bool {
         self.state().prepared.is_none()
     }
 
-    /// Prepares the segment that comes next, unless it is. That takes a while: it is for a thread of its own. After an
-    /// error, a full disk in particular, it can be tried again.
+    /// Prepares the next segment, unless it is prepared already. This takes a while, so it belongs on its own thread.
+    /// It can be retried after an error, for example a full disk.
     pub fn prepare(&self) -> Result<(), Error> {
         self.prepare_under(|| ())
     }
 
-    /// The same; the segment is there for the writer to turn to as soon as `lock` has given a lock.
+    /// The same; the segment becomes available to the writer once `lock` has returned a lock.
     pub(super) fn prepare_under<L>(&self, lock: impl FnOnce() -> L) -> Result<(), Error> {
         let _preparing = self.preparing.lock().unwrap_or_else(PoisonError::into_inner);
         let (number, spare) = {
@@ -190,7 +191,7 @@ impl Log {
             if state.prepared.is_some() {
                 return Ok(());
             }
-            // Before the second segment something may be missing.
+            // Segments before the second may be missing.
             let first = if self.durable() == 0 { 1 } else { 2 };
             (state.segments.back().map_or(first, |last| last.number + 1), state.spares.pop())
         };
@@ -208,7 +209,7 @@ impl Log {
         }
     }
 
-    /// Turns to the prepared segment, which begins with the operation `sequence`. None if there is none.
+    /// Turns to the prepared segment, which begins with the operation `first_sequence`. `None` if none is prepared.
     pub(super) fn turn(&self, first_sequence: u64) -> Option<Segment> {
         let mut state = self.state();
         let Prepared { number, file } = state.prepared.take()?;
@@ -217,7 +218,7 @@ impl Log {
         Some(segment)
     }
 
-    /// Tells that the batch from `offset` to `end` in the last segment is durable.
+    /// Publishes that the batch from `offset` to `end` in the last segment is durable.
     pub(super) fn publish(&self, offset: u64, end: u64, header: &BatchHeader) {
         let mut state = self.state();
         if let Some(last) = state.segments.back_mut() {
@@ -229,14 +230,14 @@ impl Log {
         self.durable.store(header.last_sequence(), Ordering::Release);
     }
 
-    /// The segment of this number as it is now, and whether another one follows. None if it was pruned.
+    /// Returns the present state of a segment, and whether another one follows. `None` if it was pruned.
     pub(super) fn segment(&self, number: u64) -> Option<(Segment, bool)> {
         let state = self.state();
         let index = number.checked_sub(state.segments.front()?.number)? as usize;
         Some((state.segments.get(index)?.clone(), index + 1 < state.segments.len()))
     }
 
-    /// The last segment that begins at or before `sequence`.
+    /// Returns the last segment that begins at or before `sequence`.
     pub(super) fn find(&self, sequence: u64) -> Option<Segment> {
         let state = self.state();
         let after = state.segments.partition_point(|segment| segment.first_sequence <= sequence);

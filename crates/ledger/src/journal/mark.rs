@@ -1,9 +1,9 @@
-//! The high-water mark: how far the journal was durable, in a file beside the segments.
+//! The high-water mark: how far the journal is durable, in a file beside the segments.
 //!
-//! The writer overwrites the mark after each sync and before anyone learns that the batch is durable, and never syncs
-//! it: that costs a write to the page cache. So the mark is exact after the process was killed. After a power failure
-//! it is as old as the kernel's last write-back of it, 30 s by default. It is a lower bound in any case: everything up
-//! to it was synced before, and must be there.
+//! The writer overwrites the mark after each sync, before anyone learns that the batch is durable, and never syncs it:
+//! that costs a write to the page cache. After the process is killed, the mark is therefore exact. After a power
+//! failure, it is as old as the kernel's last write-back of it, 30 s by default. It is always a lower bound: everything
+//! up to it was synced before, and must exist.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const NAME: &str = "durable";
 
 const MAGIC: U32 = U32::from_bytes(*b"TPJM");
 
-/// The version of the file. Another one is ignored, as a missing file is.
+/// The version of the file. Any other is ignored like a missing file.
 const VERSION: u32 = 1;
 
 /// The content of the file, less than a sector: a disk writes it whole or not at all.
@@ -37,7 +37,7 @@ pub(super) struct MarkRecord {
     offset: U64,
     /// Identifies the journal without revealing the key of its digests.
     journal: [u8; 16],
-    /// The first bytes of the BLAKE3 of all before.
+    /// The first bytes of the BLAKE3 hash of all fields before.
     checksum: [u8; 8],
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Synced {
     pub(super) number: u64,
     /// Sequence of the last operation up to it.
     pub(super) sequence: u64,
-    /// The segment that has it.
+    /// The segment that contains it.
     pub(super) segment: u64,
     /// Where it begins there.
     pub(super) offset: u64,
@@ -94,7 +94,7 @@ impl MarkRecord {
         }))
     }
 
-    /// Is it the mark of the journal with this key?
+    /// Whether this is the mark of the journal with this key.
     pub(super) fn is_of(&self, key: &[u8; 32]) -> bool {
         self.journal == identify(key)
     }

@@ -15,27 +15,27 @@ use super::segment::{self, Prepared};
 use super::writer::Journal;
 use super::{Error, Options};
 
-/// What was found when a journal was opened.
+/// Findings of opening a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// Sequence of the first operation that is there, or of the next if there is none.
+    /// Sequence of the first operation, or of the next if there is none.
     pub first_sequence: u64,
     /// Sequence of the last operation; one less than the first if there is none.
     pub last_sequence: u64,
-    /// The batch that was being written when the node died, or a damaged seal: it is cut off.
+    /// A truncated batch: one that was being written when the node died, or a damaged seal.
     pub torn: Option<Torn>,
 }
 
-/// A batch that is cut off, without losing any durable operation.
+/// A batch that was truncated without losing a durable operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Torn {
     /// The segment.
     pub path: PathBuf,
-    /// Where the batch begins.
+    /// Offset of the batch.
     pub offset: u64,
-    /// Number of operations that it was to have, as far as its header can be believed.
+    /// Number of operations in it, according to its header.
     pub operations: u32,
-    /// Whether it was durable: an empty batch, which the disk has damaged since.
+    /// Whether it was durable: then it is an empty batch that the disk has damaged since.
     pub was_durable: bool,
 }
 
@@ -47,18 +47,18 @@ struct Found {
     length: u64,
 }
 
-/// Where the batches of the journal end.
+/// End of the journal's batches.
 struct End {
-    /// The segments that have batches, at least one segment.
+    /// The segments with batches, or the first segment.
     segments: VecDeque<Segment>,
     places: Places,
     position: Position,
-    /// Where the last batch begins.
+    /// Offset and header of the last batch.
     last: Option<(u64, BatchHeader)>,
 }
 
 impl Journal {
-    /// Opens the journal in a directory of its own, or makes one there. Checks all of it.
+    /// Opens the journal in its own directory, or creates one there. Verifies all of it.
     pub fn open(directory: Arc<dyn Directory>, options: &Options) -> Result<(Self, Opened), Error> {
         let &Options { segment_bytes, batch_bytes, .. } = options;
         if segment_bytes % PAGE != 0 || batch_bytes as u64 + PAGE > segment_bytes {
@@ -91,7 +91,8 @@ impl Journal {
             return create(directory, options, spares, Position::START);
         };
         if let Some((offset, header)) = &end.last {
-            // If the sync of the last batch failed before the restart, it may be in the page cache alone, and be taken for written.
+            // If the sync of the last batch failed before the restart, the batch may be only in the page cache. Write
+            // it again, so that it is durable.
             let mut pages = vec![0; padded(header.length()) as usize];
             last.file.read_exact_at(&mut pages, *offset)?;
             last.file.write_at(&pages, *offset)?;
@@ -128,22 +129,22 @@ impl Journal {
     }
 }
 
-/// What a journal goes on from that begins behind operations which it does not have.
+/// The point from which a journal continues that lacks all earlier operations.
 #[derive(Clone, Copy, Debug)]
 pub struct Behind {
-    /// The sequence of the last of them.
+    /// Sequence of the last missing operation.
     pub sequence: u64,
-    /// The newest times that they carry.
+    /// Newest times of the missing operations.
     pub newest: Newest,
     /// When they ended, in microseconds since the Unix epoch.
     pub time: u64,
 }
 
 impl Journal {
-    /// Makes a journal in an empty directory of its own, which goes on behind operations that it does not have.
+    /// Creates a journal in its own empty directory that continues after operations it does not hold.
     ///
     /// # Errors
-    /// [`Error::Exists`] where there is a journal.
+    /// [`Error::Exists`] if there is a journal.
     pub fn begin(directory: Arc<dyn Directory>, options: &Options, behind: &Behind) -> Result<Self, Error> {
         if directory.list()?.iter().any(|name| segment::number(name).is_some()) {
             return Err(Error::Exists { path: directory.path().into() });
@@ -151,7 +152,7 @@ impl Journal {
         let &Behind { sequence, newest, time } = behind;
         let position = Position { sequence: sequence + 1, newest, is_sealed: false, ..Position::START };
         let (mut journal, _) = create(directory, options, Vec::new(), position)?;
-        // The empty batch tells what is missing.
+        // The empty batch records the newest times of the missing operations.
         journal.seal(time)?;
         Ok(journal)
     }
@@ -204,7 +205,7 @@ fn find(directory: &dyn Directory, names: &[String]) -> Result<Vec<Found>, Error
     numbers.into_iter().map(open).collect()
 }
 
-/// The spare files that can be used; the others are removed.
+/// Returns the usable spare files and removes the others.
 fn keep_spares(directory: &dyn Directory, names: Vec<String>, segment_bytes: u64) -> Result<Vec<String>, Error> {
     let mut spares = Vec::new();
     for name in names.into_iter().filter(|name| segment::is_spare(name)) {
@@ -223,7 +224,7 @@ struct Scan {
 }
 
 impl Scan {
-    /// Follows the chain of batches from the first on.
+    /// Follows the chain of batches from the first one on.
     fn follow(&mut self, found: &[Found]) -> Result<End, Error> {
         let mut end =
             End { segments: VecDeque::new(), places: Places::default(), position: Position::START, last: None };
@@ -232,7 +233,7 @@ impl Scan {
             let mut offset = PAGE;
             let first_sequence = end.position.sequence;
             while let Some(header) = self.intact(segment, offset)? {
-                // What was before the first segment is gone, so its first batch is where the chain begins.
+                // Earlier segments are pruned, so the chain begins with the first batch of the first segment.
                 let is_first = index == 0 && end.last.is_none() && segment.number > 1;
                 if !is_first && !continues(&header, &end.position) {
                     break;
@@ -264,7 +265,7 @@ impl Scan {
         Ok(end)
     }
 
-    /// Makes sure that nothing durable is behind the end. Gives the torn batch there.
+    /// Checks that no durable batch lies after the end. Returns the torn batch there, if any.
     fn check_end(&mut self, found: &[Found], end: &End) -> Result<Option<Torn>, Error> {
         let used = end.segments.len();
         let mut torn = None;
@@ -279,7 +280,7 @@ impl Scan {
                     if self.intact(segment, offset)?.is_some() {
                         return Err(damaged(found, end, (index, offset), &header));
                     }
-                    // Where the next batch was to be: behind the last, or at the begin of the next segment.
+                    // Where the next batch belongs: after the last one, or at the start of the next segment.
                     if offset == start && index <= used && header.number.get() == end.position.number {
                         let path = segment.file.path().to_path_buf();
                         torn = Some(Torn { path, offset, operations: header.count.get(), was_durable: false });
@@ -295,14 +296,14 @@ impl Scan {
         Ok(self.window.header(&*segment.file, offset, segment.length)?)
     }
 
-    /// The header of the batch at `offset`, if the batch is intact.
+    /// Returns the header of the batch at `offset`, if the batch is intact.
     fn intact(&mut self, segment: &Found, offset: u64) -> Result<Option<BatchHeader>, Error> {
         let Some(header) = self.header(segment, offset)? else { return Ok(None) };
         let payload = self.window.payload(&*segment.file, offset, segment.length, &header)?;
         Ok(header.is_intact(&self.key, payload).then_some(header))
     }
 
-    /// The newest times in a batch that is intact.
+    /// The newest times in an intact batch.
     fn newest(&mut self, segment: &Found, offset: u64, header: &BatchHeader) -> Result<Newest, Error> {
         let payload = self.window.payload(&*segment.file, offset, segment.length, header)?;
         Ok(Newest::of(payload, header.count.get()))
@@ -321,8 +322,8 @@ fn continues(header: &BatchHeader, position: &Position) -> bool {
         && header.previous == position.digest
 }
 
-/// Makes sure that no operation is missing at the end which the mark says was durable. A seal that is missing is noted
-/// in `torn`: it holds no operations.
+/// Checks that no operation is missing that the mark records as durable. A missing seal goes to `torn`: it holds no
+/// operations.
 fn check_mark(mark: &Synced, found: &[Found], end: &End, torn: &mut Option<Torn>) -> Result<(), Error> {
     let next = &end.position;
     if mark.number < next.number {
@@ -347,10 +348,11 @@ fn check_mark(mark: &Synced, found: &[Found], end: &End, torn: &mut Option<Torn>
     Ok(())
 }
 
-/// The error for a batch that is broken though a later one, in the segment of that index at that offset, is intact.
+/// The error for a broken batch that is followed by an intact one, in segment `index` at `offset`.
 fn damaged(found: &[Found], end: &End, (index, offset): (usize, u64), later: &BatchHeader) -> Error {
     let last = end.segments.len() - 1;
-    // Had the broken batch been in the last segment that could be followed, the intact one would be the first of its own.
+    // If the broken batch were in the last segment that could be followed, the intact one would be the first of its
+    // own.
     let (segment, offset) = if index > last && offset > PAGE { (index, PAGE) } else { (last, end.segments[last].end) };
     let reason = format!("batch {} is broken, though batch {} is intact", end.position.number, later.number.get());
     Error::Damaged { path: found[segment].file.path().into(), offset, reason }

@@ -10,13 +10,13 @@ use super::Error;
 use super::format::{BATCH_HEADER_LENGTH, BatchHeader, Newest, PAGE, Record, Tail, entries_behind, padded};
 use super::log::{Log, Segment};
 
-/// Bytes read at once: many small batches, and no more than the second-level cache holds.
+/// Bytes per read: many small batches, and no more than the second-level cache holds.
 const CHUNK: u64 = 256 << 10;
 
 /// A part of a segment in memory.
 #[derive(Debug, Default)]
 pub(super) struct Window {
-    /// What was read, in front; it never shrinks, so that it is not cleared again and again.
+    /// Data read so far is at the front. The buffer never shrinks, so that it is not zeroed again and again.
     buffer: Vec<u8>,
     filled: usize,
     /// Offset of the first byte in the segment.
@@ -24,12 +24,12 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Forgets what was read.
+    /// Discards the data.
     pub(super) fn clear(&mut self) {
         self.filled = 0;
     }
 
-    /// The bytes from `offset` on, `length` of them, of a file that is read up to `limit` only.
+    /// Returns `length` bytes at `offset` of a file, which is read up to `limit` only.
     fn bytes(&mut self, file: &dyn File, offset: u64, length: u64, limit: u64) -> Result<&[u8], storage::Error> {
         let end = self.start + self.filled as u64;
         let is_there = offset >= self.start && offset + length <= end;
@@ -44,7 +44,7 @@ impl Window {
         Ok(&self.buffer[from..from + length as usize])
     }
 
-    /// The header of a batch, if there is one that ends before `limit`.
+    /// Returns the header of a batch, if there is one that ends before `limit`.
     pub(super) fn header(
         &mut self,
         file: &dyn File,
@@ -59,7 +59,7 @@ impl Window {
         Ok(header.filter(|header| header.is_batch() && header.length() <= limit - offset))
     }
 
-    /// The payload of the batch with this header.
+    /// Returns the payload of the batch with this header.
     pub(super) fn payload(
         &mut self,
         file: &dyn File,
@@ -72,7 +72,7 @@ impl Window {
     }
 }
 
-/// Reads the durable operations of a journal in order, and goes on as more become durable.
+/// Reads the durable operations of a journal in order, and continues as more become durable.
 #[derive(Debug)]
 pub struct JournalReader {
     log: Arc<Log>,
@@ -85,16 +85,16 @@ pub struct JournalReader {
 /// The operations of one batch.
 #[derive(Clone, Copy, Debug)]
 pub struct JournalBatch<'a> {
-    /// Sequence of the first of the records.
+    /// Sequence of the first record.
     pub first_sequence: u64,
-    /// When the batch was written, microseconds since the Unix epoch.
+    /// When the batch was written, in microseconds since the Unix epoch.
     pub timestamp: u64,
-    /// The newest times of all operations before the batch.
+    /// Newest times of all operations before the batch.
     pub newest: Newest,
     /// The operations with their results.
     pub records: &'a [Record],
     tails: &'a [Tail],
-    /// Number of records of the batch before the first of `records`.
+    /// Number of records of the batch before `records`.
     skipped: u32,
 }
 
@@ -104,25 +104,25 @@ impl<'a> JournalBatch<'a> {
         self.first_sequence + self.records.len() as u64 - 1
     }
 
-    /// What is in the batch, whole: the records, and the tails of those that are signed.
+    /// The contents of a whole batch: the records, and the tails of the signed ones.
     pub fn parts(&self) -> (&'a [Record], &'a [Tail]) {
         assert_eq!(self.skipped, 0, "it was read from its first operation on");
         (self.records, self.tails)
     }
 
-    /// The records, each with the signed operation that it is of, if it is one.
+    /// Iterates over the records, each with its signed operation if it is signed.
     pub fn entries(&self) -> impl Iterator<Item = (&'a Record, Option<SignedOperation>)> + use<'a> {
         entries_behind(self.skipped, self.records, self.tails)
     }
 
-    /// The signed operations: their positions in `records`, and themselves, in order.
+    /// Iterates over the signed operations, each with its position in `records`, in order.
     pub fn signed(&self) -> impl Iterator<Item = (usize, SignedOperation)> + use<'a> {
         self.entries().enumerate().filter_map(|(position, (_, signed))| Some((position, signed?)))
     }
 }
 
 impl Log {
-    /// A reader that begins with the operation `sequence`, which may be the one that comes next.
+    /// Creates a reader that begins with operation `sequence`, which may be the next one to be written.
     pub fn reader(self: &Arc<Self>, sequence: u64) -> Result<JournalReader, Error> {
         JournalReader::new(self.clone(), sequence)
     }
@@ -137,23 +137,22 @@ impl JournalReader {
         Ok(Self { log, segment, offset: PAGE, next_sequence: sequence, window: Window::default() })
     }
 
-    /// Sequence of the operation that is read next.
+    /// Sequence of the next operation to read.
     pub fn next_sequence(&self) -> u64 {
         self.next_sequence
     }
 
-    /// Number of durable operations that are still to be read.
+    /// Number of durable operations not read yet.
     pub fn behind(&self) -> u64 {
         (self.log.durable() + 1).saturating_sub(self.next_sequence)
     }
 
-    /// Gives back the memory that the largest batch so far took.
+    /// Releases the memory used by the largest batch so far.
     pub fn release_memory(&mut self) {
         self.window = Window::default();
     }
 
-    /// Reads the next batch, or what is left of it from the sequence on that the reader begins with. None if nothing
-    /// more is durable yet.
+    /// Reads the next batch, or its rest from the reader's first sequence on. `None` until more is durable.
     #[expect(clippy::should_implement_trait, reason = "a batch borrows from the reader")]
     pub fn next(&mut self) -> Result<Option<JournalBatch<'_>>, Error> {
         let Some((offset, header)) = self.advance()? else { return Ok(None) };
@@ -174,7 +173,7 @@ impl JournalReader {
         Ok(Some(JournalBatch { first_sequence, timestamp, newest, records, tails, skipped }))
     }
 
-    /// Goes to the batch that has the next sequence, and behind it.
+    /// Finds the batch with the next sequence and moves past it.
     fn advance(&mut self) -> Result<Option<(u64, BatchHeader)>, Error> {
         loop {
             if self.offset >= self.segment.end && !self.refresh()? {
@@ -192,11 +191,11 @@ impl JournalReader {
         }
     }
 
-    /// Learns what has become durable since. Is there something to read now?
+    /// Updates the durable end. Returns whether there is something to read.
     fn refresh(&mut self) -> Result<bool, Error> {
         loop {
             let Some((segment, is_complete)) = self.log.segment(self.segment.number) else {
-                // All of the segment was read, and it was given free since: the next one that is there has what follows.
+                // The segment was read completely and then pruned: the next existing one follows.
                 *self = Self::new(self.log.clone(), self.next_sequence)?;
                 continue;
             };
@@ -220,7 +219,7 @@ mod tests {
 
     use super::*;
 
-    /// Whatever is read after what, the bytes are those of the file, and nothing behind the limit is needed.
+    /// A window returns the bytes of the file in any order of reads, and needs nothing beyond the limit.
     #[test]
     fn a_window_has_the_bytes_of_the_file() {
         let content = Vec::from_iter((0..3 * CHUNK as u32 + 500).map(|at| (at ^ at >> 8 ^ at >> 16) as u8));
@@ -233,7 +232,7 @@ mod tests {
             let most = if random.chance(0.1) { 2 * CHUNK } else { 3 * PAGE };
             let length = random.below(most.min(limit)) + 1;
             let offset = match random.below(3) {
-                // Right behind what was read, or at the last place where it is still there.
+                // Directly after the last read, or the last position that is still in memory.
                 0 => (window.start + window.filled as u64).saturating_sub(random.below(2) * length),
                 _ => random.below(limit),
             };

@@ -9,12 +9,12 @@ use super::reader::Window;
 use crate::retries::Recall;
 use zerocopy::FromBytes;
 
-/// Reads operations by their sequence. Those of one batch, one after the other, are read once.
+/// Reads operations by sequence. Consecutive reads from one batch read it once.
 #[derive(Debug)]
 pub struct JournalRecall {
     log: Arc<Log>,
     window: Window,
-    /// The segment that the window is of.
+    /// The segment of the window.
     segment: u64,
 }
 
@@ -24,7 +24,7 @@ impl JournalRecall {
         Self { log, window: Window::default(), segment: 0 }
     }
 
-    /// The record of an operation; none if it is not durable yet, or not in the journal any more.
+    /// Returns the record of an operation; `None` if it is not durable yet or was pruned.
     pub fn record(&mut self, sequence: u64) -> Result<Option<Record>, Error> {
         if sequence > self.log.durable() {
             return Ok(None);
@@ -44,7 +44,7 @@ impl JournalRecall {
                 let bytes = at.and_then(|at| payload.get(at..at + Record::LENGTH));
                 return Ok(bytes.and_then(|bytes| Record::read_from_bytes(bytes).ok()));
             }
-            // Batches take whole pages, so this ends.
+            // Batches take whole pages, so this terminates.
             offset += padded(header.length()).max(PAGE);
         }
     }

@@ -11,32 +11,31 @@ use super::format::{PAGE, SegmentHeader, VERSION};
 const PREFIX: &str = "journal-";
 const SPARE: &str = "spare-";
 
-/// Bytes that are written at once when a segment is prepared: few enough for a batch that is synced meanwhile not to
-/// wait long.
+/// Bytes per write when a segment is prepared: few enough for a concurrent sync of a batch not to wait long.
 const STRIDE: usize = 1 << 20;
 
-/// The name of a segment.
+/// File name of a segment.
 pub(super) fn name(number: u64) -> String {
     format!("{PREFIX}{number:016x}")
 }
 
-/// The name of the spare file that was, or would have been, a segment.
+/// Name of the spare file that was, or would have been, a segment.
 pub(super) fn spare_name(number: u64) -> String {
     format!("{SPARE}{number:016x}")
 }
 
-/// The number of a segment, if the name is that of one.
+/// The number of a segment, if the name is a segment's.
 pub(super) fn number(file_name: &str) -> Option<u64> {
     let number = u64::from_str_radix(file_name.strip_prefix(PREFIX)?, 16).ok()?;
     (name(number) == file_name).then_some(number)
 }
 
-/// Is this the name of a spare file?
+/// Whether this is the name of a spare file.
 pub(super) fn is_spare(file_name: &str) -> bool {
     file_name.starts_with(SPARE)
 }
 
-/// Reads and checks the header of a segment, and that the file is as long as it was made.
+/// Reads and checks the header of a segment, and that the file has its full length.
 pub(super) fn read_header(file: &dyn File, number: u64) -> Result<SegmentHeader, Error> {
     let path = || file.path().to_path_buf();
     let damaged = |reason: &str| Error::Damaged { path: path(), offset: 0, reason: reason.into() };
@@ -69,7 +68,7 @@ pub(super) struct Prepared {
     pub(super) file: Arc<dyn File>,
 }
 
-/// Makes the segment of a header, of the spare file of that name or of a new file.
+/// Creates the segment with a header, from a spare file or from a new one.
 pub(super) fn prepare(
     directory: &dyn Directory,
     spare: Option<&str>,
@@ -88,11 +87,11 @@ pub(super) fn prepare(
     let name = name(number);
     directory.rename(spare.unwrap_or(&new_name), &name)?;
     directory.sync()?;
-    // Opened again for messages to have the right name.
+    // Opened again, so that messages have the right name.
     Ok(Prepared { number, file: directory.open(&name, Mode::Write)? })
 }
 
-/// Makes a file of the size of a segment and writes all of it.
+/// Creates a file of the size of a segment and writes all of it.
 fn write_spare(directory: &dyn Directory, name: &str, bytes: u64) -> Result<Arc<dyn File>, Error> {
     let file = directory.open(name, Mode::Create)?;
     file.allocate(bytes)?;

@@ -13,13 +13,13 @@ use super::{Batch, Error};
 #[derive(Debug)]
 pub struct Journal {
     pub(super) log: Arc<Log>,
-    /// The segment that is written to.
+    /// The segment being written.
     pub(super) file: Arc<dyn File>,
     /// Its number.
     pub(super) segment: u64,
     /// Its length in bytes.
     pub(super) length: u64,
-    /// Where in it the next batch goes.
+    /// Offset of the next batch in it.
     pub(super) offset: u64,
     pub(super) position: Position,
     pub(super) mark: Mark,
@@ -27,17 +27,17 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// What readers need: how far the journal is durable, and the segments.
+    /// The part that readers need: the segments, and how far the journal is durable.
     pub fn log(&self) -> &Arc<Log> {
         &self.log
     }
 
-    /// Sequence of the operation to be appended next.
+    /// Sequence of the next operation.
     pub fn next_sequence(&self) -> u64 {
         self.position.sequence
     }
 
-    /// The newest times of all operations so far.
+    /// Newest times of all operations so far.
     pub fn newest(&self) -> Newest {
         self.position.newest
     }
@@ -47,10 +47,10 @@ impl Journal {
         self.failed.as_ref()
     }
 
-    /// Appends a batch and makes it durable, then empties it. Gives the sequence of the last durable operation.
+    /// Appends a batch, makes it durable and empties it. Returns the sequence of the last durable operation.
     ///
-    /// `now` is the time in microseconds since the Unix epoch; a batch is never stamped earlier than the one before.
-    /// After an error the journal is failed for good.
+    /// `now` is in microseconds since the Unix epoch; a batch is never stamped earlier than the one before. After an
+    /// error the journal stays failed.
     pub fn commit(&mut self, batch: &mut Batch, now: u64) -> Result<u64, Error> {
         if let Some(cause) = &self.failed {
             return Err(Error::Failed(cause.clone()));
@@ -62,13 +62,13 @@ impl Journal {
         Ok(self.log.durable())
     }
 
-    /// Is there nothing to [seal](Self::seal), or no way to?
+    /// Whether there is nothing to [seal](Self::seal), or sealing is impossible.
     pub fn is_sealed(&self) -> bool {
         self.position.is_sealed || self.failed.is_some() || self.space() < PAGE
     }
 
-    /// Appends an empty batch, so that damage to the last one can be told from a torn write. For when the journal is idle,
-    /// and before it is closed.
+    /// Appends an empty batch, so that damage to the last batch can be distinguished from a torn write. Call it when
+    /// the journal is idle, and before closing it.
     pub fn seal(&mut self, now: u64) -> Result<(), Error> {
         if self.is_sealed() {
             return Ok(());
@@ -77,13 +77,13 @@ impl Journal {
         self.write(&mut batch, now).inspect_err(|error| self.failed = Some(Arc::new(error.clone())))
     }
 
-    /// The most bytes that a batch can have now: what is left of the segment, or a whole batch if the next segment
-    /// is prepared.
+    /// Maximum size of a batch now, in bytes: the rest of the segment, or a whole batch if the next segment is
+    /// prepared.
     pub fn space(&self) -> u64 {
         self.space_after(0)
     }
 
-    /// What [`space`](Self::space) will be after a batch of so many bytes.
+    /// [`space`](Self::space) after a batch of this size.
     pub(super) fn space_after(&self, bytes: u64) -> u64 {
         let left = self.length.saturating_sub(self.offset);
         let space = match (self.log.needs_preparation(), left.checked_sub(bytes)) {
@@ -108,7 +108,7 @@ impl Journal {
         assert!(self.offset + bytes <= self.length, "a batch ends within its segment");
         self.file.write_at(pages, self.offset)?;
         self.file.sync_data()?;
-        // Before anyone learns of it: a process that is killed here has not promised anything yet.
+        // Before anybody learns of it: a process killed here has promised nothing yet.
         self.mark.advance(&Synced {
             number: header.number.get(),
             sequence: next - 1,
@@ -122,7 +122,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Turns to the next segment. It should be prepared by now; if not, that is done here.
+    /// Turns to the next segment, and prepares it if nobody has.
     fn turn(&mut self) -> Result<(), Error> {
         let segment = loop {
             match self.log.turn(self.position.sequence) {

@@ -1,19 +1,20 @@
 //! Numbers of operations by the hash of their identity: an open-addressed table of cache lines.
 //!
-//! A line holds seven slots and, in its last word, the largest number that found it full and went on to the next. A slot
-//! is the lower half of the hash and the lower half of the number; the record of that number decides. Numbers ascend, and
-//! those below `first` are forgotten: their slots are free, and nobody follows them to the next line. So nothing is ever
-//! taken out.
+//! - A line has seven slots; its last word is the largest number that found the line full and moved on to the next.
+//! - A slot holds the lower half of the hash and the lower half of the number. The record of that number decides a
+//!   match.
+//! - Numbers ascend. Those below `first` are forgotten: their slots are free, and no search follows them to the next
+//!   line. So nothing is ever removed.
 
 use table::{PlainArray, Region, prefetch};
 
 use super::shared_layout::{LINE_SLOTS as SLOTS, LINE_WORDS as LINE};
 
-/// The last word of a line is the largest number that went past it.
+/// The last word of a line is the largest number that moved past it.
 const PASSED: usize = SLOTS;
 const _: () = assert!(PASSED + 1 == LINE);
 
-/// Slots of a line that are in use on average where the table is full: with seven, one in twenty lines overflows, and an
+/// Average number of used slots per line in a full table: with seven slots one line in twenty overflows, and an
 /// operation takes 16 bytes.
 const FILL: usize = 4;
 
@@ -21,11 +22,11 @@ const FILL: usize = 4;
 #[derive(Debug)]
 pub(super) struct Index {
     lines: PlainArray<[u64; LINE]>,
-    /// How many lines are used.
+    /// Number of lines in use.
     count: usize,
 }
 
-/// The numbers that an index holds: those from `first` up to but without `next`.
+/// The numbers in an index: from `first` up to, but not including, `next`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub first: u64,
@@ -33,7 +34,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The number with these lower bits, if it is held.
+    /// The number with these lower bits, if it is in the span.
     #[inline(always)]
     fn number(self, low: u32) -> Option<u64> {
         let last = self.next.wrapping_sub(1);
@@ -43,12 +44,12 @@ impl Span {
 }
 
 impl Index {
-    /// Bytes for so many numbers at once.
+    /// Size in bytes for `capacity` numbers at once.
     pub fn bytes(capacity: usize) -> usize {
         lines(capacity) * size_of::<[u64; LINE]>()
     }
 
-    /// An empty index in memory that is zero; none where it is too small.
+    /// Creates an empty index in zeroed memory; `None` if it is too small.
     pub fn within(memory: Region, capacity: usize) -> Option<Self> {
         let count = lines(capacity);
         let lines = memory.into_plain().filter(|lines: &PlainArray<_>| lines.len() >= count)?;
@@ -62,7 +63,8 @@ impl Index {
 
     #[inline(always)]
     fn line(&self, hash: u64) -> usize {
-        // The upper half of the hash as a fraction of the lines. It is below their number, which has 32 bits at most.
+        // The upper half of the hash as a fraction of the lines. The result is below their number, which has at most 32
+        // bits.
         (((hash >> 32) * self.count as u64) >> 32) as usize
     }
 
@@ -71,7 +73,7 @@ impl Index {
         prefetch(&self.lines[self.line(hash)]);
     }
 
-    /// Gives the numbers that may be that of the hash to `check`, until it answers.
+    /// Passes the numbers that may match the hash to `check`, until it returns a result.
     #[inline]
     pub fn find<T>(&self, hash: u64, span: Span, mut check: impl FnMut(u64) -> Option<T>) -> Option<T> {
         let tag = tag(hash);
@@ -97,7 +99,7 @@ impl Index {
         None
     }
 
-    /// Adds the number `span.next`. There has to be room: fewer numbers are held than the index was made for.
+    /// Adds the number `span.next`. There must be room: fewer numbers than the capacity are held.
     #[inline]
     pub fn insert(&mut self, hash: u64, span: Span) {
         let number = span.next;
@@ -125,7 +127,7 @@ fn lines(capacity: usize) -> usize {
     capacity.div_ceil(FILL)
 }
 
-/// What a slot has of a hash. It is never zero, as a slot that was never used is.
+/// The part of a hash in a slot. It is never zero, unlike an unused slot.
 #[inline(always)]
 pub(super) fn tag(hash: u64) -> u32 {
     hash as u32 | 1
@@ -155,7 +157,8 @@ mod tests {
         index.find(hash, span, |found| (found == number).then_some(())).is_some()
     }
 
-    /// What finds its line full goes on to the next, behind the last one to the first, and is found there for as long as it is held.
+    /// A number that finds its line full moves on to the next, from the last line to the first, and is found there
+    /// while it is held.
     #[test]
     fn what_went_past_a_full_line_is_found() {
         for line in 0..LINES as u64 {
@@ -177,7 +180,7 @@ mod tests {
                 }
                 assert!(!find(&index, hash((line + 1) % LINES as u64, 999), first, span));
             }
-            // Slots of what is forgotten are free, so the line has room for another one.
+            // Slots of forgotten numbers are free, so the line has room for another one.
             let span = Span { first: 11, next: numbers.end };
             index.insert(hash(line, 77), span);
             assert_eq!(index.lines[line as usize][0], 77 << 32 | span.next);

@@ -1,7 +1,7 @@
-//! The newest records of a window, by number, and the header that tells a program in the kernel where everything is.
+//! The newest records of a window, by number, and the header that describes the window to a kernel program.
 //!
-//! A program in the kernel may read at any time (`bpf/window.h`): the header tells which records are being written, and
-//! the program compares what it found in full.
+//! A kernel program may read at any time (`bpf/window.h`): the header shows which records are being written, and the
+//! program compares each record in full.
 
 use std::{
     mem::offset_of,
@@ -28,11 +28,11 @@ const BEGUN: usize = window_header::BEGUN / 8;
 const WRITTEN: usize = window_header::WRITTEN / 8;
 const FIRST: usize = window_header::FIRST / 8;
 
-/// The word with the number of lines in its lower half, and the bits of a place in the ring in its upper.
+/// The word with the number of lines in its lower half, and the bits of a ring position in its upper half.
 const SIZES: usize = window_header::LINES / 8;
 const _: () = assert!(window_header::LINES == 8 * SIZES && window_header::RING_BITS == 8 * SIZES + 4);
 
-/// Words of the secret, which the header begins with.
+/// Words of the secret, at the start of the header.
 pub(super) const KEYS: usize = SIZES;
 const _: () = assert!(window_header::KEY == 0);
 
@@ -40,7 +40,7 @@ const _: () = assert!(window_header::KEY == 0);
 const WORDS: usize = Record::LENGTH / size_of::<u64>();
 type Words = [u64; WORDS];
 
-// A record is read where it lies in the ring.
+// A record is read in place in the ring.
 const _: () = {
     assert!(size_of::<Words>() == record::BYTES && Record::LENGTH == record::BYTES);
     assert!(offset_of!(Record, operation) == record::HEAD && offset_of!(Record, value) == record::VALUE);
@@ -57,17 +57,17 @@ const _: () = {
 pub(super) struct Ring {
     header: Array<AtomicU64>,
     records: PlainArray<Words>,
-    /// One less than the number of records, which is a power of two.
+    /// Number of records minus one; their number is a power of two.
     mask: u64,
 }
 
 impl Ring {
-    /// Bytes of so many records.
+    /// Size of `records` records in bytes.
     pub fn bytes(records: usize) -> usize {
         records * Record::LENGTH
     }
 
-    /// An empty ring whose first record has at least the number `next`; none where the memory is too small.
+    /// Creates an empty ring whose first record has at least the number `next`; `None` if the memory is too small.
     pub fn within(
         header: Region,
         ring: Region,
@@ -88,25 +88,25 @@ impl Ring {
         Some(Self { header, records: words, mask: records as u64 - 1 })
     }
 
-    /// The record of a number, where `next` is the one that comes next: none if it is not kept any more.
+    /// Returns the record of a number, where `next` is the next number; `None` if it was overwritten.
     #[inline]
     pub fn get(&self, number: u64, next: u64) -> Option<Record> {
         let is_kept = next - number <= self.mask + 1;
         is_kept.then(|| zerocopy::transmute!(self.records[self.place(number)]))
     }
 
-    /// Keeps the record of a number, which is larger than all before.
+    /// Stores the record of a number larger than all before.
     #[inline]
     pub fn put(&mut self, number: u64, record: &Record) {
         let place = self.place(number);
         self.header[BEGUN].store(number + 1, Relaxed);
-        // Whoever sees any of the record also sees that it is being written.
+        // A reader that sees part of the record also sees that it is being written.
         fence(Release);
         self.records[place] = zerocopy::transmute!(*record);
         self.header[WRITTEN].store(number + 1, Release);
     }
 
-    /// Tells readers that numbers before `first` are forgotten.
+    /// Publishes that numbers before `first` are forgotten.
     pub fn forget(&mut self, first: u64) {
         self.header[FIRST].store(first, Release);
     }
@@ -130,7 +130,7 @@ mod tests {
         Record { operation: transfer(number, 1, 2, 3), value: (7 * number).into() }
     }
 
-    /// Who reads from outside finds each word where the layout has it, and a record is kept until it is overtaken.
+    /// An outside reader finds each word at its place in the layout, and a record is kept until it is overwritten.
     #[test]
     fn the_header_tells_what_is_kept() {
         let region = |bytes| Region::anonymous(bytes, Pages::Small, false).unwrap();
@@ -144,7 +144,7 @@ mod tests {
         for (at, expected) in key.iter().enumerate() {
             assert_eq!(word(&ring, window_header::KEY + 8 * at), *expected);
         }
-        // Three bits of place, behind the number of lines.
+        // Three bits of position, above the number of lines.
         assert_eq!(word(&ring, window_header::LINES), 3 << 32 | 0x1234);
         assert_eq!(told(&ring), [40, 40, 40]);
         for number in 40..60 {

@@ -20,7 +20,7 @@ fn at(elapsed: u64) -> Now {
     Now { elapsed, unix: elapsed }
 }
 
-/// Answers of every sequence, as a journal would give them, and how often it was asked.
+/// Records of every sequence, as a journal would return them, and the number of reads.
 #[derive(Debug, Default)]
 struct Records(std::sync::Arc<std::sync::Mutex<(Vec<Record>, usize)>>);
 
@@ -32,7 +32,7 @@ impl Recall for Records {
     }
 }
 
-/// Times and a stretch of each, whichever of the two is longer; the clocks of who signs may be two seconds ahead.
+/// The reach is the longer of the two times, plus a stretch; signers' clocks may be two seconds ahead.
 #[test]
 fn a_window_reaches_back_to_what_is_not_over() {
     let seconds = |retention, replay| {
@@ -56,7 +56,7 @@ fn what_is_over_is_forgotten_and_nothing_before() {
         retries.forget(now);
         retries.known(hash, operation, signed_at, now)
     };
-    // Of one without a signature the stretch counts that it was executed in.
+    // For an unsigned operation the stretch of its execution counts.
     let last = grain(LIMITS.retention) + micros(LIMITS.retention);
     let until = |elapsed| Now { elapsed, unix: 0 };
     assert_eq!(known(&plain, plain_hash, 0, until(last)), Known::Executed(Status::Ok, 9));
@@ -81,13 +81,13 @@ fn a_match_is_compared_in_full() {
     for other in &others {
         assert_eq!(retries.known(hash, other, 0, at(1)), Known::Refused(Status::TransactionIdReused));
     }
-    // The same hash is not enough, not even all of it.
+    // An equal hash is not enough, not even all of it.
     for other in [transfer(2, 2, 3, 4), transfer(1, 5, 3, 4)] {
         assert_eq!(retries.known(hash, &other, 0, at(1)), Known::New);
     }
 }
 
-/// Records that memory does not hold any more come from the journal; without one, nothing is executed.
+/// Records that memory no longer holds come from the journal; without a record nothing is executed.
 #[test]
 fn old_records_are_recalled() {
     let limits = Limits { operations: 3 * RECENT, ..LIMITS };
@@ -112,12 +112,12 @@ fn old_records_are_recalled() {
         assert_eq!(ask(&mut retries, index), Known::Executed(Status::Ok, 77 + index as u64));
     }
     assert_eq!(shared.lock().unwrap().1, 1000, "only what is not in memory is asked for");
-    // A record that is not what was remembered is damaged: it may be the one.
+    // A record that does not match is damaged: the operation may be the same.
     shared.lock().unwrap().0[5].operation.source = 4_u32.into();
     assert_eq!(ask(&mut retries, 5), Known::Refused(Status::Busy));
 }
 
-/// The defaults hold what they promise: 3 million operations a second for ten seconds, in 512 MiB.
+/// The defaults keep their promise: 3 million operations per second for ten seconds, in 512 MiB.
 #[test]
 fn records_are_small() {
     let sizes = Memory::sizes(&Limits::of(30_000_000));

@@ -1,4 +1,4 @@
-//! A window: operations in the order that they were executed in, forgotten in stretches of time.
+//! A window: operations in order of execution, forgotten in stretches of time.
 
 use std::collections::VecDeque;
 
@@ -11,23 +11,23 @@ use super::{
 };
 use crate::{journal::Record, secret::Secret};
 
-/// Stretches that the time of a window is divided into: what is over is kept for a 64th longer at most.
+/// Number of stretches per window: an operation is kept for at most a 64th longer than needed.
 pub(super) const STRETCHES: u64 = 64;
 
-/// The part of its capacity that a window can hold beyond it, for what a journal gives back. The index has room for three
-/// quarters more.
+/// A window can exceed its capacity by this fraction, for operations recovered from a journal. The index has room for
+/// three quarters more.
 pub(super) const SLACK: usize = 4;
 
-/// Operations of some time.
+/// The operations of one stretch of time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
-    /// Number of the first.
+    /// Number of its first operation.
     first: u64,
-    /// When it was executed.
+    /// When that one was executed.
     since: u64,
-    /// When the stretch ends: a multiple of its length.
+    /// End of the stretch: a multiple of its length.
     pub until: u64,
-    /// The newest of the times that they carry.
+    /// The newest time that its operations carry.
     pub newest: u64,
     operations: usize,
 }
@@ -41,13 +41,13 @@ pub(super) struct Window {
     capacity: usize,
     stretches: VecDeque<Stretch>,
     held: usize,
-    /// Numbers that are held are from `first` on and below `next`.
+    /// Held numbers are from `first` up to, but not including, `next`.
     span: Span,
     horizon: u64,
 }
 
 impl Window {
-    /// An empty window in memory given, with a ring for so many records.
+    /// Creates an empty window in the given memory, with a ring of `records` records.
     pub fn within(
         memory: Memory,
         capacity: usize,
@@ -80,7 +80,7 @@ impl Window {
         self.index.prefetch(hash);
     }
 
-    /// What is known of an operation, by comparing in full.
+    /// Looks an operation up, comparing in full.
     #[inline]
     pub fn find(&self, hash: u64, operation: &Operation, mut recall: Option<&mut (dyn Recall + 'static)>) -> Known {
         let check = |number| {
@@ -88,7 +88,7 @@ impl Window {
                 Some(record) => record,
                 None => match self.recall(number, hash, recall.as_deref_mut()) {
                     Some(record) => record,
-                    // Whether it is the one cannot be told now, and it must not be executed twice.
+                    // It may be the same operation, which cannot be checked now; it must not be executed twice.
                     None => return Some(Known::Refused(Status::Busy)),
                 },
             };
@@ -97,7 +97,7 @@ impl Window {
         self.index.find(hash, self.span, check).unwrap_or(Known::New)
     }
 
-    /// A record that only the journal has. One that is not what was remembered under this hash is damaged.
+    /// Reads a record that only the journal has. A record that does not match this hash is damaged.
     #[cold]
     fn recall(&self, number: u64, hash: u64, recall: Option<&mut (dyn Recall + 'static)>) -> Option<Record> {
         let record = recall?.recall(number)?;
@@ -107,18 +107,20 @@ impl Window {
     /// Whether there is no room for another operation.
     #[inline]
     pub fn is_full(&self) -> bool {
-        // Numbers are told apart by 32 bits.
+        // The index stores 32 bits of a number.
         self.held >= self.capacity || self.span.next - self.span.first >= u64::from(u32::MAX)
     }
 
-    /// Whether there is no room even for more than its capacity.
+    /// Whether even the slack beyond the capacity is used up.
     pub fn is_overfull(&self) -> bool {
         self.held >= self.capacity + self.capacity / SLACK
     }
 
-    /// Remembers an operation, of which nothing is known, under a number larger than all before. `time` is what it carries,
-    /// 0 if nothing; `elapsed` when it was executed. Stretches begin at multiples of `grain`, so that they are the same
-    /// for whoever executes the same at the same times, however often it was started.
+    /// Remembers a new operation under a number larger than all before.
+    ///
+    /// `time` is the time that it carries, 0 if none; `elapsed` is when it was executed. Stretches begin at multiples
+    /// of `grain`, so that they are the same for all who execute the same operations at the same times, regardless of
+    /// restarts.
     #[inline]
     pub fn push(&mut self, hash: u64, number: u64, record: &Record, time: u64, elapsed: u64, grain: u64) {
         assert!(number >= self.span.next, "an operation has a number that was given before");
@@ -141,7 +143,7 @@ impl Window {
         }
     }
 
-    /// Forgets the oldest stretches, as long as they are over.
+    /// Forgets the oldest stretches while they are over.
     pub fn forget_while(&mut self, is_over: impl Fn(&Stretch) -> bool) {
         while let Some(oldest) = self.stretches.pop_front_if(|stretch| is_over(stretch)) {
             self.held -= oldest.operations;
@@ -151,24 +153,24 @@ impl Window {
         }
     }
 
-    /// The newest time that was forgotten: what carries none that is newer may have been executed.
+    /// The newest forgotten time: an operation that carries no newer one may have been executed.
     pub fn horizon(&self) -> u64 {
         self.horizon
     }
 
-    /// Moves the horizon up to a time, when operations are known to be missing from before it.
+    /// Raises the horizon to a time, if operations before it are known to be missing.
     pub fn raise_horizon(&mut self, time: u64) {
         self.horizon = self.horizon.max(time);
     }
 
-    /// How full it is at a time.
+    /// How full the window is at a time.
     pub fn fill(&self, elapsed: u64) -> Fill {
         let age = self.stretches.front().map_or(0, |oldest| elapsed.saturating_sub(oldest.since));
         Fill { operations: self.held, capacity: self.capacity, age }
     }
 }
 
-/// What a record tells of an operation: nothing if it is of another identity.
+/// The outcome that a record holds for an operation; `None` if its identity differs.
 #[inline]
 fn compare(record: &Record, operation: &Operation) -> Option<Known> {
     if (record.operation.namer(), record.operation.transaction) != (operation.namer(), operation.transaction) {
@@ -184,14 +186,14 @@ fn compare(record: &Record, operation: &Operation) -> Option<Known> {
     })
 }
 
-/// The words of an account or transaction id.
+/// An account or transaction id as two words.
 #[inline(always)]
 fn words(id: &[u8; 16]) -> [u64; 2] {
     let value = u128::from_be_bytes(*id);
     [(value >> 64) as u64, value as u64]
 }
 
-/// Both halves of a product, combined: with words of a secret, a hash whose collisions nobody outside can choose.
+/// Folds both halves of a product: with secret words it is a hash whose collisions no outsider can choose.
 #[inline(always)]
 fn fold(left: u64, right: u64) -> u64 {
     let product = u128::from(left) * u128::from(right);
@@ -218,7 +220,7 @@ mod tests {
         window.push(window.hash(&operation), number, &record, time, elapsed, 100);
     }
 
-    /// The hash of an identity, calculated apart from it: the program in the kernel makes the same.
+    /// The expected hash of an identity was computed independently: the kernel program computes the same.
     #[test]
     fn an_identity_has_this_hash() {
         let mut window = window(0);
@@ -230,7 +232,8 @@ mod tests {
         assert_eq!(hash(source, id), 0x7904_b1fe_7d46_fe31);
     }
 
-    /// Stretches begin and end at multiples of their length, whenever the first operation comes, and are forgotten whole.
+    /// Stretches begin and end at multiples of their length, whenever the first operation arrives, and are forgotten as
+    /// a whole.
     #[test]
     fn operations_are_forgotten_in_stretches() {
         let mut window = window(10);
@@ -253,7 +256,8 @@ mod tests {
         assert_eq!(window.horizon(), 20);
     }
 
-    /// It is full at its capacity, and takes a quarter more of what a journal gives back; numbers have to be told apart by 32 bits.
+    /// A window is full at its capacity and takes a quarter more from a journal; numbers must be distinguishable by 32
+    /// bits.
     #[test]
     fn a_window_is_full() {
         let mut window = window(1);

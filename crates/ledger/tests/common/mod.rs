@@ -1,9 +1,9 @@
-//! What several tests need.
+//! Helpers that several tests use.
 #![allow(dead_code)]
 
 use wire::{AccountId, Operation, Promise, SignedOperation, TransactionId};
 
-/// The operation as if it were signed: the ledger does not look at signatures.
+/// The operation as if it were signed: the ledger does not check signatures.
 pub fn signed(operation: &Operation) -> SignedOperation {
     SignedOperation::unsigned(*operation, 1, 0, Promise::Durable, [3; 33])
 }

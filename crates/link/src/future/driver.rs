@@ -1,4 +1,4 @@
-//! What watches channels for tasks.
+//! The driver, which watches channels for tasks.
 
 use std::{
     os::fd::{AsFd, BorrowedFd},
@@ -20,11 +20,12 @@ use crate::{
 /// The token of the driver's own doorbell, which no channel has.
 const DOORBELL: u64 = u64::MAX;
 
-/// How long what was sent may take to the peer when nobody has the channel any more: as long as a TCP peer that is there takes
-/// to answer a few retransmissions.
+/// How long queued data may take to reach the peer after the channel was dropped: enough for a live TCP peer to answer
+/// a few retransmissions.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// Watches channels, on a thread of its own or where [`EventLoop`] is turned. That ends when the last clone, half and server are gone.
+/// Watches channels, on its own thread or wherever an [`EventLoop`] is turned. It ends when the last clone, half and
+/// server are dropped.
 #[derive(Clone, Debug)]
 pub struct Driver(Arc<Owner>);
 
@@ -43,19 +44,19 @@ struct Shared {
 struct Places {
     places: Vec<Option<Arc<Place>>>,
     free: Vec<usize>,
-    /// Tokens of server channels, which time passes for.
+    /// Tokens of server channels, which have deadlines.
     servers: Vec<usize>,
-    /// Channels that nobody has any more, and until when they may go on sending.
+    /// Dropped channels, with the deadline until which they may continue to send.
     lingering: Vec<(usize, Instant)>,
     is_over: bool,
 }
 
 impl Driver {
-    /// Starts the thread.
+    /// Creates a driver and starts its thread.
     ///
     /// # Errors
     ///
-    /// [`Error::System`] where the process has no descriptor or thread left.
+    /// [`Error::System`] if the process has run out of descriptors or threads.
     pub fn new() -> Result<Self, Error> {
         let (driver, mut events) = Self::without_thread()?;
         let started = thread::Builder::new().name("link".into()).spawn(move || events.run());
@@ -63,11 +64,11 @@ impl Driver {
         Ok(driver)
     }
 
-    /// A driver whose events are looked for by whoever asks: nothing is woken before.
+    /// Creates a driver without a thread. Tasks wake only when the returned [`EventLoop`] is turned.
     ///
     /// # Errors
     ///
-    /// [`Error::System`] where the process has no descriptor left.
+    /// [`Error::System`] if the process has run out of descriptors.
     pub fn without_thread() -> Result<(Self, EventLoop), Error> {
         let (events, doorbell) = (Events::new()?, Doorbell::new()?);
         events.watch_level(doorbell.as_fd(), DOORBELL)?;
@@ -100,14 +101,14 @@ impl Driver {
             places.servers.push(token);
         }
         drop(places);
-        // What happened before is told to nobody.
+        // Edges from before are not reported, so assume one.
         place.look(Some(true));
         Ok(Guard { driver: self.clone(), token, place })
     }
 }
 
-/// Looks for what happens to a driver's channels. For a runtime that waits for descriptors itself, so that no other thread has to be
-/// woken on the way to a task: the descriptor is readable when there is something to look for.
+/// Processes the events of a driver's channels. For a runtime that waits for descriptors itself, so that waking a task
+/// involves no other thread: the descriptor is readable when there are events.
 #[derive(Debug)]
 pub struct EventLoop {
     shared: Arc<Shared>,
@@ -115,14 +116,14 @@ pub struct EventLoop {
     tokens: Vec<usize>,
 }
 
-/// When an [`EventLoop`] is to be turned next.
+/// When to turn an [`EventLoop`] next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// At once.
     Now,
-    /// When the descriptor is readable, or it is so late.
+    /// When the descriptor is readable, or at a deadline.
     Readable {
-        /// Never without something to read, if there is none.
+        /// The deadline, if any.
         until: Option<Instant>,
     },
     /// Never: driver, halves and servers are gone.
@@ -130,18 +131,19 @@ pub enum Next {
 }
 
 impl EventLoop {
-    /// Moves what moves, and wakes the tasks that can go on, without waiting. What was readable before a turn is taken by it.
+    /// Makes progress and wakes the tasks that can continue, without waiting. It consumes the readability from before
+    /// the turn.
     pub fn turn(&mut self) -> Next {
         let is_all = self.pass(Some(Duration::ZERO));
         if self.shared.is_over() {
             return Next::Over;
         }
-        // In this order: who rings from now on makes the descriptor readable.
+        // Order matters: a ring from now on makes the descriptor readable.
         let sleeps = self.shared.doorbell.fall_asleep();
         if is_all && sleeps { Next::Readable { until: self.shared.next_deadline() } } else { Next::Now }
     }
 
-    /// Turns until all is over.
+    /// Turns until the driver has ended.
     fn run(&mut self) {
         while !self.shared.is_over() {
             let deadline = self.shared.next_deadline();
@@ -150,10 +152,10 @@ impl EventLoop {
         }
     }
 
-    /// Waits so long for something to happen, and does what is to be done then. Whether that is all there was.
+    /// Waits up to `wait` for events and handles them. Returns whether those were all.
     fn pass(&mut self, wait: Option<Duration>) -> bool {
         let Self { shared, happened, tokens } = self;
-        // An error is one of the arguments, which do not change; the doorbell and the deadlines go on without.
+        // An error would mean bad arguments, which do not change; the doorbell and the deadlines work without it.
         let is_all = shared.events.wait(wait, |token, may_be_over| match token {
             DOORBELL => shared.doorbell.drain(),
             token => happened.push((token as usize, may_be_over)),
@@ -182,7 +184,7 @@ impl Drop for Owner {
     }
 }
 
-/// Keeps a channel with its driver.
+/// Keeps a channel registered with its driver.
 #[derive(Debug)]
 pub(super) struct Guard {
     driver: Driver,
@@ -218,14 +220,14 @@ impl Shared {
     fn remove(&self, places: &mut Places, token: usize) {
         places.servers.retain(|server| *server != token);
         if let Some(place) = places.places[token].take() {
-            // It fails only for a descriptor that is not watched.
+            // Fails only for a descriptor that is not watched.
             let _ = place.with_descriptor(|descriptor| self.events.forget(descriptor));
             places.free.push(token);
         }
     }
 
     fn look(&self, token: usize, signalled: Option<bool>) {
-        // A token whose place was taken again: the new channel is looked at once too often.
+        // If the token was reused, the new channel gets one superfluous look.
         let place = self.places().places.get(token).cloned().flatten();
         if let Some(place) = place {
             if signalled.is_none() {
@@ -235,7 +237,7 @@ impl Shared {
         }
     }
 
-    /// Looks at servers for which time has passed.
+    /// Looks at servers whose deadline has passed.
     fn look_late(&self) {
         let now = Instant::now();
         let places = self.places();

@@ -1,7 +1,7 @@
-//! Channels as futures, for any runtime: a [`Driver`] watches them on a thread of its own and wakes the tasks that wait.
+//! Channels as futures, for any runtime: a [`Driver`] watches them on its own thread and wakes the tasks that wait.
 //!
-//! What a task waits for it takes itself, on its own thread: the driver only moves what moves and wakes. A channel comes as
-//! its two halves, which different tasks may have.
+//! A task receives and sends on its own thread: the driver only makes progress and wakes tasks. A channel comes as two
+//! halves, which different tasks may own.
 
 mod driver;
 #[cfg(feature = "tokio")]
@@ -21,7 +21,7 @@ pub use driver::{Driver, EventLoop, Next};
 use crate::{Address, Buffer, Channel, Config, Error, Message, Operations, ServerChannel};
 
 impl Driver {
-    /// Connects.
+    /// Connects to an address.
     ///
     /// # Errors
     ///
@@ -33,17 +33,17 @@ impl Driver {
         Ok((sender, receiver))
     }
 
-    /// Takes a channel over that is there already.
+    /// Takes over an existing channel.
     ///
     /// # Errors
     ///
-    /// [`Error::System`] where the system watches no more descriptors.
+    /// [`Error::System`] if the kernel refuses to watch another descriptor.
     pub fn adopt(&self, channel: Channel) -> Result<(Sender, Receiver), Error> {
         let guard = Arc::new(self.watch(channel)?);
         Ok((Sender { guard: Arc::clone(&guard) }, Receiver { guard }))
     }
 
-    /// Listens.
+    /// Listens on an address.
     ///
     /// # Errors
     ///
@@ -55,69 +55,69 @@ impl Driver {
     }
 }
 
-/// The half of a channel that sends.
+/// The sending half of a channel.
 #[derive(Debug)]
 pub struct Sender {
     guard: Arc<Guard>,
 }
 
 impl Sender {
-    /// A buffer to be filled and [sent](Self::send), once the peer has room for its message.
+    /// Returns a buffer to fill and [send](Self::send), once the peer has room for its message.
     ///
     /// # Errors
     ///
-    /// Why the channel failed, if it did.
+    /// The channel's error, if it failed.
     pub async fn buffer(&mut self) -> Result<Buffer, Error> {
         poll_fn(|context| self.poll_buffer(context)).await
     }
 
-    /// The same, for who polls.
+    /// Poll form of [`buffer`](Self::buffer).
     pub fn poll_buffer(&mut self, context: &mut Context<'_>) -> Poll<Result<Buffer, Error>> {
         self.guard.place().poll(context, Operations::SEND, Channel::buffer)
     }
 
-    /// Sends a message. A buffer is the right to send one, so nothing is waited for.
+    /// Sends a message. A buffer is the right to send one, so this does not wait.
     ///
     /// # Errors
     ///
-    /// Why the channel failed, if it did.
+    /// The channel's error, if it failed.
     ///
     /// # Panics
     ///
-    /// If another channel gave the buffer.
+    /// If the buffer belongs to another channel.
     pub fn send(&mut self, buffer: Buffer) -> Result<(), Error> {
         self.guard.place().with(|channel| channel.send(buffer))
     }
 
-    /// Where the peer is, for those that have an address of the internet.
+    /// The peer's internet address, if it has one.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.guard.place().with(|channel| channel.peer())
     }
 }
 
-/// The half of a channel that receives. The channel is closed when both halves are gone and what was sent is on its way.
+/// The receiving half of a channel. The channel closes when both halves are dropped and all queued data is sent.
 #[derive(Debug)]
 pub struct Receiver {
     guard: Arc<Guard>,
 }
 
 impl Receiver {
-    /// The next message.
+    /// Receives the next message.
     ///
     /// # Errors
     ///
-    /// Why the channel failed or [was closed](Error::Closed), once all messages from before were received.
+    /// Why the channel failed or [was closed](Error::Closed), once all earlier messages are received.
     pub async fn receive(&mut self) -> Result<Message, Error> {
         poll_fn(|context| self.poll_receive(context)).await
     }
 
-    /// The same, for who polls.
+    /// Poll form of [`receive`](Self::receive).
     pub fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Result<Message, Error>> {
         self.guard.place().poll(context, Operations::RECEIVE, Channel::receive)
     }
 }
 
-/// Where channels are accepted.
+/// A listener for channels.
 #[derive(Debug)]
 pub struct Server {
     guard: Guard,
@@ -126,12 +126,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// The next channel whose peer greeted.
+    /// Returns the next channel whose peer greeted.
     ///
     /// # Errors
     ///

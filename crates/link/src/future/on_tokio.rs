@@ -1,4 +1,4 @@
-//! A driver's event loop on tokio: its reactor tells when there is something to look for, and a worker looks.
+//! A driver's event loop on tokio: the reactor reports events, and a worker thread handles them.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,22 +12,22 @@ use tokio::{
 use super::{EventLoop, Next};
 
 impl EventLoop {
-    /// Turns as a task of tokio, whose runtime has I/O and time, until driver, halves and servers are gone.
+    /// Turns as a task on a tokio runtime with I/O and time enabled, until driver, halves and servers are gone.
     ///
     /// # Errors
     ///
-    /// What the system says where it watches no more descriptors.
+    /// The operating system's error if it refuses to watch another descriptor.
     pub async fn run_on_tokio(mut self) -> io::Result<()> {
         let descriptor = watched(self.as_fd().try_clone_to_owned()?)?;
         loop {
             match self.turn() {
                 Next::Now => yield_now().await,
                 Next::Readable { until } => {
-                    // Cleared before the turn: what happens during one makes it readable again.
+                    // Clear before the turn: events during the turn make it readable again.
                     let readable = async { descriptor.readable().await.map(|mut guard| guard.clear_ready()) };
                     match until {
                         None => readable.await?,
-                        // Late is a reason to turn as well.
+                        // A passed deadline is a reason to turn as well.
                         Some(until) => timeout_at(until.into(), readable).await.unwrap_or(Ok(()))?,
                     }
                 }
@@ -38,6 +38,7 @@ impl EventLoop {
 }
 
 fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` has the same open descriptor until it is dropped, which the `AsyncFd` that owns it does last.
+    // SAFETY: an `OwnedFd` keeps the same open descriptor until it is dropped, which the `AsyncFd` that owns it does
+    // last.
     Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
 }

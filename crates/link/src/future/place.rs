@@ -9,7 +9,7 @@ use std::{
 
 use crate::{Channel, Error, Operations, ServerChannel, notify::Notify};
 
-/// What a task waits for: each has a place for one waker.
+/// The operations that a task can wait for, each with room for one waker.
 const WAITED_FOR: [Operations; 4] = [Operations::CONNECT, Operations::ACCEPT, Operations::RECEIVE, Operations::SEND];
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Place {
 struct Occupant {
     endpoint: Endpoint,
     wakers: Wakers,
-    /// The channel knows whom to tell of buffers that come back, which it can only when it is connected.
+    /// The channel knows where to report returned buffers. It must be connected for that.
     is_notifying: bool,
     is_abandoned: bool,
     is_closed: bool,
@@ -34,7 +34,7 @@ pub(super) enum Endpoint {
     Server(ServerChannel),
 }
 
-/// Of the tasks that wait, in the order of [`WAITED_FOR`].
+/// Wakers of the waiting tasks, in the order of [`WAITED_FOR`].
 type Wakers = [Option<Waker>; WAITED_FOR.len()];
 
 impl Place {
@@ -57,11 +57,11 @@ impl Place {
         act(self.state().endpoint.descriptor())
     }
 
-    /// Does something to the channel.
+    /// Applies `act` to the channel.
     ///
     /// # Panics
     ///
-    /// For a server channel, whose guard no half has.
+    /// For a server channel; no half holds the guard of one.
     pub(super) fn with<T>(&self, act: impl FnOnce(&mut Channel) -> T) -> T {
         let mut state = self.state();
         match &mut state.endpoint {
@@ -70,7 +70,7 @@ impl Place {
         }
     }
 
-    /// What `act` gives, or a waker for when it may.
+    /// Returns the result of `act`, or registers a waker for a later attempt.
     pub(super) fn poll<T>(
         &self,
         context: &mut Context<'_>,
@@ -83,7 +83,7 @@ impl Place {
         if done.is_none() {
             state.wait(operation, context);
         }
-        // What was moved for one task may be what another one waits for.
+        // Progress made for one task may be what another one waits for.
         let ready = state.settle();
         drop(state);
         wake(ready);
@@ -102,7 +102,8 @@ impl Place {
         }
     }
 
-    /// Moves what moves, and wakes who can go on. `signalled`: the descriptor told of something, that it may be over among it.
+    /// Makes progress and wakes the tasks that can continue. `signalled`: the descriptor signalled, and whether the
+    /// peer may be gone.
     pub(super) fn look(&self, signalled: Option<bool>) {
         let mut state = self.state();
         if state.is_abandoned {
@@ -124,7 +125,7 @@ impl Place {
         wake(ready);
     }
 
-    /// When a server channel has to be looked at though nothing happens.
+    /// When a server channel must be looked at without an event.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         match &self.state().endpoint {
             Endpoint::Channel(_) => None,
@@ -132,7 +133,7 @@ impl Place {
         }
     }
 
-    /// Nobody has the channel any more: from now on a look closes it. Tells whether nothing is to be sent of it.
+    /// Marks the channel as dropped: from now on a look closes it. Returns whether nothing is left to send.
     pub(super) fn abandon(&self) -> bool {
         let mut state = self.state();
         state.is_abandoned = true;
@@ -141,7 +142,7 @@ impl Place {
         state.is_closed
     }
 
-    /// Whether nothing is to be sent of it, as of the last look.
+    /// Whether nothing was left to send at the last look.
     pub(super) fn is_closed(&self) -> bool {
         self.state().is_closed
     }
@@ -156,7 +157,7 @@ impl Occupant {
         }
     }
 
-    /// Takes the wakers of all who can go on. The descriptor tells of what the others wait for.
+    /// Takes the wakers of all tasks that can continue. The descriptor signals for the others.
     fn settle(&mut self) -> Wakers {
         let mut ready = Wakers::default();
         loop {
@@ -182,7 +183,7 @@ impl Occupant {
         }
     }
 
-    /// From now on the descriptor tells of what somebody waits for. False if it is there already.
+    /// Makes the descriptor signal what tasks wait for. Returns false if some of it is already there.
     fn rest(&mut self) -> bool {
         let Endpoint::Channel(channel) = &mut self.endpoint else { return true };
         let waiting = self.wakers.iter().zip(WAITED_FOR).filter(|(waker, _)| waker.is_some());

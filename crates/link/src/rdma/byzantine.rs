@@ -1,5 +1,5 @@
-//! What a peer that has a queue pair, and keeps to no rule, can do. The tests run where `TURNPIKE_RDMA` tells the address of an
-//! RDMA device, as in the machine of `make test-rdma`.
+//! Tests of peers that have a queue pair and break the protocol. They run if `TURNPIKE_RDMA` is the address of an RDMA
+//! device, as in the machine of `make test-rdma`.
 
 use std::{
     iter,
@@ -47,7 +47,7 @@ fn until<T>(mut step: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A peer without a channel's rules.
+/// A peer that ignores the rules of channels.
 struct Peer {
     queue: Queue,
     id: Arc<Id>,
@@ -56,7 +56,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// A queue pair whose buffers are longer than what the victim is told of.
+    /// A queue pair whose buffers are longer than it announces to the victim.
     fn on(id: Id) -> Self {
         let id = Arc::new(id);
         let pool = private_pool(200, 1024, 1).unwrap();
@@ -66,7 +66,7 @@ impl Peer {
         Self { queue, id, pool, sends: 0 }
     }
 
-    /// Asks for a connection with these words. The last event tells how it ended.
+    /// Requests a connection with this greeting. The last event shows how it ended.
     fn connect(to: &Address, words: [u8; Greeting::BYTES]) -> (Self, Event) {
         let Address::Rdma(to) = to else { panic!("{to} is no address of RDMA") };
         let id = Id::resolve_address(*to).unwrap();
@@ -101,7 +101,7 @@ impl Peer {
     }
 }
 
-/// A peer that greets as it should, and the channel that it gets.
+/// A peer that greets correctly, and the channel that it gets.
 fn victim(address: &Address) -> (Peer, Channel) {
     let mut server = ServerChannel::bind(address, &config()).unwrap();
     let at = server.address();
@@ -150,7 +150,7 @@ fn what_breaks_a_rule_closes_the_channel_with_its_name() {
         assert!(is_expected, "{immediate:#x} with {bytes} bytes: {error}");
         assert_eq!(messages.len(), 1, "what came before stays");
     }
-    // A message that is too long fails the queue pair itself; what status that is differs between devices.
+    // A message that is too long fails the queue pair itself; the status differs between devices.
     let (mut peer, channel) = victim(&address);
     peer.send(credits(0, Kind::Message), 257);
     let (messages, error) = end(channel);
@@ -161,7 +161,7 @@ fn what_breaks_a_rule_closes_the_channel_with_its_name() {
 fn messages_without_credit_are_no_memory_of_the_receiver() {
     let Some(address) = device() else { return };
     let (mut peer, channel) = victim(&address);
-    // The channel has posted four receives and three spare ones: what comes behind them is refused by its device.
+    // The channel has posted four receives and three spare ones: its device refuses what exceeds them.
     for _ in 0..100 {
         peer.message();
     }
@@ -175,7 +175,7 @@ fn messages_without_credit_are_no_memory_of_the_receiver() {
 fn nothing_can_be_written_at_a_distance() {
     let Some(address) = device() else { return };
     let (mut peer, channel) = victim(&address);
-    // The key is good where the victim's device is, as both are in one process: only the right is missing.
+    // The key is valid at the victim's device, because both are in one process: only the right to access is missing.
     peer.queue.post_remote(opcode::IBV_WR_RDMA_WRITE);
     let failure = peer.failure();
     assert!(matches!(failure, Error::QueuePair { .. }), "{failure}");
@@ -209,7 +209,7 @@ fn who_does_not_greet_as_a_link_is_refused() {
         }
         assert!(matches!(peer.join().unwrap().1, Event::Rejected(theirs) if theirs == greeting));
     }
-    // A server that answers as no link does.
+    // A server that answers like no link does.
     for wrong in [*b"HTTP/1.1 400 Bad", version] {
         let Address::Rdma(any) = address else { unreachable!() };
         let listener = Id::listen(any, 1).unwrap();

@@ -1,24 +1,24 @@
-//! The 32 bits that go beside each message of `rdma://`, as the immediate data of its SEND: credits u16, kind u8, reserved u8.
+//! The immediate data of a SEND on `rdma://`, 32 bits per message: credits u16, kind u8, reserved u8.
 //!
-//! Length and order of messages are the queue pair's own.
+//! The queue pair itself guarantees length and order of messages.
 
 use crate::Error;
 
-/// What a SEND is for.
+/// Kind of a SEND.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It has a message, which may be empty.
+    /// Carries a message, which may be empty.
     Message,
-    /// It has credits only.
+    /// Carries credits only.
     Credits,
     /// The last one: the sender closes the channel.
     Close,
 }
 
-/// What stands beside each message.
+/// The immediate word of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Immediate {
-    /// Messages that the receiver may send in addition.
+    /// How many additional messages the receiver may send.
     pub(super) credits: u16,
     pub(super) kind: Kind,
 }
@@ -33,7 +33,7 @@ impl Immediate {
         u32::from(self.credits) << 16 | kind << 8
     }
 
-    /// Of what a peer sent beside `bytes` bytes.
+    /// Decodes the word that a peer sent with `bytes` bytes.
     pub(super) fn decode(immediate: u32, bytes: u32) -> Result<Self, Error> {
         let [c0, c1, kind, reserved] = immediate.to_be_bytes();
         let credits = u16::from_be_bytes([c0, c1]);

@@ -1,7 +1,7 @@
 //! `rdma://`: a reliable queue pair over rdma_cm, with SEND and RECEIVE only.
 //!
-//! Greetings go as the private data of the connection's request and of its answer. A message is sent from the buffer that the
-//! user filled, and is received in the buffer that the user is handed. The word beside it has its kind and credits.
+//! Greetings are the private data of the connection request and of its reply. A message is sent from the buffer that
+//! the user filled, and received in the buffer that the user gets. Its immediate word holds kind and credits.
 
 #[cfg(test)]
 mod byzantine;
@@ -38,18 +38,18 @@ pub(crate) struct Rdma {
     // Before the id, which it needs.
     phase: Phase,
     id: Arc<Id>,
-    /// The descriptors of connection events and of completions, as one.
+    /// The descriptors of connection events and completions, combined.
     epoll: OwnedFd,
     config: Config,
-    /// The descriptor told that there may be something.
+    /// The descriptor signalled that there may be something.
     has_events: bool,
     is_gone: bool,
 }
 
 enum Phase {
-    /// The system looks for the device, and for a way to the peer.
+    /// The kernel resolves the device and the route to the peer.
     Resolving,
-    /// The queue pair is there, the peer's answer is not.
+    /// The queue pair exists; the peer has not answered yet.
     Connecting(Box<Open>),
     Open(Box<Open>),
 }
@@ -83,7 +83,7 @@ impl Rdma {
     }
 
     fn take_events(&mut self) -> Result<(), Error> {
-        // The edge is taken first, so that what comes later makes another.
+        // Take the edge first, so that later events cause another one.
         let nothing = epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
         match epoll::wait(&self.epoll, &mut [nothing; 2][..], Some(&Timespec::default())) {
             Ok(0) => return Ok(()),
@@ -110,7 +110,7 @@ impl Rdma {
                 let Phase::Connecting(mut open) = std::mem::replace(&mut self.phase, Phase::Resolving) else {
                     return Err(Error::NotConnected);
                 };
-                // The side that accepted knows it from the request.
+                // The accepting side has it from the request.
                 if theirs != [0; Greeting::BYTES] {
                     open.greet(Greeting::decode(&theirs)?.fits(&self.config)?);
                 }
@@ -128,7 +128,7 @@ impl Rdma {
     }
 }
 
-/// Why a peer refused a connection, from what it says about itself.
+/// Why a peer refused a connection, from its private data.
 fn refusal(theirs: &[u8; Greeting::BYTES], config: &Config) -> Error {
     if *theirs == [0; Greeting::BYTES] {
         return Error::System { what: "connect over RDMA; is the peer listening there?", errno: Errno::CONNREFUSED };
@@ -207,13 +207,13 @@ impl Transport for Rdma {
     }
 }
 
-/// A place where connections are listened for.
+/// A listener for connections.
 pub(crate) struct RdmaListener {
     id: Id,
     config: Config,
 }
 
-/// Requests that rdma_cm holds until they are taken.
+/// Requests that rdma_cm queues until they are taken.
 const BACKLOG: i32 = 1024;
 
 impl RdmaListener {

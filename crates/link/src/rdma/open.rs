@@ -1,4 +1,4 @@
-//! The established side: messages, credits, and which sends are signalled.
+//! The established connection: messages, credits, and which sends are signalled.
 
 use std::{
     collections::VecDeque,
@@ -23,10 +23,10 @@ use crate::{
     tcp::frame::Greeting,
 };
 
-/// Receives beyond those that credits are granted for: two frames of credits, and a close.
+/// Receives beyond those covered by credits: for two credit frames and a close.
 const SPARE_RECEIVES: u16 = 3;
 
-/// How long a channel that is dropped waits for the device to send what is on the way, as nobody does later.
+/// How long dropping a channel waits for the device to finish its sends, because nobody can do so later.
 const LINGER: Duration = Duration::from_millis(250);
 
 pub(super) struct Open {
@@ -35,15 +35,15 @@ pub(super) struct Open {
     receive_pool: Arc<Pool<FreeList>>,
     room: u32,
     credits: Credits,
-    /// Sends that may not be done, in order, with the buffers that they keep.
+    /// Sends that may be incomplete, in order, with the buffer that each occupies.
     in_flight: VecDeque<Option<u16>>,
     /// The number of the first of them.
     first: u64,
-    /// Those of them that keep none: frames without a message.
+    /// How many of them occupy no buffer: frames without a message.
     bare: u16,
     signal_every: u16,
     unsignalled: u16,
-    /// The completion channel tells of the next completion.
+    /// The completion channel will report the next completion.
     is_armed: bool,
     inbox: VecDeque<Message>,
     end: Option<Error>,
@@ -51,16 +51,17 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// A queue pair with all of its receives posted, before the peer can send.
+    /// Creates a queue pair and posts all receives before the peer can send.
     pub(super) fn new(id: &Arc<Id>, config: &Config) -> Result<Self, Error> {
         let (buffers, bytes) = (config.buffers, config.buffer_bytes);
-        // Sends behind the last one that was signalled keep their buffers until the next one is done: those come on top.
+        // Buffers of sends after the last signalled one stay occupied until the next signal: they come on top.
         let send_pool = private_pool(buffers + config.signal_every, bytes, 1)?;
-        // What is worth a frame of credits: no less than half of the buffers, so that no more of them come than there are spare
-        // receives. A peer that has no credit any more has got all frames of credits, and one is worth it.
+        // Credits that justify a frame of their own: at least half of the buffers, so that no more credit frames arrive
+        // than there are spare receives. A peer without credits has received all earlier credit frames, so a single
+        // credit justifies one.
         let worth = buffers.div_ceil(2);
         let receive_pool = private_pool(buffers + SPARE_RECEIVES, bytes, worth)?;
-        // Bare frames have a period of signals, one of which tells that they are done, and the close has a place.
+        // Bare frames may fill one signal period, whose signalled send completes them; the close needs one more slot.
         let sends = buffers + config.signal_every + config.signal_every + 1;
         let mut queue = Queue::new(id, u32::from(sends), Arc::clone(&send_pool), Arc::clone(&receive_pool), bytes)?;
         queue.post_receives(iter::from_fn(|| lease(&receive_pool)))?;
@@ -82,13 +83,13 @@ impl Open {
         })
     }
 
-    /// What the peer says about itself.
+    /// Applies the peer's greeting.
     pub(super) fn greet(&mut self, theirs: Greeting) {
         self.room = self.room.min(theirs.buffer_bytes);
         self.credits.greet(theirs.buffers);
     }
 
-    /// Takes what the completion channel told.
+    /// Takes the event of the completion channel, if any.
     pub(super) fn take_events(&mut self) -> Result<(), Error> {
         if self.queue.take_events()? {
             self.is_armed = false;
@@ -96,7 +97,7 @@ impl Open {
         Ok(())
     }
 
-    /// Takes what came and grants what can be granted. `is_gone`: the peer has disconnected.
+    /// Receives messages and grants credits. `is_gone`: the peer has disconnected.
     pub(super) fn progress(&mut self, is_gone: bool) -> Result<(), Error> {
         let moved = self.collect().and_then(|()| self.take_completions()).and_then(|()| self.collect());
         if let Err(error) = moved {
@@ -108,7 +109,7 @@ impl Open {
         self.end.clone().map_or(Ok(()), Err)
     }
 
-    /// What users gave back: buffers they did not send, with their credits, and messages, whose buffers are free again.
+    /// Collects what users returned: unsent buffers with their credits, and messages whose buffers are free again.
     fn collect(&mut self) -> Result<(), Error> {
         self.credits.unspend(self.send_pool.home().take_all_given_back());
         let given_back = self.receive_pool.home().take_given_back();
@@ -119,7 +120,7 @@ impl Open {
         Ok(())
     }
 
-    /// Posts receives for buffers that came back: the peer is granted no credit without.
+    /// Posts receives for returned buffers, before the peer is granted credits for them.
     fn receive_again(&mut self, count: u16) -> Result<(), Error> {
         if count > 0 {
             let pool = &self.receive_pool;
@@ -129,7 +130,8 @@ impl Open {
         Ok(())
     }
 
-    /// All that completed. There are no more than were posted, and what came is posted again only when users give it back.
+    /// Handles all completions. It ends, because at most what was posted completes, and received buffers are posted
+    /// again only when users return them.
     fn take_completions(&mut self) -> Result<(), Error> {
         let mut failure = None;
         loop {
@@ -140,21 +142,21 @@ impl Open {
                 }
                 self.queue.arm()?;
                 self.is_armed = true;
-                // What completed before is not told.
+                // Completions from before arming are not signalled.
                 continue;
             }
             for at in 0..count {
                 match self.queue.completion(at) {
                     Completion::Sent(number) => self.sent(number),
                     Completion::Received { lease, bytes, immediate } => self.received(lease, bytes, immediate)?,
-                    // What was received before still counts, a close above all.
+                    // Frames received before the failure still count, above all a close.
                     Completion::Failed(error) => failure = failure.or(Some(error)),
                 }
             }
         }
     }
 
-    /// All sends up to a number are done: the device does them in order.
+    /// Completes all sends up to a number: the device processes them in order.
     fn sent(&mut self, number: u64) {
         while self.first <= number {
             match self.in_flight.pop_front() {
@@ -199,7 +201,7 @@ impl Open {
         Ok(())
     }
 
-    /// Tells the peer that this is the end, and waits until what is on the way is sent, though not for long.
+    /// Sends the close frame and waits, for a limited time, until all sends have completed.
     pub(super) fn close(&mut self) {
         let last = self.first + self.in_flight.len() as u64;
         if self.end.is_some() || self.post(Kind::Close, None, true).is_err() {

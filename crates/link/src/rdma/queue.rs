@@ -1,8 +1,8 @@
 //! A reliable queue pair with its completion queue and its registered memory (`libibverbs`).
 //!
-//! One of the modules with `unsafe`. A device reads a buffer from its SEND, and writes one from its RECEIVE, until the completion
-//! is polled: whoever posts gives up the [`Lease`], and gets it back from the completion. Memory is registered for the
-//! device's own use: no key of it is good for a peer.
+//! One of the modules with `unsafe`. From a SEND or RECEIVE until its completion is polled, the device reads or writes
+//! the buffer: posting gives up the [`Lease`], and the completion returns it. Memory is registered for the local device
+//! only: no key of it lets a peer access it.
 
 use std::{
     ffi::CStr,
@@ -20,37 +20,37 @@ use crate::{
     pool::{FreeList, Lease, Pool},
 };
 
-/// Completions that are polled, and receives that are posted, at once.
+/// Completions polled, and receives posted, per call.
 const BATCH: usize = 32;
 
-/// Marks the token of a receive; that of a send is its number.
+/// Marks the token of a receive; the token of a send is its number.
 const RECEIVE: u64 = 1 << 63;
 
-/// Messages up to here go within the request where the device can: what fits the first block or two of a request of usual
-/// devices. The device then need not fetch them.
+/// Maximum length of a message sent inline, if the device can: what fits the first block or two of a request of common
+/// devices. The device then need not fetch the message from memory.
 const INLINE: u32 = 64;
 
-/// What a completion tells.
+/// The outcome of a work request.
 pub(super) enum Completion {
-    /// A message is in a buffer of the receive pool.
+    /// A message arrived in a buffer of the receive pool.
     Received { lease: Lease, bytes: u32, immediate: Option<u32> },
     /// All sends up to this one are done.
     Sent(u64),
-    /// The queue pair is of no use any more.
+    /// The queue pair is unusable.
     Failed(Error),
 }
 
-/// A send, apart from its message.
+/// A send request without its message.
 pub(super) struct Send {
-    /// The number that its completion tells.
+    /// The number that its completion reports.
     pub(super) number: u64,
     pub(super) immediate: u32,
-    /// Whether a completion is wanted.
+    /// Whether the device must report its completion.
     pub(super) is_signalled: bool,
 }
 
 pub(super) struct Queue {
-    // Dropped in this order: each needs what is behind it.
+    // Dropped in this order: each field needs those after it.
     pair: Pair,
     send_region: Region,
     receive_region: Region,
@@ -62,7 +62,8 @@ pub(super) struct Queue {
     polled: Box<[sys::ibv_wc; BATCH]>,
 }
 
-// SAFETY: rdma-core ties nothing to a thread, and the queue is used through `&mut` but for what rdma-core locks.
+// SAFETY: rdma-core ties nothing to a thread, and the queue is used through `&mut` except for calls that rdma-core
+// locks.
 unsafe impl std::marker::Send for Queue {}
 
 struct Pair(Arc<Id>);
@@ -76,20 +77,20 @@ impl Pair {
 
 impl Drop for Pair {
     fn drop(&mut self) {
-        // SAFETY: it was created on this id. From here on the device touches no buffer.
+        // SAFETY: it was created on this id. After this call the device touches no buffer.
         unsafe { sys::rdma_destroy_qp(self.0.raw()) };
     }
 }
 
-/// Memory of a pool that the device may use.
+/// Registered memory of a pool, which the device may access.
 struct Region(NonNull<sys::ibv_mr>);
 
 impl Region {
-    /// `access` is what the device may do but for reading.
+    /// `access` is what the device may do besides reading.
     fn new(id: &Id, pool: &Pool<FreeList>, access: sys::ibv_access_flags) -> Result<Self, Error> {
         let (start, bytes) = pool.extent();
-        // SAFETY: the id has a protection domain since its queue pair was created. The memory stays mapped, as the queue has
-        // the pool; who touches it when is what leases say.
+        // SAFETY: the id has had a protection domain since its queue pair was created. The memory stays mapped, because
+        // the queue owns the pool; leases govern who touches it when.
         let raw = unsafe { sys::ibv_reg_mr((*id.raw()).pd, start.as_ptr().cast(), bytes, access.0 as i32) };
         let region = NonNull::new(raw).ok_or_else(last_errno);
         Ok(Self(region.tried("register buffers; raise `ulimit -l`, or lower buffers and buffer_bytes")?))
@@ -124,7 +125,7 @@ impl Drop for CompletionChannel {
 
 impl CompletionQueue {
     fn new(id: &Id, room: u32) -> Result<Self, Error> {
-        // SAFETY: the id has a device, since its address is resolved or its connection was asked for.
+        // SAFETY: the id has a device, since its address is resolved or a peer requested the connection.
         let device = unsafe { (*id.raw()).verbs };
         // SAFETY: the device is open.
         let channel = NonNull::new(unsafe { sys::ibv_create_comp_channel(device) }).ok_or_else(last_errno);
@@ -153,8 +154,8 @@ impl Drop for CompletionQueue {
 }
 
 impl Queue {
-    /// A queue pair on an id that has its device. `sends` is how many may be on the way at once; receives are as many as the
-    /// receive pool has buffers.
+    /// Creates a queue pair on an id that has its device. At most `sends` may be in flight at once, and as many
+    /// receives as the receive pool has buffers.
     pub(super) fn new(
         id: &Arc<Id>,
         sends: u32,
@@ -163,12 +164,12 @@ impl Queue {
         receive_bytes: u32,
     ) -> Result<Self, Error> {
         let receives = u32::from(receive_pool.home().len());
-        // A queue pair that fails completes all that was posted, signalled or not.
+        // A failing queue pair completes everything posted, signalled or not.
         let completions = CompletionQueue::new(id, sends + receives)?;
         let (pair, inline) = create_pair(id, &completions, sends, receives)?;
         let send_region = Region::new(id, &send_pool, sys::ibv_access_flags(0))?;
         let receive_region = Region::new(id, &receive_pool, sys::ibv_access_flags::IBV_ACCESS_LOCAL_WRITE)?;
-        // SAFETY: a completion is numbers, for which zero is a value.
+        // SAFETY: a completion consists of numbers, for which zero is valid.
         let polled = Box::new(unsafe { std::mem::zeroed() });
         let pools = (send_pool, receive_pool);
         let (send_pool, receive_pool) = pools;
@@ -185,7 +186,7 @@ impl Queue {
         })
     }
 
-    /// Gives the device buffers of the receive pool to write messages to.
+    /// Posts receives: the device may write messages to these buffers of the receive pool.
     pub(super) fn post_receives(&mut self, mut leases: impl Iterator<Item = Lease>) -> Result<(), Error> {
         loop {
             let mut elements = [sys::ibv_sge { addr: 0, length: 0, lkey: 0 }; BATCH];
@@ -208,12 +209,13 @@ impl Queue {
             }
             let first = requests.as_mut_ptr();
             for at in 0..count - 1 {
-                // SAFETY: both are requests of the array. They are reached through one pointer only, which the call gets.
+                // SAFETY: both are requests of the array, which is accessed only through this pointer, later passed to
+                // the call.
                 unsafe { (*first.add(at)).next = first.add(at + 1) };
             }
             let mut refused = null_mut();
-            // SAFETY: the queue pair is valid; requests and elements live until the call returns, which copies them. Nobody
-            // has the buffers, as their leases were given up.
+            // SAFETY: the queue pair is valid; requests and elements live until the call returns, which copies them.
+            // Nobody else uses the buffers, because their leases were given up.
             let code = unsafe { sys::ibv_post_recv(self.pair.raw(), first, &raw mut refused) };
             posted(code, "post a receive")?;
             if count < BATCH {
@@ -222,7 +224,8 @@ impl Queue {
         }
     }
 
-    /// Sends a message, or none. Returns the index of its buffer, which is not free before the send is done.
+    /// Sends a frame, with or without a message. Returns the index of the message's buffer, which stays in use until
+    /// the send completes.
     pub(super) fn post_send(&mut self, send: &Send, message: Option<(Lease, usize)>) -> Result<Option<u16>, Error> {
         let mut flags = 0;
         if send.is_signalled {
@@ -239,7 +242,7 @@ impl Queue {
         if element.length <= self.inline {
             flags |= sys::ibv_send_flags::IBV_SEND_INLINE.0;
         }
-        // SAFETY: a request is numbers, pointers and unions of them, for which zero is a value.
+        // SAFETY: a request consists of numbers, pointers and unions of them, for which zero is valid.
         let mut request: sys::ibv_send_wr = unsafe { std::mem::zeroed() };
         request.wr_id = send.number;
         request.opcode = sys::ibv_wr_opcode::IBV_WR_SEND_WITH_IMM;
@@ -249,14 +252,15 @@ impl Queue {
             (request.sg_list, request.num_sge) = (&raw mut element, 1);
         }
         let mut refused = null_mut();
-        // SAFETY: the queue pair is valid; request and element live until the call returns, which copies them. Nobody writes to
-        // the buffer, as its lease was given up, and it stays so until a completion tells that the send is done.
+        // SAFETY: the queue pair is valid; request and element live until the call returns, which copies them. Nobody
+        // writes to the buffer, because its lease was given up, until a completion shows that the send is done.
         let code = unsafe { sys::ibv_post_send(self.pair.raw(), &raw mut request, &raw mut refused) };
         posted(code, "post a send")?;
         Ok(index)
     }
 
-    /// Does what no channel does: to the first buffer of its own send pool, as if it were a peer's, or a SEND without a word.
+    /// Breaks the protocol, for a test: posts this operation on the first buffer of its own send pool as if it were the
+    /// peer's, or a SEND without an immediate.
     #[cfg(test)]
     pub(super) fn post_remote(&mut self, opcode: sys::ibv_wr_opcode::Type) {
         let (start, _) = self.send_pool.extent();
@@ -275,15 +279,15 @@ impl Queue {
         posted(code, "post a send").expect("the device takes it");
     }
 
-    /// Takes completions, and tells how many. [`completion`](Self::completion) gives each, once.
+    /// Polls for completions and returns their number. [`completion`](Self::completion) returns each of them once.
     pub(super) fn poll(&mut self) -> Result<usize, Error> {
         let room = self.polled.len() as i32;
-        // SAFETY: the queue is valid, and there is room for so many.
+        // SAFETY: the queue is valid, and `polled` has room for `room` entries.
         let count = unsafe { sys::ibv_poll_cq(self.completions.queue.as_ptr(), room, self.polled.as_mut_ptr()) };
         usize::try_from(count).map_err(|_| Errno::IO).tried("poll a completion queue")
     }
 
-    /// A completion that the last poll took.
+    /// Returns a completion of the last poll.
     pub(super) fn completion(&mut self, at: usize) -> Completion {
         let entry = &mut self.polled[at];
         let token = std::mem::replace(&mut entry.wr_id, u64::MAX);
@@ -295,34 +299,34 @@ impl Queue {
             return Completion::Sent(token);
         }
         let has_immediate = entry.wc_flags & sys::ibv_wc_flags::IBV_WC_WITH_IMM.0 != 0;
-        // SAFETY: the flag says that the union has an immediate.
+        // SAFETY: the flag says that the union holds an immediate.
         let immediate = unsafe { entry.imm_data_invalidated_rkey_union.imm_data };
         Completion::Received {
-            // The device has given back what `post_receives` gave up.
+            // The device returns the lease that `post_receives` gave up.
             lease: Lease::new(Arc::clone(&self.receive_pool) as Arc<Pool>, token as u16),
             bytes: entry.byte_len,
             immediate: has_immediate.then(|| u32::from_be(immediate)),
         }
     }
 
-    /// Wants the channel to tell of the next completion. One that is there already is not told.
+    /// Arms the channel for the next completion. It does not report completions that are already there.
     pub(super) fn arm(&mut self) -> Result<(), Error> {
         // SAFETY: the queue is valid.
         posted(unsafe { sys::ibv_req_notify_cq(self.completions.queue.as_ptr(), 0) }, "ask for completions")
     }
 
-    /// Takes what the channel told. Tells whether it told anything: then the queue is not armed any more.
+    /// Takes an event from the channel. Returns whether there was one; the queue is then disarmed.
     pub(super) fn take_events(&mut self) -> Result<bool, Error> {
         let (mut queue, mut context) = (null_mut(), null_mut());
         let channel = self.completions.channel.0.as_ptr();
-        // SAFETY: the channel is valid and does not wait; both are written where the call succeeds.
+        // SAFETY: the channel is valid and non-blocking; both pointers are written if the call succeeds.
         if unsafe { sys::ibv_get_cq_event(channel, &raw mut queue, &raw mut context) } != 0 {
             return match last_errno() {
                 Errno::AGAIN | Errno::INTR => Ok(false),
                 errno => Err(errno).tried("ask for completions"),
             };
         }
-        // SAFETY: one event of this queue was taken. It is armed for one at a time, so there is no other.
+        // SAFETY: one event of this queue was taken. The queue is armed for one event at a time, so there is no other.
         unsafe { sys::ibv_ack_cq_events(queue, 1) };
         Ok(true)
     }
@@ -334,11 +338,11 @@ impl AsFd for Queue {
     }
 }
 
-/// Tells how many bytes may go within a request, too.
+/// Also returns how many bytes may be sent inline.
 fn create_pair(id: &Arc<Id>, completions: &CompletionQueue, sends: u32, receives: u32) -> Result<(Pair, u32), Error> {
-    // A device that has less room within a request refuses all of it.
+    // A device with less inline room refuses the request as a whole.
     for inline in [INLINE, 0] {
-        // SAFETY: attributes are numbers and pointers, for which zero is a value.
+        // SAFETY: attributes consist of numbers and pointers, for which zero is valid.
         let mut attributes: sys::ibv_qp_init_attr = unsafe { std::mem::zeroed() };
         attributes.send_cq = completions.queue.as_ptr();
         attributes.recv_cq = completions.queue.as_ptr();
@@ -351,7 +355,8 @@ fn create_pair(id: &Arc<Id>, completions: &CompletionQueue, sends: u32, receives
             max_recv_sge: 1,
             max_inline_data: inline,
         };
-        // SAFETY: the id has a device, and the completion queue is of it. Without a protection domain, rdma-core takes its own.
+        // SAFETY: the id has a device, and the completion queue belongs to it. Without a protection domain rdma-core
+        // uses its own.
         let code = unsafe { sys::rdma_create_qp(id.raw(), null_mut(), &raw mut attributes) };
         match (code, last_errno()) {
             (0, _) => return Ok((Pair(Arc::clone(id)), inline)),
@@ -362,22 +367,22 @@ fn create_pair(id: &Arc<Id>, completions: &CompletionQueue, sends: u32, receives
     Err(Errno::INVAL).tried("make a queue pair; lower buffers")
 }
 
-/// The result of a call that is 0 or an errno.
+/// Converts the result of a call that returns 0 or an errno.
 fn posted(code: i32, what: &'static str) -> Result<(), Error> {
     if code == 0 { Ok(()) } else { Err(Errno::from_raw_os_error(code.abs())).tried(what) }
 }
 
-/// What a status of a completion tells.
+/// The error for a completion status.
 fn failure(token: u64, status: sys::ibv_wc_status::Type) -> Error {
     use sys::ibv_wc_status as status_of;
     match status {
-        // The peer disconnected, or a completion before this one has told why.
+        // The peer disconnected, or an earlier completion has reported the reason.
         status_of::IBV_WC_WR_FLUSH_ERR => Error::Lost,
         status_of::IBV_WC_LOC_LEN_ERR if token & RECEIVE != 0 => {
             Error::BadFrame("a message that is longer than the buffers that the peer was told of")
         }
         status => {
-            // SAFETY: rdma-core gives a text that is never freed, for any status.
+            // SAFETY: rdma-core returns a static text for any status.
             let text = unsafe { CStr::from_ptr(sys::ibv_wc_status_str(status)) };
             Error::QueuePair { status: text.to_str().unwrap_or("unknown status") }
         }

@@ -1,7 +1,7 @@
-//! Connections of rdma_cm (`librdmacm`), which is loaded when it is used: its event channels, its ids, its events.
+//! Connections of rdma_cm (`librdmacm`, loaded on first use): event channels, ids and events.
 //!
-//! One of the modules with `unsafe`: it owns what rdma-core allocates, and releases it in the order that rdma-core asks for.
-//! Whatever is behind these pointers is guarded by locks of rdma-core's own; what is not is used through `&mut`.
+//! One of the modules with `unsafe`: it owns what rdma-core allocates and releases it in the order that rdma-core
+//! requires. The data behind these pointers is guarded by locks inside rdma-core, or used through `&mut`.
 
 use std::{
     ffi::{c_int, c_void},
@@ -16,39 +16,39 @@ use sys::rdma_cm_event_type as event_type;
 
 use crate::error::{Error, Tried};
 
-/// How long the address of a peer, and a way to it, are looked for, in milliseconds. On RoCE that is one question of ARP.
+/// Timeout for resolving a peer's address and the route to it, in milliseconds. On RoCE this takes one ARP request.
 const RESOLVE_TIMEOUT: c_int = 2000;
 
-/// Private data that is kept of an event: a greeting fits.
+/// Bytes of private data kept from an event: a greeting fits.
 pub(super) const PRIVATE: usize = 16;
 
-/// What happened to a connection.
+/// A connection event.
 pub(super) enum Event {
     AddressResolved,
     RouteResolved,
-    /// A peer wants a connection, and says this about itself.
+    /// A peer requests a connection, with its private data.
     Request(Request, [u8; PRIVATE]),
-    /// The connection is there. A side that connected is told what the peer says about itself.
+    /// The connection is established. The side that connected gets the peer's private data.
     Established([u8; PRIVATE]),
-    /// The peer refused, with what it says about itself.
+    /// The peer refused, with its private data.
     Rejected([u8; PRIVATE]),
     Disconnected,
     Failed(Errno),
-    /// Nothing that matters here.
+    /// Irrelevant here.
     Other,
 }
 
-/// What the last call of rdma-core that failed left.
+/// The errno of the last rdma-core call that failed.
 pub(super) fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// The result of a call that is 0 or -1 with an errno.
+/// Converts the result of a call that returns 0, or -1 with an errno.
 fn check(code: c_int) -> Result<(), Errno> {
     if code == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
-/// Where rdma_cm tells of events.
+/// The queue of rdma_cm's events.
 struct EventChannel(NonNull<sys::rdma_event_channel>);
 
 // SAFETY: rdma-core ties nothing to a thread.
@@ -58,7 +58,7 @@ unsafe impl Sync for EventChannel {}
 
 impl EventChannel {
     fn new() -> Result<Self, Error> {
-        // SAFETY: the call takes nothing, and returns null on failure or where rdma-core is not there.
+        // SAFETY: the call has no arguments; it returns null on failure or if rdma-core is missing.
         let raw = unsafe { sys::rdma_create_event_channel() };
         let channel = match NonNull::new(raw) {
             Some(raw) => Self(raw),
@@ -96,9 +96,9 @@ impl Drop for EventChannel {
     }
 }
 
-/// A connection, or a place where they are listened for, with an event channel of its own.
+/// A connection or a listener, with its own event channel.
 pub(super) struct Id {
-    // Before its channel, as fields are dropped in order.
+    // Declared before its channel, because fields are dropped in order.
     id: OwnedId,
     channel: EventChannel,
 }
@@ -112,20 +112,21 @@ unsafe impl Sync for OwnedId {}
 
 impl Drop for OwnedId {
     fn drop(&mut self) {
-        // SAFETY: it is owned, its queue pair is gone, and all of its events are acknowledged: `next_event` does so at once.
+        // SAFETY: it is owned, its queue pair is gone, and all of its events are acknowledged: `next_event` does so at
+        // once.
         unsafe { sys::rdma_destroy_id(self.0.as_ptr()) };
     }
 }
 
-/// A connection that a peer wants. Dropped, it is refused.
+/// A connection request of a peer. Dropping it refuses the connection.
 pub(super) struct Request(Option<OwnedId>);
 
 impl Request {
-    /// Takes it over. It still has to be accepted.
+    /// Takes the connection over. It must still be accepted.
     pub(super) fn into_id(mut self) -> Result<Id, Error> {
         let channel = EventChannel::new()?;
         if let Some(id) = &self.0 {
-            // SAFETY: both are valid; the event that told of the id is acknowledged, so the call does not wait.
+            // SAFETY: both are valid; the event that delivered the id is acknowledged, so the call does not wait.
             check(unsafe { sys::rdma_migrate_id(id.0.as_ptr(), channel.0.as_ptr()) })
                 .tried("take a connection over")?;
         }
@@ -133,10 +134,10 @@ impl Request {
         Ok(Id { id, channel })
     }
 
-    /// Refuses it, and says this about this side.
+    /// Refuses the connection, with private data of this side.
     pub(super) fn reject(mut self, private: &[u8; PRIVATE]) {
         if let Some(id) = self.0.take() {
-            // SAFETY: the id is valid, and the data is copied. Where it fails, the peer has gone.
+            // SAFETY: the id is valid, and the data is copied. Failure means that the peer is gone.
             unsafe { sys::rdma_reject(id.0.as_ptr(), private.as_ptr().cast(), PRIVATE as u8) };
         }
     }
@@ -156,14 +157,14 @@ impl Id {
         let channel = EventChannel::new()?;
         let mut id = null_mut();
         let space = sys::rdma_port_space::RDMA_PS_TCP;
-        // SAFETY: the channel is valid, and `id` is written where the call succeeds.
+        // SAFETY: the channel is valid, and `id` is written if the call succeeds.
         let created = check(unsafe { sys::rdma_create_id(channel.0.as_ptr(), &raw mut id, null_mut(), space) });
         created.tried("make an RDMA connection; raise `ulimit -n`")?;
         let id = OwnedId(NonNull::new(id).ok_or(Error::RdmaUnavailable("rdma_create_id gave nothing"))?);
         Ok(Self { id, channel })
     }
 
-    /// Begins to connect: an event tells that the address is resolved.
+    /// Starts to connect: an event reports that the address is resolved.
     pub(super) fn resolve_address(to: SocketAddr) -> Result<Self, Error> {
         let this = Self::new()?;
         let mut to = RawAddress::of(to);
@@ -178,7 +179,7 @@ impl Id {
         check(unsafe { sys::rdma_resolve_route(self.raw(), RESOLVE_TIMEOUT) }).tried("find a route over RDMA")
     }
 
-    /// Listens at an address.
+    /// Listens on an address.
     pub(super) fn listen(at: SocketAddr, backlog: i32) -> Result<Self, Error> {
         let this = Self::new()?;
         let mut at = RawAddress::of(at);
@@ -191,59 +192,60 @@ impl Id {
         Ok(this)
     }
 
-    /// Asks the peer for a connection, once there is a queue pair.
+    /// Requests the connection; the queue pair must exist.
     pub(super) fn connect(&self, private: &[u8; PRIVATE]) -> Result<(), Error> {
         let mut parameters = parameters(private);
         // SAFETY: the id is valid, and the parameters with their data are copied.
         check(unsafe { sys::rdma_connect(self.raw(), &raw mut parameters) }).tried("connect over RDMA")
     }
 
-    /// Accepts the connection, once there is a queue pair.
+    /// Accepts the connection; the queue pair must exist.
     pub(super) fn accept(&self, private: &[u8; PRIVATE]) -> Result<(), Error> {
         let mut parameters = parameters(private);
         // SAFETY: the id is valid, and the parameters with their data are copied.
         check(unsafe { sys::rdma_accept(self.raw(), &raw mut parameters) }).tried("accept a connection over RDMA")
     }
 
-    /// Ends the connection: what is on the way is lost.
+    /// Ends the connection. Messages in flight are lost.
     pub(super) fn disconnect(&self) {
-        // SAFETY: the id is valid. It fails where there is no connection any more.
+        // SAFETY: the id is valid. The call fails if there is no connection.
         unsafe { sys::rdma_disconnect(self.raw()) };
     }
 
-    /// The next event, if there is one.
+    /// Returns the next event, if any.
     pub(super) fn next_event(&self) -> Result<Option<Event>, Error> {
         let mut raw = null_mut();
-        // SAFETY: the channel is valid and does not wait; `raw` is written where the call succeeds.
+        // SAFETY: the channel is valid and non-blocking; `raw` is written if the call succeeds.
         match check(unsafe { sys::rdma_get_cm_event(self.channel.0.as_ptr(), &raw mut raw) }) {
             Ok(()) => {}
             Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
             Err(errno) => return Err(errno).tried("ask for events of RDMA connections"),
         }
-        // SAFETY: the call succeeded, so it is an event, which is ours until it is acknowledged.
+        // SAFETY: the call succeeded, so `raw` is an event, which is valid until it is acknowledged.
         let event = unsafe { Self::read(&*raw) };
-        // SAFETY: the event is acknowledged once, and not used any more.
+        // SAFETY: the event is acknowledged once and not used afterwards.
         unsafe { sys::rdma_ack_cm_event(raw) };
         Ok(Some(event))
     }
 
     /// # Safety
     ///
-    /// It is an event of a connection (not of a datagram), as it was got.
+    /// `event` must be an event of a connection (not of a datagram), as rdma_cm returned it.
     unsafe fn read(event: &sys::rdma_cm_event) -> Event {
-        // The status is an errno, -1 where a step failed since the peer went meanwhile, or what InfiniBand says of its own.
+        // The status is an errno, -1 if a step failed because the peer disconnected meanwhile, or a code specific to
+        // InfiniBand.
         let failure = match event.status {
             -1 => Errno::CONNABORTED,
             status if status < 0 => Errno::from_raw_os_error(-status),
             _ => Errno::HOSTUNREACH,
         };
         let private = || {
-            // SAFETY: the parameters of a connection are those that are valid, as the port space is RDMA_PS_TCP.
+            // SAFETY: the port space is RDMA_PS_TCP, so the connection's parameters are the valid member.
             let parameters = unsafe { &event.param.conn };
             let mut private = [0; PRIVATE];
             let length = usize::from(parameters.private_data_len).min(PRIVATE);
             if !parameters.private_data.is_null() {
-                // SAFETY: rdma-core says how long it is, and it lives as long as the event.
+                // SAFETY: rdma-core sets the length, and the data lives as long as the event.
                 let data = unsafe { std::slice::from_raw_parts(parameters.private_data.cast::<u8>(), length) };
                 private[..length].copy_from_slice(data);
             }
@@ -269,17 +271,17 @@ impl Id {
 
     /// The address of this side.
     pub(super) fn address(&self) -> SocketAddr {
-        // SAFETY: the id is valid, and an address of C stands there.
+        // SAFETY: the id is valid, and the field holds a C address.
         unsafe { address((&raw const (*self.raw()).route.addr.src_addr_union).cast()) }
     }
 
     /// The address of the peer.
     pub(super) fn peer(&self) -> SocketAddr {
-        // SAFETY: the id is valid, and an address of C stands there.
+        // SAFETY: the id is valid, and the field holds a C address.
         unsafe { address((&raw const (*self.raw()).route.addr.dst_addr_union).cast()) }
     }
 
-    /// The pointer, which is valid while `self` is.
+    /// The raw pointer, valid while `self` is.
     pub(super) fn raw(&self) -> *mut sys::rdma_cm_id {
         self.id.0.as_ptr()
     }
@@ -291,7 +293,7 @@ impl AsFd for Id {
     }
 }
 
-/// How a connection is to be. Nothing is read or written at a distance.
+/// Connection parameters. They allow no remote reads or writes.
 fn parameters(private: &[u8; PRIVATE]) -> sys::rdma_conn_param {
     sys::rdma_conn_param {
         private_data: private.as_ptr().cast::<c_void>(),
@@ -299,9 +301,9 @@ fn parameters(private: &[u8; PRIVATE]) -> sys::rdma_conn_param {
         responder_resources: 0,
         initiator_depth: 0,
         flow_control: 1,
-        // The most there are: packets are lost where Ethernet does not pause.
+        // The maximum: Ethernet without pause frames loses packets.
         retry_count: 7,
-        // Credits see to it that the receiver has a buffer. One that has none broke the protocol.
+        // Credits guarantee that the receiver has a buffer. A receiver without one broke the protocol.
         rnr_retry_count: 0,
         srq: 0,
         qp_num: 0,
@@ -310,9 +312,9 @@ fn parameters(private: &[u8; PRIVATE]) -> sys::rdma_conn_param {
 
 /// # Safety
 ///
-/// It is an address of C, with all bytes that its family says.
+/// `raw` must point to a C address, with all bytes that its family requires.
 unsafe fn address(raw: *const libc::sockaddr) -> SocketAddr {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees it.
     unsafe {
         if c_int::from((*raw).sa_family) == libc::AF_INET6 {
             let raw = &*raw.cast::<libc::sockaddr_in6>();
@@ -324,7 +326,7 @@ unsafe fn address(raw: *const libc::sockaddr) -> SocketAddr {
     }
 }
 
-/// An address as C has it.
+/// A socket address in its C form.
 enum RawAddress {
     V4(libc::sockaddr_in),
     V6(libc::sockaddr_in6),

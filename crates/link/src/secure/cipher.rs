@@ -1,6 +1,6 @@
-//! Messages sealed in place by AES-256-GCM, each with the next number of its direction as nonce (Noise, section 5.1).
+//! Messages sealed in place with AES-256-GCM. The nonce is the message's number in its direction (Noise, section 5.1).
 //!
-//! Numbers are not sent. What was changed, replayed, lost or swapped does not open.
+//! Numbers are not sent. A message that was changed, replayed, lost or swapped fails to open.
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, MAX_TAG_LEN, Nonce, Tag, UnboundKey};
 use zeroize::Zeroizing;
@@ -8,20 +8,20 @@ use zeroize::Zeroizing;
 use super::identity::KEY_BYTES;
 use crate::Error;
 
-/// Bytes that a sealed message has in addition.
+/// Bytes that sealing adds to a message.
 pub(super) const TAG_BYTES: usize = MAX_TAG_LEN;
 
-/// Messages after which the key is replaced by one that does not tell it (Noise, section 11.3). With the longest
-/// messages that is 2^44 bytes, far below what one key of AES-GCM is good for.
+/// Messages after which the key is replaced by one that does not reveal it (Noise, section 11.3). With messages of
+/// maximum length that is 2^44 bytes, far below the limit of an AES-GCM key.
 const REKEY_EVERY: u64 = 1 << 20;
 
-/// What a sealed message is, told by its nonce. [`Kind::Message`] makes the nonces of Noise.
+/// Kind of a sealed message, encoded in its nonce. [`Kind::Message`] yields the nonces of Noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Message = 0,
-    /// The last of all.
+    /// The last message.
     Close = 1,
-    /// The end of the handshake: its sender took the peer in.
+    /// The end of the handshake: the sender has accepted its peer.
     Ready = 2,
 }
 
@@ -41,7 +41,7 @@ impl Cipher {
         Ok(LessSafeKey::new(key))
     }
 
-    /// Encrypts a message in place, and tells its tag.
+    /// Encrypts a message in place and returns its tag.
     pub(super) fn seal(&mut self, kind: Kind, message: &mut [u8]) -> Result<Tag, Error> {
         let nonce = nonce(kind, self.next);
         let tag = self.key.seal_in_place_separate_tag(nonce, Aad::empty(), message);
@@ -50,10 +50,10 @@ impl Cipher {
         Ok(tag)
     }
 
-    /// Decrypts a message with its tag in place, and tells what it is and how long.
+    /// Decrypts a message with its tag in place. Returns its kind and length.
     pub(super) fn open(&mut self, sealed: &mut [u8]) -> Result<(Kind, usize), Error> {
         let length = sealed.len().checked_sub(TAG_BYTES).ok_or(Error::Tampered)?;
-        // Only a message without bytes can be anything else.
+        // Only an empty message can be of another kind.
         let kinds = if length == 0 { &[Kind::Message, Kind::Close, Kind::Ready][..] } else { &[Kind::Message] };
         let mut tag = [0; TAG_BYTES];
         tag.copy_from_slice(&sealed[length..]);
@@ -72,7 +72,7 @@ impl Cipher {
         if self.next.is_multiple_of(REKEY_EVERY) {
             let mut key = Zeroizing::new([0; KEY_BYTES]);
             let nonce = nonce(Kind::Message, u64::MAX);
-            // The tag is of no use: nobody opens it.
+            // Nobody opens this ciphertext, so its tag is not needed.
             let _tag = self.key.seal_in_place_separate_tag(nonce, Aad::empty(), &mut *key);
             self.key = Self::key(&key)?;
         }

@@ -1,4 +1,4 @@
-//! Who a side is, and whom it talks to: static keys of X25519 (RFC 7748).
+//! The identity of a side and its accepted peers: static keys of X25519 (RFC 7748).
 
 use std::{fmt, str::FromStr};
 
@@ -14,18 +14,18 @@ use crate::Error;
 /// Bytes of a key.
 pub const KEY_BYTES: usize = 32;
 
-/// Peers of an identity at most: each handshake looks through all of them.
+/// Maximum number of peers of an identity: each handshake looks through all of them.
 const MAX_PEERS: usize = 4096;
 
-/// The public key of a peer. As text it has 64 hexadecimal digits.
+/// The public key of a peer. Its text form has 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublicKey(pub [u8; KEY_BYTES]);
 
-/// The secret key of this side. It is not shown by `Debug`, and is wiped from memory when it is dropped.
+/// The secret key of this side. `Debug` does not show it, and dropping it wipes it from memory.
 #[derive(Clone)]
 pub struct SecretKey(Zeroizing<[u8; KEY_BYTES]>);
 
-/// Who this side is, and the peers that it takes channels of.
+/// This side's key and the peers that it accepts.
 #[derive(Clone)]
 pub struct Identity {
     secret: SecretKey,
@@ -34,11 +34,11 @@ pub struct Identity {
 }
 
 impl SecretKey {
-    /// A new one, of the system's random numbers.
+    /// Generates a key from the operating system's random numbers.
     ///
     /// # Errors
     ///
-    /// [`Error::Key`] where the system has none.
+    /// [`Error::Key`] if there are none.
     pub fn generate() -> Result<Self, Error> {
         let mut bytes = Zeroizing::new([0; KEY_BYTES]);
         let random = ring::rand::SystemRandom::new();
@@ -47,17 +47,17 @@ impl SecretKey {
         Ok(Self(bytes))
     }
 
-    /// Of its bytes.
+    /// From the key's bytes.
     pub fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
         Self(Zeroizing::new(bytes))
     }
 
-    /// The bytes, to be kept where nobody else reads them.
+    /// The key's bytes. Store them where nobody else can read them.
     pub fn as_bytes(&self) -> &[u8; KEY_BYTES] {
         &self.0
     }
 
-    /// The key that peers know this side by.
+    /// Derives the public key, by which peers identify this side.
     ///
     /// # Errors
     ///
@@ -74,11 +74,11 @@ fn diffie_hellman() -> Result<Box<dyn Dh>, Error> {
 }
 
 impl Identity {
-    /// This side's key, and the keys of all peers that it takes channels of.
+    /// Creates an identity from this side's key and the keys of all peers that it accepts.
     ///
     /// # Errors
     ///
-    /// [`Error::Key`] where there are no peers or too many.
+    /// [`Error::Key`] if there are no peers or too many.
     pub fn new(secret: SecretKey, peers: impl IntoIterator<Item = PublicKey>) -> Result<Self, Error> {
         let peers: Vec<_> = peers.into_iter().take(MAX_PEERS + 1).collect();
         if !(1..=MAX_PEERS).contains(&peers.len()) {
@@ -87,7 +87,7 @@ impl Identity {
         Ok(Self { public: secret.public()?, secret, peers })
     }
 
-    /// The key that peers know this side by.
+    /// The public key, by which peers identify this side.
     pub fn public(&self) -> PublicKey {
         self.public
     }
@@ -96,7 +96,7 @@ impl Identity {
         self.secret.as_bytes()
     }
 
-    /// The peer with this key, if it is one.
+    /// Returns the peer with this key, if it is accepted.
     pub(super) fn peer(&self, key: &[u8]) -> Result<PublicKey, Error> {
         let key = PublicKey(key.try_into().map_err(|_| Error::Handshake("the peer told no key"))?);
         if self.peers.contains(&key) { Ok(key) } else { Err(Error::PeerUnknown { key }) }

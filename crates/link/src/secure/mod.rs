@@ -5,8 +5,9 @@
 //! -> e          <- e, ee, s, es          -> s, se          <- ready, sealed
 //! ```
 //!
-//! Each is a message of the transport. Each side then knows the other's static key, and looks it up among its peers.
-//! From there on a message is sealed where the user wrote it, and opened where it came to: a buffer has room for the tag.
+//! Each arrow is a message of the transport. Each side then knows the other's static key and looks it up among its
+//! accepted peers. From then on a message is sealed in the buffer that the user filled and opened in the buffer that it
+//! arrived in: each buffer has room for the tag.
 
 mod cipher;
 mod identity;
@@ -26,16 +27,16 @@ use crate::{
 
 const PATTERN: &str = "Noise_XX_25519_AESGCM_SHA256";
 
-/// What both sides have to agree on beside the pattern.
+/// Protocol name that both sides must agree on besides the pattern.
 const PROLOGUE: &[u8] = b"turnpike-link 1";
 
-/// The longest message of the handshake: an ephemeral key, a static key and two tags.
+/// Maximum length of a handshake message: an ephemeral key, a static key and two tags.
 const HANDSHAKE_BYTES: usize = 2 * KEY_BYTES + 2 * TAG_BYTES;
 
-/// Messages of the handshake that each side receives. They keep their buffers, so that all others are the user's.
+/// Handshake messages that each side receives. Their buffers are extra, so that all others are the user's.
 const HANDSHAKE_MESSAGES: u16 = 2;
 
-/// The configuration of the transport at an address. With an identity it has room for the tag and for the handshake.
+/// The configuration of the underlying transport. With an identity it adds room for the tag and for the handshake.
 pub(crate) fn below(address: &Address, config: &Config) -> Result<Config, Error> {
     config.check()?;
     let mut below = config.clone();
@@ -62,7 +63,7 @@ pub(crate) struct Secure {
     identity: Arc<Identity>,
     phase: Phase,
     peer: Option<PublicKey>,
-    /// Messages of the handshake, whose buffers are not given back.
+    /// Handshake messages, whose buffers are not returned.
     kept: Vec<Message>,
     /// Messages from before the end of the transport.
     rest: VecDeque<Message>,
@@ -71,7 +72,7 @@ pub(crate) struct Secure {
 
 enum Phase {
     Handshake(Box<HandshakeState>),
-    /// Both keys are there. It is confirmed once the peer is known to have taken this side in.
+    /// Both keys are known. `is_confirmed` once the peer is known to have accepted this side.
     Sealed {
         ciphers: Box<Ciphers>,
         is_confirmed: bool,
@@ -84,7 +85,7 @@ struct Ciphers {
 }
 
 impl Secure {
-    /// The side that connects, or the one that accepts.
+    /// `connects`: whether this side connects or accepts.
     pub(crate) fn new(inner: Box<dyn Transport>, identity: &Arc<Identity>, connects: bool) -> Result<Self, Error> {
         let handshake = handshake(identity, PROLOGUE, connects).map_err(|_| Error::Handshake("it cannot begin"))?;
         Ok(Self {
@@ -98,7 +99,7 @@ impl Secure {
         })
     }
 
-    /// Goes on with the handshake as far as messages and buffers are there.
+    /// Continues the handshake as far as messages and buffers allow.
     fn shake_hands(&mut self) -> Result<(), Error> {
         while !self.is_connected() {
             let is_ours = matches!(&self.phase, Phase::Handshake(handshake) if handshake.is_my_turn());
@@ -110,7 +111,7 @@ impl Secure {
         Ok(())
     }
 
-    /// Sends the next message of the handshake, if there is a buffer.
+    /// Sends the next handshake message, if there is a buffer.
     fn tell(&mut self) -> Result<bool, Error> {
         let Phase::Handshake(handshake) = &mut self.phase else { return Ok(false) };
         let Some(mut buffer) = self.inner.buffer() else { return Ok(false) };
@@ -127,7 +128,7 @@ impl Secure {
         Ok(true)
     }
 
-    /// Takes the next message of the handshake, if it is here.
+    /// Handles the next handshake message, if there is one.
     fn hear(&mut self) -> Result<bool, Error> {
         let Some(mut message) = self.inner.receive() else { return Ok(false) };
         let handshake = match &mut self.phase {
@@ -146,12 +147,12 @@ impl Secure {
         }
         self.kept.push(message);
         if let Some(key) = handshake.get_remote_static() {
-            // Before anything else is sent: a stranger learns no more than that there is somebody.
+            // Checked before anything else is sent: a stranger learns only that somebody is there.
             self.peer = Some(self.identity.peer(key)?);
         }
         if handshake.is_handshake_finished() {
             let mut ciphers = ciphers(handshake)?;
-            // The peer has room for it, as this side has sent one message.
+            // The peer has room for it, because this side has sent a single message.
             let Some(buffer) = self.inner.buffer() else { return Err(Error::Handshake("the peer has no room for it")) };
             seal(&mut *self.inner, &mut ciphers.to_peer, Kind::Ready, buffer, false)?;
             self.phase = Phase::Sealed { ciphers, is_confirmed: true };
@@ -159,7 +160,7 @@ impl Secure {
         Ok(true)
     }
 
-    /// Opens a message where it is. `None` is the close.
+    /// Decrypts a message in place. `None` is the close.
     fn open(&mut self, mut message: Message) -> Result<Option<Message>, Error> {
         let Phase::Sealed { ciphers, .. } = &mut self.phase else { return Err(Error::NotConnected) };
         match ciphers.from_peer.open(message.bytes_mut())? {
@@ -172,7 +173,7 @@ impl Secure {
         }
     }
 
-    /// The transport ended. Only a close that the peer sealed tells that nothing is missing.
+    /// Handles the end of the transport. Only a close sealed by the peer proves that nothing is missing.
     fn finish(&mut self, end: Error) -> Error {
         let end = if end == Error::Closed { Error::Lost } else { end };
         if !self.is_connected() {
@@ -189,7 +190,7 @@ impl Secure {
     }
 }
 
-/// Why a peer goes in the middle of a handshake.
+/// Why a peer disconnects during a handshake.
 const REFUSED: &str = "the peer went; is the key of this side among its peers, and does it encrypt?";
 
 const NOT_THAT_PEER: Error =
@@ -208,7 +209,7 @@ fn ciphers(handshake: &mut HandshakeState) -> Result<Box<Ciphers>, Error> {
     Ok(Box::new(Ciphers { to_peer: Cipher::new(to_peer)?, from_peer: Cipher::new(from_peer)? }))
 }
 
-/// Seals a message in its buffer, and sends it.
+/// Seals a message in its buffer and sends it.
 fn seal(
     inner: &mut dyn Transport,
     cipher: &mut Cipher,
@@ -301,10 +302,10 @@ impl Transport for Secure {
         self.inner.rest(interest)
     }
 
-    /// Tells the peer that nothing is missing, once it has room for that.
+    /// Sends the peer a sealed close, which proves that nothing is missing, once it has room.
     fn close(&mut self) -> bool {
         if let (Phase::Sealed { ciphers, is_confirmed: true }, None) = (&mut self.phase, &self.end) {
-            // Credits may be here that nobody took.
+            // Credits may have arrived that nobody has read.
             self.inner.signalled(false);
             if self.inner.progress().is_ok() {
                 let Some(buffer) = self.inner.buffer() else { return false };
@@ -360,8 +361,8 @@ mod tests {
         pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
     }
 
-    /// The vector of this pattern in the collection of the Noise implementation Cacophony: payload and ciphertext of
-    /// three messages of the handshake, then of three in turns, the side that accepted first.
+    /// The vector of this pattern from the Noise implementation Cacophony: payload and ciphertext of three handshake
+    /// messages, then of three more in alternating directions, the accepting side first.
     #[test]
     fn keys_and_messages_are_those_of_the_published_vector() {
         let secret = |text| bytes(text);

@@ -1,4 +1,4 @@
-//! Where things are in the memory that one side writes and the other one reads.
+//! Layout of the memory that one side writes and the other reads.
 
 use crate::{
     Config,
@@ -8,8 +8,8 @@ use crate::{
 
 use super::ring::capacity;
 
-/// Sizes that both sides agreed on. In order: what the writer wants to be rung for, its ring of messages, its ring of the
-/// peer's buffers that it gives back, and its buffers.
+/// The sizes that both sides agreed on. The memory holds, in order: what the writer wants to be woken for, its ring of
+/// messages, its ring of returned buffers of the peer, and its buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) buffers: u16,
@@ -17,7 +17,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The smaller sizes of both sides.
+    /// Uses the smaller sizes of both sides.
     pub(super) fn of(ours: &Config, theirs: Greeting) -> Self {
         Self { buffers: ours.buffers.min(theirs.buffers), buffer_bytes: ours.buffer_bytes.min(theirs.buffer_bytes) }
     }

@@ -1,11 +1,13 @@
-//! `shm://`: messages in memory that both processes have.
+//! `shm://`: messages in memory that both processes share.
 //!
-//! Each side makes one memory, sealed so that nobody else writes it and that it keeps its size, and sends it over a Unix socket.
-//! There are its buffers, a ring of messages in them, and a ring of the peer's buffers that it gives back. So whatever a peer
-//! scribbles, it scribbles in what is read here word by word and never trusted; what is written here nobody else touches.
+//! - Each side creates one memory file, sealed so that nobody else can write it and its size is fixed, and sends it
+//!   over a Unix socket.
+//! - The file holds the side's buffers, a ring of messages in them, and a ring of the peer's buffers that it returns.
+//! - A misbehaving peer can only change memory that this side reads word by word and never trusts. Nobody else writes
+//!   what this side writes.
 //!
-//! What a message says lies in the sender's memory while the receiver has it. [`Config::zero_copy_from`] says from whom
-//! that is taken.
+//! A received message lies in the sender's memory. [`Config::zero_copy_from`] selects the peers that this is accepted
+//! from.
 
 mod layout;
 mod ring;
@@ -45,14 +47,14 @@ pub(crate) struct Shm {
     socket: Arc<Socket>,
     config: Config,
     phase: Phase,
-    /// The descriptor told that there may be something.
+    /// The descriptor signalled that there may be something.
     is_signalled: bool,
 }
 
 enum Phase {
-    /// The peer's greeting is due.
+    /// Waiting for the peer's greeting.
     Greeting,
-    /// The peer's memory is due.
+    /// Waiting for the peer's memory.
     Sharing(Layout, Arc<Memory>),
     Open(Box<Open>),
 }
@@ -66,21 +68,21 @@ struct Open {
 
     send_pool: Arc<Pool<FreeList>>,
     sent: Writer,
-    /// Of our buffers: those that the peer has.
+    /// Which of our buffers the peer has.
     is_sent: Vec<bool>,
     returns: Reader,
     message_bell: Bell,
 
     received: Reader,
     receive_pool: Arc<Pool<Returns>>,
-    /// Where messages are copied to from a peer whose memory is not handed out.
+    /// Pool to copy messages to, for a peer whose memory is not handed out.
     copies: Option<Arc<Pool<FreeList>>>,
 
-    /// A rule that the peer broke: from then on nothing is received or sent, and the next progress tells it.
+    /// The peer broke this rule: nothing is received or sent any longer, and the next progress reports it.
     broken: Option<Error>,
 }
 
-/// The home of the peer's buffers: they are given back by a ring in our memory, from whatever thread.
+/// The home of the peer's buffers: returns them through a ring in our memory, from any thread.
 struct Returns {
     layout: Layout,
     ours: Arc<Memory>,
@@ -91,7 +93,7 @@ struct Returns {
 
 struct ReturnState {
     given_back: Writer,
-    /// Of the peer's buffers: those that are in the hands of users.
+    /// Which of the peer's buffers users hold.
     is_held: Vec<bool>,
     bell: Bell,
 }
@@ -184,7 +186,7 @@ impl Open {
         Mapped { memory: &self.theirs, offset }
     }
 
-    /// Takes back the buffers that the peer gave back.
+    /// Collects the buffers that the peer returned.
     fn collect(&mut self) -> Result<(), Error> {
         loop {
             let words = Mapped { memory: &self.theirs, offset: self.layout.given_back() };
@@ -196,7 +198,7 @@ impl Open {
         }
     }
 
-    /// The next message, if it is here and there is room for it.
+    /// Takes the next message, if there is one and room for it.
     fn take(&mut self) -> Result<Option<Message>, Error> {
         let copy = match &self.copies {
             None => None,
@@ -230,7 +232,7 @@ impl Open {
         self.send_pool.home().len() > 0 || self.returns.has_next(&self.their(self.layout.given_back()))
     }
 
-    /// Keeps the first rule that was broken.
+    /// Records the first rule that was broken.
     fn note<T>(&mut self, result: Result<Option<T>, Error>) -> Option<T> {
         result.unwrap_or_else(|error| {
             self.broken.get_or_insert(error);
@@ -240,7 +242,7 @@ impl Open {
 }
 
 impl Returns {
-    /// A buffer of the peer that it sent, unless it is none, or is here already.
+    /// Leases a buffer that the peer sent, unless it does not exist or is already held here.
     fn take(pool: &Arc<Pool<Self>>, index: u16) -> Option<Lease> {
         let mut state = pool.home().state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_held = state.is_held.get_mut(usize::from(index))?;
@@ -335,7 +337,7 @@ impl Transport for Shm {
 
     fn receive(&mut self) -> Option<Message> {
         let Phase::Open(open) = &mut self.phase else { return None };
-        // Neither what stands where the rule was broken nor what comes behind it, whatever the peer makes of it meanwhile.
+        // Return neither the offending entry nor any after it, whatever the peer does meanwhile.
         if open.broken.is_some() {
             return None;
         }
@@ -378,7 +380,7 @@ impl Drop for Shm {
     }
 }
 
-/// A socket that is listened on.
+/// A listening socket.
 pub(crate) struct ShmListener {
     socket: OwnedFd,
     name: String,
@@ -387,20 +389,20 @@ pub(crate) struct ShmListener {
     config: Config,
 }
 
-/// Device and inode of the file that a name is the path of.
+/// Device and inode of the file at a path; `None` for an abstract name.
 fn inode(name: &str) -> Option<(u64, u64)> {
     let file = name.contains('/').then(|| stat(name).ok()).flatten()?;
     Some((file.st_dev, file.st_ino))
 }
 
-/// Numbers of the names that listeners of this process choose.
+/// Sequence number of names that listeners of this process choose.
 static CHOSEN: AtomicU32 = AtomicU32::new(0);
 
-/// Connections that the system holds until they are accepted.
+/// Connections that the kernel queues until they are accepted.
 const BACKLOG: i32 = 1024;
 
 impl ShmListener {
-    /// Listens. Without a name, one is chosen.
+    /// Listens on a name; an empty one makes it choose a name.
     pub(crate) fn bind(name: &str, config: &Config) -> Result<Self, Error> {
         let name = match name {
             "" => format!("{}-{}", std::process::id(), CHOSEN.fetch_add(1, Relaxed)),
@@ -408,7 +410,7 @@ impl ShmListener {
         };
         let (socket, address) = (new_socket()?, socket_address(&name)?);
         if let Err(errno) = bind(&socket, &address) {
-            // A file that nobody listens at was left by a process that ended without taking it away.
+            // A socket file without a listener was left by a process that ended without removing it.
             let is_left = errno == Errno::ADDRINUSE
                 && name.contains('/')
                 && stat(name.as_str()).is_ok_and(|file| FileType::from_raw_mode(file.st_mode) == FileType::Socket)
@@ -435,7 +437,7 @@ impl Listener for ShmListener {
             match accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok(socket) => match Shm::new(socket, &self.config) {
                     Ok(channel) => return Ok(Some(Box::new(channel))),
-                    // It went before it was greeted.
+                    // The peer disconnected before it was greeted.
                     Err(Error::Closed) => {}
                     Err(error) => return Err(error),
                 },
@@ -455,7 +457,7 @@ impl Listener for ShmListener {
 
 impl Drop for ShmListener {
     fn drop(&mut self) {
-        // Another file may have taken its place.
+        // Another file may have replaced it.
         if self.file.is_some() && self.file == inode(&self.name) {
             let _ = unlink(self.name.as_str());
         }

@@ -1,7 +1,9 @@
-//! Rings of small entries in memory that one side writes and the other one reads, and the flags that say when to ring a bell.
+//! Rings of small entries in shared memory with one writer and one reader, and the flags that control wakeups.
 //!
-//! An entry tells by its own stamp whether it is there: the reader looks at one word, and no counter goes between them. The
-//! writer never asks whether there is room, since there are no more entries on the way than buffers.
+//! - An entry is valid by its own stamp: the reader looks at one word, and no counter is shared.
+//! - The writer never checks for room, because at most as many entries are in flight as there are buffers.
+//! - A side that sleeps first publishes what it wants to be woken for. The other side rings the bell after writing such
+//!   an entry, once per sleep.
 //!
 //! The memory is behind a trait, so that the same code runs under the model checker of interleavings.
 
@@ -13,24 +15,24 @@ use std::sync::atomic::{
 
 use crate::Error;
 
-/// Words that one side writes and the other one reads.
+/// Shared words: one side writes them, the other reads them.
 pub(super) trait Words {
     fn load(&self, at: usize) -> u64;
     fn store(&self, at: usize, value: u64);
-    /// What was stored before is seen by whoever does the same afterwards: stores do not pass loads.
+    /// A full fence: stores before it are visible to a side that passes its own fence later, before that side's loads.
     fn fence(&self);
 }
 
-/// What an entry says.
+/// The contents of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) index: u16,
-    /// Bytes of a message; nothing where a buffer is given back.
+    /// Length of a message in bytes; zero for a returned buffer.
     pub(super) length: u32,
 }
 
-/// The word of an entry: stamp in the upper 16 bits, then index, then length. The stamp is the position, counted from 1, so
-/// neither zeroed memory in the first turn nor the entry of the turn before has it.
+/// Encodes an entry: the stamp in the upper 16 bits, then index, then length. The stamp is the position, counted from
+/// 1, so neither zeroed memory in the first round nor the entry of the previous round matches it.
 fn word(position: u32, entry: Entry) -> u64 {
     u64::from(stamp(position)) << 48 | u64::from(entry.index) << 32 | u64::from(entry.length)
 }
@@ -39,12 +41,12 @@ fn stamp(position: u32) -> u16 {
     position.wrapping_add(1) as u16
 }
 
-/// Entries of a ring for so many buffers: positions wrap, so it is a power of two.
+/// Ring capacity for a number of buffers. Positions wrap, so it is a power of two.
 pub(super) const fn capacity(buffers: u16) -> u32 {
     (buffers as u32).next_power_of_two()
 }
 
-/// The side that writes.
+/// The writing side of a ring.
 #[derive(Debug)]
 pub(super) struct Writer {
     position: u32,
@@ -56,14 +58,14 @@ impl Writer {
         Self { position: 0, capacity: capacity(buffers) }
     }
 
-    /// Puts an entry behind the others. What was written before is seen by whoever sees it.
+    /// Appends an entry. A reader that sees it also sees everything written before.
     pub(super) fn push(&mut self, words: &impl Words, entry: Entry) {
         words.store((self.position & (self.capacity - 1)) as usize, word(self.position, entry));
         self.position = self.position.wrapping_add(1);
     }
 }
 
-/// The side that reads.
+/// The reading side of a ring.
 #[derive(Debug)]
 pub(super) struct Reader {
     position: u32,
@@ -75,12 +77,12 @@ impl Reader {
         Self { position: 0, capacity: capacity(buffers) }
     }
 
-    /// Whether there is an entry, or something that is none.
+    /// Whether the next word has changed: to an entry, or to something invalid.
     pub(super) fn has_next(&self, words: &impl Words) -> bool {
         !self.is_of_before(self.load(words))
     }
 
-    /// Takes the next entry, if it is there. The word is read once.
+    /// Takes the next entry, if it is there. Reads the word once.
     pub(super) fn pop(&mut self, words: &impl Words) -> Result<Option<Entry>, Error> {
         let word = self.load(words);
         if self.is_of_before(word) {
@@ -99,16 +101,16 @@ impl Reader {
         words.load((self.position & (self.capacity - 1)) as usize)
     }
 
-    /// Whether the word is what was there before the entry that is due.
+    /// Whether the word is still the one from before the next entry.
     fn is_of_before(&self, word: u64) -> bool {
-        // Zeroed memory is before the first turn; later on, zero may be an entry.
+        // In the first round the word is still zero; later on, zero could be an entry.
         let is_first_turn = self.position < self.capacity;
         (is_first_turn && word == 0) || (word >> 48) as u16 == stamp(self.position.wrapping_sub(self.capacity))
     }
 }
 
-/// What a side wants to be rung for, in the lower two bits of a word; above them how many times it fell asleep, so that it is
-/// rung once each time.
+/// What a side wants to be woken for, in the lower two bits of a word. The bits above count its sleeps, so that it is
+/// rung once per sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wants(u64);
 
@@ -122,7 +124,8 @@ impl Wants {
         Self(Self::NOTHING)
     }
 
-    /// Tells the peer to ring for `what` from now on, unless `is_here` tells that it is there already.
+    /// Asks the peer to ring for `what` from now on, unless `is_here` shows that it is already there. Returns whether
+    /// to sleep.
     pub(super) fn sleep(&mut self, words: &impl Words, at: usize, what: u64, is_here: impl FnOnce() -> bool) -> bool {
         if what == Self::NOTHING {
             self.wake(words, at);
@@ -138,7 +141,7 @@ impl Wants {
         true
     }
 
-    /// Tells the peer not to ring.
+    /// Asks the peer not to ring.
     pub(super) fn wake(&mut self, words: &impl Words, at: usize) {
         if self.0 & Self::ALL != Self::NOTHING {
             self.0 &= !Self::ALL;
@@ -147,14 +150,14 @@ impl Wants {
     }
 }
 
-/// Remembers for which sleep the peer was rung.
+/// Records for which sleep the peer was last rung.
 #[derive(Debug, Default)]
 pub(super) struct Bell {
     rung: u64,
 }
 
 impl Bell {
-    /// Whether the peer is to be rung, after an entry was put there for it.
+    /// Whether the peer must be rung, after an entry was written for it.
     pub(super) fn is_due(&mut self, words: &impl Words, at: usize, what: u64) -> bool {
         words.fence();
         let wants = words.load(at);
@@ -162,7 +165,7 @@ impl Bell {
     }
 }
 
-/// Words in the mapping of either side.
+/// Words in the memory mapping of either side.
 pub(super) struct Mapped<'a> {
     pub(super) memory: &'a crate::memory::Memory,
     pub(super) offset: usize,

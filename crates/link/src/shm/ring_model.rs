@@ -1,4 +1,4 @@
-//! Rings under a model checker that goes through all interleavings of two threads, and against a plain queue.
+//! Rings under a model checker that explores all interleavings of two threads, and against a plain queue.
 
 use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Both sides' words: what the reader wants, a ring of messages, a ring of what is given back.
+/// The words of both sides: what the reader wants to be woken for, a ring of messages, a ring of returned buffers.
 struct Both<const RING: usize> {
     wants: [atomic::AtomicU64; 1],
     messages: [atomic::AtomicU64; RING],
@@ -81,7 +81,7 @@ fn a_reader_that_sleeps_is_woken_in_every_interleaving() {
                 assert_eq!(got, entry(next));
                 next += 1;
             } else if wants.sleep(&both.wants, 0, Wants::MESSAGES, || ring.has_next(&both.messages)) {
-                // Were the bell lost, the model would find that nobody can go on.
+                // If a bell were lost, the model would find a deadlock.
                 both.sleep();
                 wants.wake(&both.wants, 0);
             }
@@ -94,13 +94,13 @@ fn a_reader_that_sleeps_is_woken_in_every_interleaving() {
 fn what_is_behind_an_entry_is_there_with_it() {
     loom::model(|| {
         let both = Both::<2>::new();
-        // A buffer that goes to the reader and back: its bytes are a cell, which the model watches for races.
+        // A buffer that goes to the reader and back: its bytes are a cell, which the model checks for races.
         let buffer = Arc::new(loom::cell::UnsafeCell::new(0_u64));
         let (writers, writers_buffer) = (Arc::clone(&both), Arc::clone(&buffer));
         let writer = loom::thread::spawn(move || {
             let (mut ring, mut returns) = (Writer::new(2), Reader::new(2));
             for value in 1..=2 {
-                // SAFETY: the buffer is here: in the beginning, and after it was given back.
+                // SAFETY: the writer owns the buffer at the beginning and after its return.
                 writers_buffer.with_mut(|bytes| unsafe { *bytes = value });
                 ring.push(&writers.messages, entry(0));
                 while value == 1 && returns.pop(&writers.given_back).unwrap().is_none() {
@@ -113,7 +113,7 @@ fn what_is_behind_an_entry_is_there_with_it() {
             while ring.pop(&both.messages).unwrap().is_none() {
                 loom::thread::yield_now();
             }
-            // SAFETY: the entry says that the buffer is here.
+            // SAFETY: the entry says that the reader owns the buffer.
             buffer.with(|bytes| assert_eq!(unsafe { *bytes }, value));
             returns.push(&both.given_back, entry(0));
         }
@@ -147,7 +147,7 @@ proptest! {
     fn a_ring_is_a_queue_from_any_position_on(buffers in 2_u16..70, start: u32, turns in prop::collection::vec(0_u16..70, 1..50)) {
         let words = Plain::new(buffers);
         let (mut writer, mut reader) = (Writer::new(buffers), Reader::new(buffers));
-        // As after so many entries: the last turn is in the words.
+        // The state after this number of entries: the words hold the previous round.
         writer.position = start;
         reader.position = start;
         for back in 1..=writer.capacity.min(start) {
@@ -208,7 +208,7 @@ fn messages_pass_between_threads_in_mapped_memory() {
             let (mut sent, mut returns) = (Writer::new(2), Reader::new(2));
             for number in 0..MESSAGES {
                 let index = if number < 2 { number as u16 } else { next(&mut returns, &ring(128)).index };
-                // SAFETY: the buffer is here: in the beginning, and after it was given back.
+                // SAFETY: the writer owns the buffer at the beginning and after its return.
                 unsafe { memory.slice_mut(buffer(index), 8) }.copy_from_slice(&number.to_le_bytes());
                 sent.push(&ring(0), entry(index));
             }
@@ -216,7 +216,7 @@ fn messages_pass_between_threads_in_mapped_memory() {
         let (mut received, mut given_back) = (Reader::new(2), Writer::new(2));
         for number in 0..MESSAGES {
             let got = next(&mut received, &ring(0));
-            // SAFETY: the entry says that the buffer is here.
+            // SAFETY: the entry says that the reader owns the buffer.
             assert_eq!(unsafe { memory.slice(buffer(got.index), 8) }, number.to_le_bytes());
             given_back.push(&ring(128), entry(got.index));
         }

@@ -1,4 +1,4 @@
-//! A peer that writes whatever it likes to the memory that it shares, for the fuzzer.
+//! A peer that writes arbitrary data to its shared memory, for the fuzzer.
 
 use std::{os::fd::AsFd, sync::Arc};
 
@@ -7,27 +7,27 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use super::{Open, Phase, Shm, layout::Layout, ring::Words, socket::Socket};
 use crate::{Config, Error, Message, error::Tried, memory::Memory, transport::Transport};
 
-/// What happens next.
+/// One step of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// The peer stores a word, at a place of all that comes before its buffers.
+    /// The peer stores a word somewhere before its buffers.
     Scribble(u16, u64),
-    /// The peer puts a word where the next message is looked for, with the stamp that is due.
+    /// The peer stores a word at the position of the next message, with the expected stamp.
     Message(u64),
-    /// The peer gives back a buffer: its index.
+    /// The peer returns the buffer of this index.
     GiveBack(u16),
-    /// This side takes a message, and keeps it.
+    /// This side receives a message and keeps it.
     Receive,
-    /// This side lets go of its oldest message.
+    /// This side drops its oldest message.
     Release,
     /// This side sends a message.
     Send,
-    /// This side rests, and is woken.
+    /// This side rests and is woken.
     Rest,
 }
 
-/// Takes steps with a channel of so many buffers of so many bytes, whose messages are copied or not, and gives why it failed,
-/// if it did.
+/// Runs steps on a channel of `buffers` buffers of `buffer_bytes` bytes, with or without copying messages. Returns the
+/// channel's error, if it failed.
 ///
 /// # Panics
 ///
@@ -75,7 +75,7 @@ pub fn scribbled(steps: &[Step], buffers: u16, buffer_bytes: u32, is_copied: boo
             }
         }
         if let Err(error) = channel.progress() {
-            // What a peer broke stays broken.
+            // A failure is permanent.
             assert_eq!(*failure.get_or_insert_with(|| error.clone()), error);
         }
         assert!(held.len() <= usize::from(buffers), "more messages than buffers");

@@ -1,7 +1,7 @@
-//! The Unix socket of a channel: greetings and memory go over it, then bells; its end is the end of the peer.
+//! The Unix socket of a channel: it carries greetings and memory, then bells; its end shows that the peer is gone.
 //!
-//! A bell is a packet and not an `eventfd`: what two processes share of that is one open file, so either could make the
-//! other's calls wait. Here each call says for itself that it does not.
+//! A bell is a packet rather than an `eventfd`: two processes share the open file of an `eventfd`, so either could make
+//! the other's calls block. Here each call sets its own non-blocking flag.
 
 use std::{
     io::{IoSlice, IoSliceMut},
@@ -26,14 +26,14 @@ use crate::{
     tcp::frame::{Greeting, VERSION},
 };
 
-/// One end of a connection, closed for the peer when this value is dropped, whoever else has the descriptor.
+/// One end of a connection. Dropping it closes the connection for the peer, whoever else has the descriptor.
 #[derive(Debug)]
 pub(super) struct Socket(OwnedFd);
 
-/// What a packet is before a channel is open.
+/// A packet received before the channel is open.
 pub(super) enum Packet<T> {
     Here(T),
-    /// It did not come yet.
+    /// It has not arrived yet.
     Later,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn new_socket() -> Result<OwnedFd, Error> {
         .tried("make a socket; raise the limit of open files (ulimit -n)")
 }
 
-/// A path where there is a slash in it, and else a name that needs no file (unix(7), abstract).
+/// A path if there is a slash in the name, otherwise an abstract name without a file (unix(7)).
 pub(super) fn socket_address(name: &str) -> Result<SocketAddrUnix, Error> {
     let address = if name.contains('/') {
         SocketAddrUnix::new(Path::new(name))
@@ -58,7 +58,7 @@ impl Socket {
         Self(socket)
     }
 
-    /// Whether the peer runs as the same user, which may look into this process by other means anyway.
+    /// Whether the peer runs as the same user, which could access this process by other means anyway.
     pub(super) fn is_same_user(&self) -> bool {
         sockopt::socket_peercred(&self.0).is_ok_and(|peer| peer.uid == rustix::process::geteuid())
     }
@@ -68,7 +68,7 @@ impl Socket {
     }
 
     pub(super) fn receive_greeting(&self) -> Result<Packet<Greeting>, Error> {
-        // One byte more than it has: a longer packet is told apart.
+        // One byte more than a greeting, to detect longer packets.
         let mut bytes = [0; Greeting::BYTES + 1];
         match recv(&self.0, &mut bytes[..], RecvFlags::DONTWAIT) {
             Ok((0, _)) => Err(Error::Closed),
@@ -108,12 +108,12 @@ impl Socket {
         }
     }
 
-    /// Wakes the peer. It fails where the peer is gone, which is told elsewhere, or where bells wait for it already.
+    /// Wakes the peer. It fails if the peer is gone, which is noticed elsewhere, or if bells are already waiting there.
     pub(super) fn ring(&self) {
         let _ = send(&self.0, &[0], QUIET);
     }
 
-    /// Takes bells, as many as an honest peer rings. Tells whether the peer is still there.
+    /// Takes bells, as many as an honest peer rings. Returns whether the peer is still there.
     pub(super) fn take_bells(&self) -> bool {
         for _ in 0..BELLS {
             match recv(&self.0, &mut [0; 1][..], RecvFlags::DONTWAIT) {
@@ -127,7 +127,7 @@ impl Socket {
     }
 }
 
-/// A bell for each sleep and kind at most, of which one is under way. More are left for the next turn.
+/// At most one bell per sleep and kind, plus one in flight. Further ones wait for the next turn.
 const BELLS: usize = 4;
 
 const QUIET: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
@@ -139,7 +139,7 @@ impl AsFd for Socket {
 }
 
 impl Socket {
-    /// Ends the connection, though messages that users hold keep the socket.
+    /// Ends the connection, even while messages held by users keep the socket open.
     pub(super) fn close(&self) {
         let _ = shutdown(&self.0, Shutdown::Both);
     }

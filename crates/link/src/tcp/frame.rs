@@ -12,27 +12,27 @@ const MAGIC: [u8; 4] = *b"TLNK";
 /// The version of the protocol.
 pub const VERSION: u16 = 1;
 
-/// What a side tells about itself.
+/// What a side announces about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greeting {
-    /// Buffers for messages of the peer, which are the credits that it begins with.
+    /// Buffers for messages of the peer, which are the peer's initial credits.
     pub buffers: u16,
-    /// Bytes of each.
+    /// Bytes per buffer.
     pub buffer_bytes: u32,
     /// Whether it authenticates its peer and encrypts its messages.
     pub is_encrypted: bool,
 }
 
 impl Greeting {
-    /// Bytes of a greeting.
+    /// Length of a greeting in bytes.
     pub const BYTES: usize = 16;
 
-    /// What a channel of this configuration tells.
+    /// The greeting of a channel with this configuration.
     pub fn of(config: &Config) -> Self {
         Self { buffers: config.buffers, buffer_bytes: config.buffer_bytes, is_encrypted: config.identity.is_some() }
     }
 
-    /// The bytes.
+    /// Encodes the greeting.
     pub fn encode(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -43,7 +43,7 @@ impl Greeting {
         bytes
     }
 
-    /// Of bytes that a peer sent.
+    /// Decodes a greeting from a peer.
     pub fn decode(bytes: &[u8; Self::BYTES]) -> Result<Self, Error> {
         let wrong = |reason| Error::Greeting { ours: VERSION, reason };
         let [m0, m1, m2, m3, v0, v1, n0, n1, b0, b1, b2, b3, encrypted, r1, r2, r3] = *bytes;
@@ -69,7 +69,7 @@ impl Greeting {
         Ok(greeting)
     }
 
-    /// Refuses a peer that encrypts where this side does not, or the other way round.
+    /// Refuses a peer if only one of the two sides encrypts.
     pub fn fits(self, ours: &Config) -> Result<Self, Error> {
         let reason = match (self.is_encrypted, ours.identity.is_some()) {
             (true, true) | (false, false) => return Ok(self),
@@ -80,33 +80,33 @@ impl Greeting {
     }
 }
 
-/// What a frame is for.
+/// Kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It has a message, which may be empty.
+    /// Carries a message, which may be empty.
     Message,
-    /// It has credits only.
+    /// Carries credits only.
     Credits,
 }
 
-/// What stands before each message.
+/// Header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes of the message.
+    /// Length of the message in bytes.
     pub length: u32,
-    /// The number of the frame in its direction, from 0 on, modulo 2^32.
+    /// Number of the frame in its direction, counted from 0, modulo 2^32.
     pub sequence: u32,
-    /// Messages that the receiver of this frame may send in addition.
+    /// How many additional messages the receiver of this frame may send.
     pub credits: u16,
-    /// What the frame is for.
+    /// Kind of the frame.
     pub kind: Kind,
 }
 
 impl Header {
-    /// Bytes of a header.
+    /// Length of a header in bytes.
     pub const BYTES: usize = 12;
 
-    /// The bytes.
+    /// Encodes the header.
     pub fn encode(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..4].copy_from_slice(&self.length.to_be_bytes());
@@ -119,7 +119,7 @@ impl Header {
         bytes
     }
 
-    /// Of bytes that a peer sent, where frame `expected` is due and messages have `limit` bytes at most.
+    /// Decodes a header from a peer, when frame `expected` is next and messages may have up to `limit` bytes.
     pub fn decode(bytes: &[u8; Self::BYTES], expected: u32, limit: u32) -> Result<Self, Error> {
         let [l0, l1, l2, l3, s0, s1, s2, s3, c0, c1, kind, reserved] = *bytes;
         let kind = match kind {

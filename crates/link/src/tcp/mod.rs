@@ -34,16 +34,16 @@ use crate::{
     transport::{Listener, Transport},
 };
 
-/// Messages that one turn takes off a socket before others have theirs.
+/// Messages that one turn takes from a socket before other sockets get theirs.
 const TURN: usize = 32;
 
-/// Bytes after which a turn ends as well, so that messages are in a core's cache yet when their user has them.
+/// Bytes after which a turn ends as well, so that messages are still in the core's cache when the user reads them.
 const TURN_BYTES: usize = 128 << 10;
 
-/// Messages that one system call takes at most.
+/// Maximum number of messages per system call.
 const BATCH: usize = 32;
 
-/// Bytes that wait for more at most: the peer may have nothing else to do.
+/// Maximum number of bytes that wait for more to join them: the peer may have nothing else to do.
 const BATCH_BYTES: usize = 32 << 10;
 
 /// A connection.
@@ -51,19 +51,19 @@ pub(crate) struct Tcp {
     socket: OwnedFd,
     config: Config,
     phase: Phase,
-    /// The descriptor told that there may be something, and a read has not shown otherwise since.
+    /// The descriptor signalled that data may be there, and no read has shown otherwise since.
     is_readable: bool,
     is_writable: bool,
-    /// The end of the stream may be there, which only a read tells: one that took little was not the last then.
+    /// The stream may have ended, which only a read can show: a short read is then not the last one.
     may_be_over: bool,
-    /// Why nothing can be written any more, which the reads do not tell again.
+    /// Why writes fail. Reads do not report it again.
     broken: Option<Error>,
 }
 
 enum Phase {
-    /// The system has not connected the socket yet.
+    /// The kernel has not connected the socket yet.
     Connecting,
-    /// Greetings are under way: how much of ours is sent, what of theirs is here.
+    /// Greetings are being exchanged: how much of ours is sent, and what of theirs has arrived.
     Greeting {
         sent: usize,
         theirs: [u8; Greeting::BYTES],
@@ -79,15 +79,15 @@ struct Open {
     credits: Credits,
     sequence: u32,
     outbox: VecDeque<Outgoing>,
-    /// Bytes of the messages that came to the outbox since it was last written.
+    /// Bytes of the messages added to the outbox since the last write.
     waiting: usize,
-    /// Something was sent since the last progress: what comes now may wait for more.
+    /// Something was sent since the last progress: later messages may wait to be batched.
     has_sent: bool,
     reader: Reader,
     inbox: VecDeque<Message>,
 }
 
-/// A frame that the socket has not taken as a whole.
+/// A frame that the socket has not accepted completely.
 struct Outgoing {
     header: [u8; Header::BYTES],
     message: Option<(Lease, usize)>,
@@ -95,7 +95,7 @@ struct Outgoing {
 }
 
 impl Outgoing {
-    /// What the socket has not taken, of the header and of the message.
+    /// The parts of header and message that the socket has not accepted yet.
     fn unsent(&self) -> [&[u8]; 2] {
         let body = self.message.as_ref().map_or(&[][..], |(lease, length)| lease.bytes(*length));
         [&self.header[self.sent.min(Header::BYTES)..], &body[self.sent.saturating_sub(Header::BYTES)..]]
@@ -114,7 +114,7 @@ impl Tcp {
     }
 
     fn new(socket: OwnedFd, config: &Config, is_connected: bool) -> Result<Self, Error> {
-        // A message is sent when it is sent.
+        // Batching is done here, so the kernel must not delay messages.
         sockopt::set_tcp_nodelay(&socket, true).tried("set an option of a socket")?;
         let phase = if is_connected { Phase::GREETING } else { Phase::Connecting };
         Ok(Self {
@@ -128,7 +128,8 @@ impl Tcp {
         })
     }
 
-    /// Writes what the socket takes. A write that fails does not say how much of what the peer sent is here: the reads do.
+    /// Writes what the socket accepts. A failed write does not show how much of the peer's data is still unread, so the
+    /// reads report the end.
     fn flush(&mut self) {
         let Phase::Open(open) = &mut self.phase else { return };
         if self.is_writable {
@@ -181,7 +182,7 @@ impl Phase {
 
 impl Open {
     fn new(config: &Config, theirs: Greeting) -> Result<Self, Error> {
-        // Credits for half of the buffers are worth a frame of their own.
+        // Credits for half of the buffers justify a frame of their own.
         let worth = config.buffers / 2;
         let mut credits = Credits::new(config.buffers, worth);
         credits.greet(theirs.buffers);
@@ -200,18 +201,19 @@ impl Open {
         })
     }
 
-    /// What users gave back: buffers they did not send, with their credits, and messages, whose buffers are free again.
+    /// Collects what users returned: unsent buffers with their credits, and messages whose buffers are free again.
     fn collect(&mut self) -> Result<(), Error> {
         self.credits.unspend(self.send_pool.home().take_all_given_back());
         self.credits.returned(self.receive_pool.home().take_given_back());
         if self.credits.is_frame_due(self.receive_pool.home()) {
             self.enqueue(Kind::Credits, None);
         }
-        // In use by nobody but messages of the peer: what came with its frames was sent to it before.
+        // Credits arrive with frames and are applied only here; messages of those frames were already sent to this
+        // side.
         self.credits.earn(std::mem::take(&mut self.reader.credits))
     }
 
-    /// Puts a frame behind those that wait, with all credits that can be granted.
+    /// Appends a frame to the outbox, with all credits that can be granted.
     fn enqueue(&mut self, kind: Kind, message: Option<(Lease, usize)>) {
         let credits = self.credits.grant(self.receive_pool.home());
         let length = message.as_ref().map_or(0, |(_, length)| *length as u32);
@@ -220,7 +222,7 @@ impl Open {
         self.outbox.push_back(Outgoing { header, message, sent: 0 });
     }
 
-    /// Writes what the socket takes, many frames with a call. Tells whether it takes more.
+    /// Writes what the socket accepts, many frames per call. Returns whether it accepts more.
     fn flush(&mut self, socket: &OwnedFd) -> Result<bool, Error> {
         self.waiting = 0;
         while !self.outbox.is_empty() {
@@ -253,7 +255,7 @@ impl Open {
         Ok(true)
     }
 
-    /// Reads messages until the socket is dry or its turn is over. Tells whether there may be more.
+    /// Reads messages until the socket is dry or its turn is over. Returns whether there may be more.
     fn fill(&mut self, socket: &OwnedFd, may_be_over: bool) -> Result<bool, Error> {
         let mut bytes = 0;
         let mut socket = Socket { socket, is_dry: false, may_be_over };
@@ -266,7 +268,7 @@ impl Open {
                 }
                 Step::Credits => {}
                 Step::Dry => return Ok(false),
-                // As many messages are granted as buffers are free.
+                // The peer is granted as many messages as buffers are free.
                 Step::NoBuffer => return Err(Error::CreditExceeded),
             }
         }
@@ -295,7 +297,7 @@ impl Transport for Tcp {
                 (end, _) => end,
             })?;
             if !self.is_readable {
-                // Where the end could have been there, nothing less than a read without bytes has ended the turn.
+                // If the stream could have ended, only a read of zero bytes has ended the turn.
                 self.may_be_over = false;
             }
             open.collect()?;
@@ -358,8 +360,8 @@ impl Transport for Tcp {
         }
     }
 
-    /// Ends the stream behind what was sent, and waits for the peer's end. A socket that is closed before resets the
-    /// connection where the peer still grants credits, and with that all is lost that the peer has not got.
+    /// Ends the stream after the queued data and waits for the peer's end. Closing the socket earlier would reset the
+    /// connection if the peer still grants credits, and the peer would lose all data that it has not received.
     fn close(&mut self) -> bool {
         self.flush();
         let Phase::Open(open) = &self.phase else { return true };
@@ -369,7 +371,7 @@ impl Transport for Tcp {
         if !open.outbox.is_empty() {
             return false;
         }
-        // Once more does nothing. It fails where the peer is gone, and the read tells that, too.
+        // Repeating it has no effect. It fails if the peer is gone, which the read reports, too.
         let _ = shutdown(&self.socket, Shutdown::Write);
         is_ended(&self.socket)
     }
@@ -379,10 +381,10 @@ impl Transport for Tcp {
     }
 }
 
-/// A socket as a reader has it.
+/// The source that a reader reads from.
 struct Socket<'a> {
     socket: &'a OwnedFd,
-    /// The last read took less than there was room for: another would find nothing.
+    /// The last read did not fill its space: another one would find nothing.
     is_dry: bool,
     /// See [`Tcp::may_be_over`].
     may_be_over: bool,
@@ -415,9 +417,9 @@ impl Drop for Tcp {
     }
 }
 
-/// Drops what is here, and tells whether it was the last.
+/// Discards received data. Returns whether the stream has ended.
 fn is_ended(socket: &OwnedFd) -> bool {
-    // No more than a socket holds, so that a peer that goes on sending is not listened to for ever.
+    // At most one socket buffer, so that a peer that keeps sending cannot hold this side forever.
     const READS: usize = 64;
     let mut dropped = [MaybeUninit::uninit(); 64 << 10];
     for _ in 0..READS {
@@ -430,7 +432,7 @@ fn is_ended(socket: &OwnedFd) -> bool {
     false
 }
 
-/// A peer resets a connection when it is killed or broken, and when something comes after it closed.
+/// A peer resets a connection when it is killed or broken, and when data arrives after it closed.
 fn gone(errno: Errno) -> Error {
     match errno {
         Errno::CONNRESET => Error::Lost,
@@ -446,7 +448,7 @@ fn new_socket(address: SocketAddr) -> Result<OwnedFd, Error> {
         .tried("make a socket; raise the limit of open files (ulimit -n)")
 }
 
-/// A socket that is listened on.
+/// A listening socket.
 pub(crate) struct TcpListener {
     socket: OwnedFd,
     config: Config,
@@ -462,7 +464,7 @@ impl TcpListener {
     }
 }
 
-/// Connections that the system holds until they are accepted.
+/// Connections that the kernel queues until they are accepted.
 const BACKLOG: i32 = 1024;
 
 impl Listener for TcpListener {
@@ -475,7 +477,7 @@ impl Listener for TcpListener {
             match accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok(socket) => return Ok(Some(Box::new(Tcp::new(socket, &self.config, true)?))),
                 Err(Errno::AGAIN) => return Ok(None),
-                // The peer went before it was accepted.
+                // The peer disconnected before it was accepted.
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
                 Err(errno) => {
                     return Err(errno).tried("accept a connection; raise the limit of open files (ulimit -n)");

@@ -1,7 +1,7 @@
-//! Bytes of a stream to messages, each in a buffer of the pool.
+//! Parses a byte stream into messages, each in a buffer of the pool.
 //!
-//! Headers are read to a small stage, and with them as much as is there: many short messages take one system call. The rest of
-//! a long message is read straight to its buffer, and the stage behind it with what follows.
+//! The reader fetches headers into a small staging buffer, together with whatever follows: many short messages take one
+//! system call. It reads the rest of a long message directly into its buffer, and what follows into the staging buffer.
 
 use std::sync::Arc;
 
@@ -11,23 +11,24 @@ use crate::{
     pool::{FreeList, Lease, Pool, lease},
 };
 
-/// What is read ahead: some short messages.
+/// Size of the staging buffer in bytes: a few short messages.
 const STAGE: usize = 16 << 10;
 
-/// Where bytes come from: into two places, one after the other, like `readv`. `None` is that there are none now.
+/// A byte source that fills two slices, one after the other, like `readv`. `None` means that no bytes are available
+/// now.
 pub(super) trait Source {
-    /// Reads to both places in order, and tells how many bytes that were; 0 is the end of the stream.
+    /// Reads into both slices in order and returns the number of bytes; 0 is the end of the stream.
     fn read(&mut self, first: &mut [u8], second: &mut [u8]) -> Result<Option<usize>, Error>;
 }
 
-/// What one step of a reader came to.
+/// The outcome of one step of a reader.
 pub(super) enum Step {
     Message(Message),
-    /// Credits came, and nothing else.
+    /// A frame with credits only.
     Credits,
-    /// There are no bytes now.
+    /// No bytes are available now.
     Dry,
-    /// No buffer is free, which only a peer without credit brings about.
+    /// No buffer is free: the peer sent without a credit.
     NoBuffer,
 }
 
@@ -39,12 +40,12 @@ pub(super) struct Reader {
     stage: Box<[u8]>,
     start: usize,
     end: usize,
-    /// How much is read ahead: behind a message that is longer than the stage, only a header, since what is read to the stage is
-    /// copied once more, and the next message may be as long.
+    /// How much to read ahead. After a message longer than the staging buffer it is only a header, since staged bytes
+    /// are copied once more, and the next message may be as long.
     ahead: usize,
-    /// The message that is being read, and how much of it is here.
+    /// The message being read, and how much of it has arrived.
     partial: Option<(Lease, usize, usize)>,
-    /// Credits that frames brought, to be taken.
+    /// Credits received with frames, not yet collected.
     pub(super) credits: u32,
 }
 
@@ -54,7 +55,7 @@ impl Reader {
         Self { pool, limit, sequence: 0, stage, start: 0, end: 0, ahead: STAGE, partial: None, credits: 0 }
     }
 
-    /// Reads on, to the next message at most.
+    /// Reads on, up to the next message.
     pub(super) fn step(&mut self, source: &mut impl Source) -> Result<Step, Error> {
         loop {
             let staged = self.end - self.start;
@@ -80,10 +81,10 @@ impl Reader {
                 return Ok(Step::Message(Message::new(lease, length)));
             }
             if staged < Header::BYTES {
-                // What is left goes to the front: it is less than a header.
+                // Move the rest to the front: it is less than a header.
                 self.stage.copy_within(self.start..self.end, 0);
                 (self.start, self.end) = (0, staged);
-                // The header and, behind it, what is read ahead. A longer message is read to its buffer from there on.
+                // Read the header and what follows. The rest of a longer message is read directly into its buffer.
                 let Some(read) = source.read(&mut self.stage[staged..self.ahead], &mut [])? else {
                     return Ok(Step::Dry);
                 };
@@ -115,7 +116,7 @@ impl Reader {
         }
     }
 
-    /// Goes past a header.
+    /// Advances past a header.
     fn take(&mut self, header: Header) {
         self.start += Header::BYTES;
         self.sequence = self.sequence.wrapping_add(1);
@@ -123,7 +124,7 @@ impl Reader {
     }
 }
 
-/// Feeds a stream in pieces, and gives every message, then why the stream ended.
+/// Feeds a stream in pieces and returns every message, then why the stream ended.
 #[cfg(any(test, fuzzing))]
 pub fn messages(pieces: &[&[u8]], buffers: u16, buffer_bytes: u32) -> Result<(Vec<Vec<u8>>, Error), Error> {
     struct Pieces<'a>(std::slice::Iter<'a, &'a [u8]>, &'a [u8]);
@@ -165,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// More than what is read ahead, but for Miri, which takes long for each byte.
+    /// Longer than the staging buffer; shorter under Miri, which is slow for each byte.
     const LONG: usize = if cfg!(miri) { 300 } else { 40_000 };
 
     fn stream(bodies: &[Vec<u8>]) -> Vec<u8> {
@@ -179,7 +180,7 @@ mod tests {
         bytes
     }
 
-    /// Cut wherever `cuts` say.
+    /// Splits the bytes at `cuts`.
     fn pieces<'a>(mut bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
         let mut pieces = Vec::new();
         for cut in cuts {

@@ -8,7 +8,7 @@ use std::{
 
 use turnpike_link::{Channel, Error, Operations, SelectionKey, Selector, ServerChannel};
 
-/// Longer than anything takes; a test that waits so long fails.
+/// Longer than any step takes; a test that waits this long fails.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The next channel of a server.

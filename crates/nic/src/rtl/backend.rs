@@ -1,4 +1,4 @@
-//! The NIC as a backend of the data path: what its ports and its host's side are plugged into.
+//! The NIC as a backend of the data path, connected to a network and to its host.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,18 +15,18 @@ use super::tap::Tap;
 use crate::backend::{Backend, Batch, Peer, Reply, Transmit, Waker};
 use crate::wait::wait_for;
 
-/// Packets that are taken from a TAP device at once.
+/// Packets taken from a TAP device at once.
 const TAP_PACKETS: usize = 64;
 
-/// How long the data path rests while the node is behind the NIC.
+/// How long the data path pauses while the node is behind the NIC.
 const NAP: Duration = Duration::from_micros(100);
 
-/// What the ports are plugged into.
+/// The network that the ports are connected to.
 pub enum Network<B> {
-    /// Sockets of this machine: datagrams become packets on the way in, and datagrams again on the way out. Frames of connections
-    /// go past the NIC.
+    /// Sockets of this machine: incoming datagrams become packets, and outgoing packets datagrams. Frames of
+    /// connections bypass the NIC.
     Sockets(B),
-    /// A TAP device, at port 0.
+    /// A TAP device, on port 0.
     Tap(Tap),
 }
 
@@ -44,12 +44,12 @@ pub struct RtlTransmitter<T> {
     queue: Arc<Queue>,
     waker: Waker,
     counters: Arc<RtlCounters>,
-    /// For connections.
+    /// Used for connections.
     direct: Option<T>,
 }
 
 impl<B: Backend> RtlBackend<B> {
-    /// Loads the NIC, sets its registers and lets it run.
+    /// Loads the NIC, sets its registers and starts it.
     pub fn new(config: &RtlConfig, network: Network<B>) -> Result<Self, RtlError> {
         let waker = match &network {
             Network::Sockets(sockets) => sockets.waker(),
@@ -60,22 +60,22 @@ impl<B: Backend> RtlBackend<B> {
         Ok(Self { nic, network, queue: Arc::default(), waker, counters })
     }
 
-    /// Who tells its proof cache of blocks.
+    /// Returns a handle that informs its proof cache about blocks.
     pub fn announcer(&self) -> Announcer {
         Announcer::new(self.queue.clone(), self.waker.clone())
     }
 
-    /// Whether its transfer engine takes operations.
+    /// Whether its transfer engine executes operations.
     pub fn is_executing(&self) -> bool {
         self.nic.is_executing()
     }
 
-    /// What it counts.
+    /// Its counters.
     pub fn counters(&self) -> Arc<RtlCounters> {
         self.counters.clone()
     }
 
-    /// Lets the clock run until nothing is inside, and sends what comes out.
+    /// Advances the clock until nothing is inside, and sends the output.
     fn turn(&mut self) -> io::Result<()> {
         self.nic.turn()?;
         let departed = self.nic.departed();
@@ -96,7 +96,7 @@ impl<B: Backend> RtlBackend<B> {
         Ok(())
     }
 
-    /// Waits for packets and gives them to the ports.
+    /// Waits for packets and passes them to the ports.
     fn take_packets(&mut self, batch: &mut Batch, timeout: Duration) -> io::Result<()> {
         match &mut self.network {
             Network::Sockets(sockets) => {
@@ -183,8 +183,8 @@ impl<T: Transmit> Transmit for RtlTransmitter<T> {
     }
 }
 
-/// Gives replies for connections to whoever has these, and queues the others for the NIC. How many were taken, and whether any
-/// was queued.
+/// Passes replies for connections to their transmitter, and queues the others for the NIC. Returns how many were
+/// accepted, and whether any was queued.
 fn transmit(
     queue: &Queue,
     counters: &RtlCounters,

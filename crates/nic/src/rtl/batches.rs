@@ -1,7 +1,8 @@
-//! Replies to batches that the NIC holds: each leaves when the node has answered all of its entries, with the node's answers.
+//! Replies to batches that the NIC holds: each is sent when the node has answered all of its entries, with the node's
+//! replies.
 //!
-//! The node is given the entries one by one, as compact frames in the order of the NIC's records; so whatever else the NIC executed
-//! between two of them comes between them there, too.
+//! The node gets the entries one by one, as compact frames in the order of the NIC's records; so operations that the
+//! NIC executed between two of them come between them there as well.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,13 +18,13 @@ pub struct Entry {
 /// The reply to a batch, as the NIC makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The port that it is to leave from.
+    /// The port that sends it.
     pub port: u8,
     /// The whole packet.
     pub packet: Vec<u8>,
-    /// Where the frame begins in it.
+    /// Offset of the frame in it.
     pub payload: usize,
-    /// Whether the node answered some entry otherwise: then the packet's checksum is wrong.
+    /// Whether the node answered some entry differently: then the packet's checksum is wrong.
     pub differs: bool,
 }
 
@@ -33,17 +34,17 @@ impl Held {
     }
 }
 
-/// Those that wait for the node, by their numbers.
+/// Held replies, by number.
 #[derive(Debug, Default)]
 pub struct Batches {
     held: HashMap<u64, (Held, usize)>,
-    /// Entries that no record has been matched with yet, of the oldest batch first.
+    /// Entries without a record yet, those of the oldest batch first.
     unmatched: VecDeque<Entry>,
     next: u64,
 }
 
 impl Batches {
-    /// Keeps a reply. Its entries are those of the records in batches that come next.
+    /// Stores a reply. Its entries belong to the next records with the batch flag.
     pub fn hold(&mut self, held: Held) {
         let (batch, count) = (self.next, held.count());
         self.next += 1;
@@ -58,13 +59,13 @@ impl Batches {
         !self.unmatched.is_empty()
     }
 
-    /// The entry that the next record is of, with its batch; none if the reply is not there yet.
+    /// The entry of the next record, with its batch; `None` if the reply has not arrived.
     pub fn next_entry(&mut self) -> Option<(Entry, &Held)> {
         let entry = self.unmatched.pop_front()?;
         Some((entry, &self.held.get(&entry.batch)?.0))
     }
 
-    /// An entry is answered: as the NIC has it, or by another reply. The batch, once that was the last.
+    /// Records the answer to an entry: the NIC's, or another reply. Returns the batch after its last entry.
     pub fn answer(&mut self, entry: Entry, other: Option<&[u8]>) -> Option<Held> {
         let (held, left) = self.held.get_mut(&entry.batch)?;
         if let Some(reply) = other {

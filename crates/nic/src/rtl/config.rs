@@ -1,4 +1,4 @@
-//! What the backend is made with, and why it is not, or gives up.
+//! Configuration of the backend, and why it fails to load or hands over.
 
 use std::fmt;
 use std::io;
@@ -12,48 +12,48 @@ use super::model::LoadError;
 use crate::csr;
 use crate::prefix::Prefix;
 
-/// How the backend uses the NIC.
+/// Configuration of the NIC.
 #[derive(Clone, Debug)]
 pub struct RtlConfig {
     /// The library that `make rtl` builds.
     pub library: PathBuf,
     /// The node's address; not the wildcard.
     pub own: SocketAddr,
-    /// From where unsigned operations are taken, if the transfer engine is to take compact frames: the NIC knows one prefix
-    /// of IPv4. The ledger has to be empty then.
+    /// The prefix from which the transfer engine takes unsigned operations in compact frames, if it does: the NIC
+    /// supports one IPv4 prefix. The ledger must be empty then.
     pub engine: Option<Prefix>,
-    /// From where verify frames are taken, if the NIC was built with verification engines: one prefix of IPv4, that of the transfer
-    /// engine where that takes operations.
+    /// The prefix from which verify frames are taken, if the NIC was built with verification engines: one IPv4 prefix,
+    /// the same as the transfer engine's if that is on.
     pub verify: Option<Prefix>,
     /// Whether the proof cache answers.
     pub proofs: bool,
     /// The promise of compact frames.
     pub promise: Promise,
-    /// Operations that the ledger remembers for their retries. Where the NIC remembers more and answers at once, it executes
-    /// none: it would answer what the ledger has no room for.
+    /// Number of operations that the ledger remembers for retries. If the NIC remembers more and replies at once, it
+    /// executes none: it would answer operations for which the ledger has no room.
     pub retries: u64,
-    /// How long an operation is remembered, at least.
+    /// Minimum time that an operation is remembered.
     pub retention: Duration,
-    /// The most accounts that the ledger holds.
+    /// Maximum number of accounts in the ledger.
     pub accounts: u64,
     /// Secret random bits for the hashes of its tables.
     pub secret: [u32; csr::SECRET_COUNT as usize],
     /// The same for the proof cache.
     pub proof_secret: [u32; csr::PROOF_SECRET_COUNT as usize],
-    /// What memories begin with.
+    /// Determines the initial contents of memories.
     pub seed: u64,
-    /// Is told when the NIC hands over.
+    /// Called when the NIC hands over.
     pub told: fn(HandOver),
 }
 
-/// Why the NIC executes no operations any more.
+/// Why the NIC stopped executing operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandOver {
     /// Somebody else is about to write its accounts.
     OtherWriter,
-    /// Its memory of retries has no room, so it answered `BUSY`: the node's has more.
+    /// Its memory of retries has no room, so it replied `BUSY`: the node's has more.
     Busy,
-    /// The node answers otherwise: the NIC's tables are full, or smaller than the node's.
+    /// The node's reply differs: the NIC's tables are full, or smaller than the node's.
     Differs,
 }
 
@@ -70,10 +70,10 @@ impl fmt::Display for HandOver {
 /// Why there is no simulated NIC.
 #[derive(Debug, thiserror::Error)]
 pub enum RtlError {
-    /// Its library.
+    /// Its library cannot be used.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The system.
+    /// The operating system reported an error.
     #[error("the system gives no event: {0}")]
     System(#[source] io::Error),
 }

@@ -1,35 +1,35 @@
-//! What the backend counts.
+//! The backend's counters.
 
 use crate::counters::Counter;
 
-/// What the backend counts.
+/// The backend's counters.
 #[derive(Debug, Default)]
 pub struct RtlCounters {
     /// Packets that entered through a port.
     pub entered: Counter,
-    /// Packets that no engine took.
+    /// Packets that no engine accepted.
     pub passed: Counter,
     /// Proofs that the NIC answered.
     pub proofs: Counter,
-    /// Proofs that it left to the node, to be filled in.
+    /// Proofs that it left for the node to fill in.
     pub misses: Counter,
     /// Proofs that were filled in.
     pub fills: Counter,
-    /// Messages of verify frames that the NIC answered: signatures,
+    /// Signatures in verify frames that the NIC checked.
     pub signatures: Counter,
-    /// Merkle roots,
+    /// Merkle roots in verify frames that it computed.
     pub roots: Counter,
-    /// and headers with Equihash solutions.
+    /// Headers with Equihash solutions in verify frames that it checked.
     pub headers: Counter,
     /// Operations that the NIC executed or refused.
     pub executed: Counter,
-    /// Operations that the node answered as the NIC did.
+    /// Operations with the same answer from the node as from the NIC.
     pub same: Counter,
-    /// Operations that the node answered otherwise.
+    /// Operations with another answer from the node than from the NIC.
     pub different: Counter,
     /// Requests below UDP that were answered.
     pub answered: Counter,
-    /// Replies that found the queue full.
+    /// Replies lost because the queue was full.
     pub lost: Counter,
     /// Cycles of the NIC's clock.
     pub cycles: Counter,

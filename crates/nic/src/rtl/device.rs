@@ -1,4 +1,4 @@
-//! The NIC by itself: its registers, its ports, and what is inside of it. It knows nothing of what its engines are for.
+//! The NIC device: its registers, its ports, and the packets inside. It knows nothing about the purpose of its engines.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +13,7 @@ use crate::csr::{self, from_host, to_host};
 use crate::frame::{Mac, Via};
 use crate::prefix::Prefix;
 
-/// The hardware address of the node: administered locally, and "TPNI".
+/// The node's hardware address: locally administered, and "TPNI".
 pub const MAC: Mac = [0x02, 0x54, 0x50, 0x4e, 0x49, 0x01];
 
 /// The model, and packets on their way through it.
@@ -21,18 +21,18 @@ pub struct Device {
     model: Model,
     ports: u8,
     own: SocketAddr,
-    /// What the control register was last set to.
+    /// Last value of the control register.
     control: u32,
-    /// Packets that were given to it and have not come out.
+    /// Packets that entered and have not left.
     inside: usize,
-    /// What came out of ports.
+    /// Packets that left by ports.
     departed: Vec<(u8, Vec<u8>)>,
     counters: Arc<RtlCounters>,
     packet: Vec<u8>,
 }
 
 impl Device {
-    /// Loads the NIC and tells it its addresses and its secrets. It runs from [`Device::start`] on.
+    /// Loads the NIC and sets its addresses and secrets. It runs after [`Device::start`].
     pub fn load(config: &RtlConfig, counters: Arc<RtlCounters>) -> Result<Self, LoadError> {
         let mut model = Model::load(&config.library, config.seed)?;
         let ports = model.read(csr::PORTS).clamp(1, u8::MAX.into()) as u8;
@@ -51,7 +51,7 @@ impl Device {
         Ok(Self { model, ports, own: config.own, control: 0, inside: 0, departed, counters, packet })
     }
 
-    /// Tells the NIC which prefix is trusted: the only one that it knows, of IPv4. Whether it is one.
+    /// Sets the only prefix that the NIC trusts, which must be of IPv4. Returns whether it is.
     pub fn trust(&mut self, prefix: Prefix) -> bool {
         let IpAddr::V4(address) = prefix.address() else { return false };
         let mask = u32::MAX.checked_shl(32 - u32::from(prefix.length())).unwrap_or(0);
@@ -60,13 +60,13 @@ impl Device {
         true
     }
 
-    /// Lets it run with what bits of the control register turn on.
+    /// Starts it, with these bits of the control register set.
     pub fn start(&mut self, control: u32) {
         self.control = csr::CONTROL_RUN | control;
         self.model.write(csr::CONTROL, self.control);
     }
 
-    /// Turns off what bits of the control register turn on.
+    /// Clears bits of the control register.
     pub fn stop(&mut self, control: u32) {
         self.control &= !control;
         self.model.write(csr::CONTROL, self.control);
@@ -97,27 +97,27 @@ impl Device {
         self.model.counter(register)
     }
 
-    /// Cycles of its clock.
+    /// Clock cycles so far.
     pub fn cycle(&self) -> u64 {
         self.model.cycle()
     }
 
-    /// Lets the clock run.
+    /// Advances the clock.
     pub fn step(&mut self, cycles: u64) -> io::Result<()> {
         self.model.step(cycles).map_err(io::Error::other)
     }
 
-    /// Packets that were given to it and have not come out.
+    /// Packets that entered and have not left.
     pub fn inside(&self) -> usize {
         self.inside
     }
 
-    /// Whether there is something that has not come out, or has not entered.
+    /// Whether there are packets inside, or waiting to enter.
     pub fn is_busy(&self) -> bool {
         self.inside > 0 || self.model.host_waiting() > 0
     }
 
-    /// A packet from the network.
+    /// Passes in a packet from the network.
     pub fn enter(&mut self, port: u8, packet: &[u8]) {
         if packet.is_empty() {
             return;
@@ -127,7 +127,7 @@ impl Device {
         self.counters.entered.add(1);
     }
 
-    /// A datagram from a socket: as a packet from one of the ports, always the same for a sender.
+    /// Passes in a datagram from a socket, as a packet from a port that depends on the sender.
     pub fn enter_datagram(&mut self, peer: Peer, datagram: &[u8]) {
         let from = peer.address;
         let port = (u32::from(from.port()) % u32::from(self.ports)) as u8;
@@ -139,20 +139,20 @@ impl Device {
         self.packet = packet;
     }
 
-    /// Tells an engine something.
+    /// Sends a message to an engine.
     pub fn tell(&mut self, kind: u8, id: u16, body: &[u8]) {
         self.model.host_push(Meta { kind, port: 0, id }, body);
     }
 
-    /// Sends a packet by a port.
+    /// Sends a packet on a port.
     pub fn send(&mut self, port: u8, packet: &[u8]) {
         self.model.host_push(Meta { kind: from_host::SEND, port, id: 0 }, packet);
         self.inside += 1;
     }
 
-    /// Sends a reply of the node's.
+    /// Sends a reply of the node.
     pub fn reply(&mut self, peer: Peer, reply: &[u8]) {
-        // A peer without a way is a connection that is gone.
+        // A peer without a route is a connection that is gone.
         let Some(way) = peer.via else { return };
         let mut packet = std::mem::take(&mut self.packet);
         packet::build(&mut packet, &peer, &way, self.own.port(), reply);
@@ -160,12 +160,12 @@ impl Device {
         self.packet = packet;
     }
 
-    /// What has come out of ports since this was emptied.
+    /// The packets that left by ports and were not taken yet.
     pub fn departed(&mut self) -> &mut Vec<(u8, Vec<u8>)> {
         &mut self.departed
     }
 
-    /// Takes what has come out of the ports. Whether anything has.
+    /// Collects packets that left by ports. Returns whether there were any.
     pub fn take_departed(&mut self) -> bool {
         let before = self.inside;
         for port in 0..self.ports {
@@ -177,11 +177,11 @@ impl Device {
         self.inside != before
     }
 
-    /// What has come out on the host's side.
+    /// Takes the next packet from the host's stream.
     pub fn take_host(&mut self) -> Option<(Meta, Vec<u8>)> {
         let (meta, packet) = self.model.host_pop()?;
         let packet = packet.to_vec();
-        // Records are no packets: each is about one.
+        // Records are not packets, but refer to one.
         if meta.kind != to_host::RECORD {
             self.inside -= 1;
         }
@@ -189,7 +189,7 @@ impl Device {
     }
 }
 
-/// The hardware address that stands for a peer behind a socket.
+/// The hardware address that represents a peer behind a socket.
 fn mac_of(peer: SocketAddr) -> Mac {
     let [a, b, c, d] = match peer.ip() {
         IpAddr::V4(v4) => v4.octets(),

@@ -1,4 +1,5 @@
-//! The transfer engine, followed: the node's ledger executes what the engine has executed, and what the two say is compared.
+//! Follows the transfer engine: the node's ledger executes what the engine has executed, and their replies are
+//! compared.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,20 +20,20 @@ use crate::backend::Peer;
 use crate::csr::{self, Record};
 use crate::prefix::Prefix;
 
-/// What the transfer engine takes.
+/// Control bits of the frames that the transfer engine takes.
 const ENGINE: u32 = csr::CONTROL_COMPACT | csr::CONTROL_BATCH;
 
-/// The connection that stands for the NIC: replies to operations whose own reply has left already.
+/// The connection that stands for the NIC: for replies to operations whose own reply was already sent.
 pub const NOBODY: u32 = u32::MAX;
 
-/// What the host has of the engine.
+/// The host's state of the engine.
 pub struct Engine {
-    /// From where it takes operations, if it was ever to take any.
+    /// The prefix from which it takes operations, if it ever does.
     trusted: Option<Prefix>,
-    /// The time of its memory of retries, and what its register was last set to.
+    /// The clock of its memory of retries, and the last value of its register.
     ticks: Ticks,
     retry_tick: u32,
-    /// What the engine has done: records, and replies that it holds, those of compact frames and those of batches each in the
+    /// The engine's output: records, and held replies; those of compact frames and those of batches are each in the
     /// same order.
     records: VecDeque<Record>,
     replies: VecDeque<(u8, Vec<u8>)>,
@@ -43,7 +44,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Sets the engine's registers, if it is to execute. Gives the bits of the control register that turn it on, too.
+    /// Sets the engine's registers, if it is to execute. Also returns the control bits that turn it on.
     pub fn set_up(config: &RtlConfig, device: &mut Device, counters: Arc<RtlCounters>) -> (Self, u32) {
         let mut control = 0;
         let remembers_more = u64::from(device.read(csr::RETRIES)) > config.retries;
@@ -51,7 +52,7 @@ impl Engine {
         if let Some(prefix) = engine
             && device.trust(prefix)
         {
-            // More than fit are refused by the NIC; then the node's answer is another one, and it hands over.
+            // The NIC refuses accounts beyond its limit; the node's reply then differs, and the NIC hands over.
             device.write(csr::ACCOUNT_LIMIT, u32::try_from(config.accounts).unwrap_or(u32::MAX));
             control = ENGINE | csr::CONTROL_RECORD;
             if config.promise >= Promise::Durable {
@@ -72,7 +73,7 @@ impl Engine {
         (engine, control)
     }
 
-    /// Whether it takes operations.
+    /// Whether it executes operations.
     pub fn is_executing(device: &Device) -> bool {
         device.has(ENGINE)
     }
@@ -82,12 +83,12 @@ impl Engine {
         self.lockstep.is_full()
     }
 
-    /// Whether there are replies whose records have not come yet.
+    /// Whether there are replies without their records.
     pub fn is_waiting(&self) -> bool {
         !self.replies.is_empty() || self.batches.is_waiting()
     }
 
-    /// Tells the engine how time has passed.
+    /// Updates the engine's time.
     pub fn tick(&mut self, device: &mut Device) {
         if !Self::is_executing(device) {
             return;
@@ -98,17 +99,17 @@ impl Engine {
         }
     }
 
-    /// It may have executed something just now.
+    /// Notes that it may have executed something just now.
     pub fn has_run(&mut self) {
         self.ticks.executed(Instant::now());
     }
 
-    /// What it has executed.
+    /// Takes records of executed operations.
     pub fn take_record(&mut self, record: &[u8]) {
         self.records.extend(Record::read_from_bytes(record));
     }
 
-    /// A reply that it holds.
+    /// Takes a held reply.
     pub fn take_reply(&mut self, port: u8, packet: Vec<u8>) {
         match packet::destination(&packet, port) {
             Some((_, place)) if place.len() != CompactFrame::LENGTH => {
@@ -118,11 +119,11 @@ impl Engine {
         }
     }
 
-    /// Gives the data path what it has executed.
+    /// Passes executed operations to the data path.
     pub fn follow(&mut self, device: &mut Device, arrived: &mut VecDeque<(Peer, Vec<u8>)>) {
         let holds = device.has(csr::CONTROL_HOLD);
         while let Some(record) = self.records.front() {
-            // Where replies are held, the record waits for its own.
+            // If replies are held, the record waits for its reply.
             let (carrier, peer) = if !holds {
                 (Carrier::Sent, Some(nobody(self.trusted)))
             } else if record.in_batch != 0 {
@@ -144,13 +145,13 @@ impl Engine {
                     self.lockstep.expect(peer.address, Held { reply, carrier });
                     arrived.push_back((peer, request.as_bytes().to_vec()));
                 }
-                // Refused without the ledger.
+                // It was refused without the ledger.
                 _ => self.release(device, carrier, None),
             }
         }
     }
 
-    /// A reply of the node's: if the engine has given it already, it has to be the same.
+    /// Compares a reply of the node with the engine's, if the engine has given one: they must be the same.
     pub fn compare(&mut self, device: &mut Device, peer: Peer, reply: &[u8]) {
         match self.lockstep.compare(peer.address, reply) {
             Verdict::Same(held) => {
@@ -167,7 +168,7 @@ impl Engine {
         }
     }
 
-    /// Lets a reply go, with what the node says instead where that is something else.
+    /// Releases a held reply, replaced by the node's if that differs.
     fn release(&mut self, device: &mut Device, carrier: Carrier, other: Option<(Peer, &[u8])>) {
         match (carrier, other) {
             (Carrier::Sent, _) => {}
@@ -184,7 +185,7 @@ impl Engine {
         }
     }
 
-    /// Whether a datagram for the data path writes accounts that the engine writes. If it does, the engine ceases to.
+    /// Whether a datagram for the data path writes accounts that the engine writes. If so, the engine stops.
     pub fn yields_to(&mut self, device: &mut Device, peer: Peer, datagram: &[u8]) -> bool {
         let is_trusted = self.trusted.is_some_and(|prefix| prefix.contains(peer.address.ip()));
         let yields = Self::is_executing(device) && writes_compact(datagram, is_trusted);
@@ -203,13 +204,13 @@ impl Engine {
     }
 }
 
-/// Who asks for operations whose replies have left.
+/// The sender of operations whose replies were already sent.
 fn nobody(trusted: Option<Prefix>) -> Peer {
     let address = trusted.map_or(Ipv4Addr::LOCALHOST.into(), |prefix| prefix.address());
     Peer { connection: Some(NOBODY), ..Peer::new(SocketAddr::new(address, 0)) }
 }
 
-/// Whether a datagram has an operation that changes an account of compact frames, or may change it.
+/// Whether a datagram has an operation that changes, or may change, an account of compact frames.
 fn writes_compact(datagram: &[u8], is_trusted: bool) -> bool {
     let writes = |operation: &Operation| {
         let accounts = [Some(operation.source), operation.other_account()];

@@ -1,8 +1,8 @@
-//! Operations that the NIC has executed and its host has not: the host's ledger executes them too, in the NIC's order, and the two
-//! answers have to be equal.
+//! Operations that the NIC has executed and its host has not yet: the host's ledger executes them too, in the NIC's
+//! order, and both replies must be equal.
 //!
-//! The node's ledger is the one that is journalled, so it has the last word. Where the NIC was told to hold its replies,
-//! each leaves only once the node has given the same answer, under the node's promise.
+//! The node's ledger is the one in the journal, so it has the last word. If the NIC holds its replies, each is sent
+//! only after the node has given the same reply, under the node's promise.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -13,12 +13,12 @@ use zerocopy::IntoBytes;
 use super::batches::Entry;
 use crate::csr::Record;
 
-/// Most operations that are in both places at once: the NIC gets no packets while there are more.
+/// Maximum number of operations in that state: the NIC gets no packets while there are more.
 const LIMIT: usize = 4096;
 
 impl Record {
-    /// The request, if the ledger has to execute it: the NIC refuses by itself what depends on no ledger, and has done nothing
-    /// where it was busy.
+    /// The request, if the ledger must execute it: the NIC by itself refuses what does not depend on a ledger, and has
+    /// done nothing if it was busy.
     pub fn request(&self) -> Option<CompactFrame> {
         let is_refused = matches!(
             self.frame.status().ok()?,
@@ -42,41 +42,41 @@ impl Record {
     }
 }
 
-/// A reply that the NIC would give.
+/// A reply that the NIC holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The frame.
     pub reply: CompactFrame,
-    /// What carries it.
+    /// Its carrier.
     pub carrier: Carrier,
 }
 
-/// What carries a reply of the NIC's to its client.
+/// The carrier of a NIC's reply to its client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// What has left already.
+    /// It was already sent.
     Sent,
-    /// A packet of its own, and the port that it is to leave from.
+    /// A separate packet, and the port that sends it.
     Packet(u8, Vec<u8>),
     /// A batch.
     Batch(Entry),
 }
 
-/// What has become of a reply of the node's.
+/// Outcome of a comparison with the node's reply.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The NIC has not executed the request.
     Unknown,
-    /// Both say the same.
+    /// Both replies are the same.
     Same(Held),
-    /// They do not.
+    /// The replies differ.
     Different(Held),
 }
 
-/// Fields of a compact frame that are the same in its reply: its first 16 bytes.
+/// Length of the fields that a compact frame and its reply share: the first 16 bytes.
 const NAMED: usize = 16;
 
-/// By sender and `NAMED` fields, the NIC's replies in their order.
+/// The NIC's replies in order, by sender and these fields.
 #[derive(Debug, Default)]
 pub struct Lockstep {
     held: HashMap<(SocketAddr, [u8; NAMED]), VecDeque<Held>>,
@@ -84,18 +84,18 @@ pub struct Lockstep {
 }
 
 impl Lockstep {
-    /// Whether no more packets should get to the NIC before the host has answered some.
+    /// Whether the NIC must get no more packets before the host has answered some.
     pub fn is_full(&self) -> bool {
         self.count >= LIMIT
     }
 
-    /// Keeps what the NIC says until the node answers.
+    /// Stores the NIC's reply until the node answers.
     pub fn expect(&mut self, peer: SocketAddr, held: Held) {
         self.count += 1;
         self.held.entry((peer, name(held.reply.as_bytes()))).or_default().push_back(held);
     }
 
-    /// Compares a reply of the node's. Replies to the same request may come in any order, as they leave from two threads.
+    /// Compares a reply of the node. Replies to the same request may come in any order, because two threads send them.
     pub fn compare(&mut self, peer: SocketAddr, reply: &[u8]) -> Verdict {
         if reply.len() != CompactFrame::LENGTH {
             return Verdict::Unknown;
@@ -146,7 +146,7 @@ mod tests {
         lockstep.expect(peer(1), held(80));
         lockstep.expect(peer(2), held(90));
         assert_eq!(lockstep.compare(peer(3), held(90).reply.as_bytes()), Verdict::Unknown);
-        // Out of their order.
+        // Out of order.
         assert_eq!(lockstep.compare(peer(1), held(80).reply.as_bytes()), Verdict::Same(held(80)));
         assert_eq!(lockstep.compare(peer(1), held(70).reply.as_bytes()), Verdict::Different(held(90)));
         assert_eq!(lockstep.compare(peer(1), held(90).reply.as_bytes()), Verdict::Unknown);

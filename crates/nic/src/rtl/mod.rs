@@ -4,19 +4,22 @@
 //! sockets or a TAP device <-> ports [ NIC ] host <-> data path
 //! ```
 //!
-//! Every datagram enters the NIC as an Ethernet packet, and every reply leaves it as one. What its engines do not take comes out
-//! on the host's side and is answered by the data path, or, where it is ARP or an echo request, right here.
+//! Every datagram enters the NIC as an Ethernet packet, and every reply leaves it as one. What its engines do not take
+//! leaves on the host's side: the data path answers it, or this module, if it is ARP or an echo request.
 //!
-//! The transfer engine executes compact frames, and batches of them. The node's ledger follows it (`engine`, [`lockstep`]): each operation is executed
-//! by the data path as well, in the NIC's order, and so gets into the journal. At [`Promise::Durable`](wire::Promise::Durable) the NIC's reply is held
-//! until the node has given the same; at [`Promise::Accepted`](wire::Promise::Accepted) it leaves at once. The accounts of compact frames have one
-//! writer, the NIC, until something else is about to write them (a batch of 128-bit operations, a connection), it has no
-//! room to remember another operation, or the two differ: then the NIC **hands over**, and the node answers everything until
-//! it starts anew.
+//! The transfer engine executes compact frames, and batches of them. The node's ledger follows it (`engine`,
+//! [`lockstep`]):
 //!
-//! Proofs are answered out of the NIC's cache ([`proofs`]), which the node fills and tells of blocks.
+//! - The data path executes each operation as well, in the NIC's order, so that it gets into the journal.
+//! - At [`Promise::Durable`](wire::Promise::Durable) the NIC's reply is held until the node has given the same; at
+//!   [`Promise::Accepted`](wire::Promise::Accepted) it is sent at once.
+//! - The accounts of compact frames have one writer, the NIC, until something else is about to write them (a batch of
+//!   128-bit operations, a connection), the NIC has no room to remember another operation, or the two replies differ.
+//!   Then the NIC **hands over**: the node answers everything until it restarts.
 //!
-//! The clock moves while a packet is inside. The thread of the data path moves it.
+//! Proofs are answered from the NIC's cache ([`proofs`]), which the node fills and informs about blocks.
+//!
+//! The clock advances while a packet is inside. The data path's thread drives it.
 
 mod backend;
 pub mod batches;

@@ -1,4 +1,4 @@
-//! The NIC of `rtl/nic` as a library: what `make rtl` builds, loaded at run time through the C interface of
+//! The NIC of `rtl/nic` as a library, built by `make rtl` and loaded at run time through the C interface of
 //! `rtl/nic/model/turnpike_nic.h`.
 //!
 //! The only module of the backend with `unsafe`.
@@ -8,13 +8,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
-/// What every NIC has in its first register: "TPNI".
+/// The value of every NIC's first register: "TPNI".
 const ID: u32 = 0x5450_4e49;
 
-/// Bytes of the longest packet that is taken out at once: what an IPv4 packet has, and an Ethernet header.
+/// Maximum length of a packet taken out at once: an IPv4 packet with an Ethernet header.
 const LONGEST: usize = 65_535 + 14;
 
-/// What goes with a packet on one of the host's streams.
+/// Metadata of a packet on one of the host's streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Meta {
@@ -22,7 +22,7 @@ pub struct Meta {
     pub kind: u8,
     /// The network port.
     pub port: u8,
-    /// Of a proof that the cache does not hold.
+    /// Id of a proof request that missed the cache.
     pub id: u16,
 }
 
@@ -34,10 +34,10 @@ pub enum LoadError {
     Library {
         /// Its file.
         path: PathBuf,
-        /// What the loader said.
+        /// The loader's error.
         reason: String,
     },
-    /// The library is another one, or of another version.
+    /// The library is a different one, or has another version.
     #[error("{} is no simulated NIC of this version (`make rtl` builds it)", path.display())]
     Foreign {
         /// Its file.
@@ -45,7 +45,7 @@ pub enum LoadError {
     },
 }
 
-/// The NIC's assertions did not hold; it is of no more use.
+/// An assertion of the NIC failed; it is unusable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the simulated NIC broke one of its promises")]
 pub struct Broken;
@@ -62,7 +62,7 @@ type HostWaiting = unsafe extern "C" fn(*const c_void) -> usize;
 type Read = unsafe extern "C" fn(*mut c_void, u32) -> u32;
 type Write = unsafe extern "C" fn(*mut c_void, u32, u32);
 
-/// A running NIC. Its clock moves in [`step`](Self::step) alone, and in accesses to its registers, which take a cycle.
+/// A running NIC. Its clock advances only in [`step`](Self::step), and by one cycle per register access.
 pub struct Model {
     nic: NonNull<c_void>,
     functions: Functions,
@@ -83,17 +83,19 @@ struct Functions {
     write: Write,
 }
 
-// SAFETY: the library keeps no state of threads; a NIC has one owner, and every call on it takes `&mut self` or only reads.
+// SAFETY: the library has no thread-local state; a NIC has one owner, and every call on it takes `&mut self` or only
+// reads.
 unsafe impl Send for Model {}
 
 impl Model {
-    /// Loads the library and makes a NIC, in reset. `seed` decides what its memories begin with.
+    /// Loads the library and creates a NIC, in reset. `seed` determines the initial contents of its memories.
     pub fn load(path: &Path, seed: u64) -> Result<Self, LoadError> {
         let failed = |reason: String| LoadError::Library { path: path.to_owned(), reason };
         let library = open(path).map_err(&failed)?;
         macro_rules! function {
             ($name:literal as $kind:ty) => {
-                // SAFETY: turnpike_nic.h declares the function of this name just as its type is here, and the library stays loaded.
+                // SAFETY: turnpike_nic.h declares the function of this name with the type given here, and the library
+                // stays loaded.
                 unsafe { std::mem::transmute::<*mut c_void, $kind>(symbol(library, $name).map_err(&failed)?) }
             };
         }
@@ -110,7 +112,7 @@ impl Model {
             read: function!(c"turnpike_nic_csr_read" as Read),
             write: function!(c"turnpike_nic_csr_write" as Write),
         };
-        // SAFETY: any seed will do; what comes back is a NIC of its own, or null.
+        // SAFETY: any seed is valid; the result is a new NIC, or null.
         let nic = NonNull::new(unsafe { new(seed) });
         let foreign = LoadError::Foreign { path: path.to_owned() };
         let mut model = Self { nic: nic.ok_or(foreign)?, functions, packet: vec![0; LONGEST].into_boxed_slice() };
@@ -118,53 +120,53 @@ impl Model {
         if is_known { Ok(model) } else { Err(LoadError::Foreign { path: path.to_owned() }) }
     }
 
-    /// Moves the clock by so many cycles.
+    /// Advances the clock by `cycles`.
     pub fn step(&mut self, cycles: u64) -> Result<(), Broken> {
         // SAFETY: a live NIC.
         let status = unsafe { (self.functions.step)(self.nic.as_ptr(), cycles) };
         if status == 0 { Ok(()) } else { Err(Broken) }
     }
 
-    /// Cycles since it was made.
+    /// Cycles since its creation.
     pub fn cycle(&self) -> u64 {
         // SAFETY: a live NIC.
         unsafe { (self.functions.cycle)(self.nic.as_ptr()) }
     }
 
-    /// Gives a packet to a port, as if it came from the network: it enters in the cycles that follow.
+    /// Passes a packet to a port, as if from the network: it enters in the following cycles.
     pub fn push(&mut self, port: u8, packet: &[u8]) {
         // SAFETY: a live NIC; the bytes are copied before the call returns.
         let status = unsafe { (self.functions.push)(self.nic.as_ptr(), port.into(), packet.as_ptr(), packet.len()) };
         assert_eq!(status, 0, "the NIC has the port, and the packet a byte");
     }
 
-    /// The next packet that left a port.
+    /// Returns the next packet that left a port.
     pub fn pop(&mut self, port: u8) -> Option<&[u8]> {
         let room = self.packet.len();
-        // SAFETY: a live NIC, which writes no more than there is room for.
+        // SAFETY: a live NIC, which writes at most `room` bytes.
         let length = unsafe { (self.functions.pop)(self.nic.as_ptr(), port.into(), self.packet.as_mut_ptr(), room) };
         assert!(length <= room, "no packet is longer than those that were pushed");
         (length > 0).then(|| &self.packet[..length])
     }
 
-    /// Gives a packet to the NIC as its host.
+    /// Passes a packet to the NIC as its host.
     pub fn host_push(&mut self, meta: Meta, packet: &[u8]) {
         // SAFETY: a live NIC; the bytes are copied before the call returns.
         let status = unsafe { (self.functions.host_push)(self.nic.as_ptr(), meta, packet.as_ptr(), packet.len()) };
         assert_eq!(status, 0, "a packet has a byte");
     }
 
-    /// The next packet to the host.
+    /// Returns the next packet to the host.
     pub fn host_pop(&mut self) -> Option<(Meta, &[u8])> {
         let (mut meta, room) = (Meta::default(), self.packet.len());
-        // SAFETY: a live NIC, which writes no more than there is room for.
+        // SAFETY: a live NIC, which writes at most `room` bytes.
         let length =
             unsafe { (self.functions.host_pop)(self.nic.as_ptr(), &raw mut meta, self.packet.as_mut_ptr(), room) };
         assert!(length <= room, "no packet is longer than those that were pushed");
         (length > 0).then(|| (meta, &self.packet[..length]))
     }
 
-    /// Packets that were given to the NIC as its host and have not entered yet.
+    /// Packets from the host that have not entered yet.
     pub fn host_waiting(&self) -> usize {
         // SAFETY: a live NIC.
         unsafe { (self.functions.host_waiting)(self.nic.as_ptr()) }
@@ -172,11 +174,11 @@ impl Model {
 
     /// Reads a register.
     pub fn read(&mut self, register: u32) -> u32 {
-        // SAFETY: a live NIC; where there is no register there is a zero.
+        // SAFETY: a live NIC; a missing register reads as zero.
         unsafe { (self.functions.read)(self.nic.as_ptr(), register) }
     }
 
-    /// Reads a counter, which is two registers.
+    /// Reads a counter, which consists of two registers.
     pub fn counter(&mut self, register: u32) -> u64 {
         let lower = self.read(register);
         u64::from(self.read(register + 4)) << 32 | u64::from(lower)
@@ -184,7 +186,7 @@ impl Model {
 
     /// Writes a register.
     pub fn write(&mut self, register: u32, value: u32) {
-        // SAFETY: a live NIC; where there is no register nothing happens.
+        // SAFETY: a live NIC; writing a missing register has no effect.
         unsafe { (self.functions.write)(self.nic.as_ptr(), register, value) }
     }
 }
@@ -197,28 +199,28 @@ impl Drop for Model {
 }
 
 fn open(path: &Path) -> Result<NonNull<c_void>, String> {
-    // With a slash in it, the loader looks nowhere else.
+    // With a slash in the path the loader searches nowhere else.
     let path = std::path::absolute(path).map_err(|error| error.to_string())?;
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
-    // SAFETY: a path that ends with a zero. What runs on loading are the constructors of what `make rtl` builds.
+    // SAFETY: a NUL-terminated path. Loading runs the constructors of what `make rtl` builds.
     NonNull::new(unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }).ok_or_else(reason)
 }
 
-/// Where a function of a loaded library is.
+/// The address of a function in a loaded library.
 fn symbol(library: NonNull<c_void>, name: &CStr) -> Result<*mut c_void, String> {
-    // SAFETY: a library that is loaded, and a name that ends with a zero.
+    // SAFETY: a loaded library, and a NUL-terminated name.
     let found = unsafe { libc::dlsym(library.as_ptr(), name.as_ptr()) };
     if found.is_null() { Err(reason()) } else { Ok(found) }
 }
 
-/// What the loader has to say.
+/// The loader's last error.
 fn reason() -> String {
-    // SAFETY: no arguments; the text stays until this thread's next call of the loader.
+    // SAFETY: no arguments; the text stays valid until this thread's next call of the loader.
     let text: *const c_char = unsafe { libc::dlerror() };
     if text.is_null() {
         return "for no reason that the loader tells".to_owned();
     }
-    // SAFETY: a text of the loader's, which ends with a zero.
+    // SAFETY: a NUL-terminated text of the loader.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
@@ -230,7 +232,7 @@ mod tests {
     fn what_is_no_nic_is_refused() {
         let error = Model::load(Path::new("does/not/exist.so"), 1).err().unwrap().to_string();
         assert!(error.contains("does/not/exist.so") && error.contains("make rtl"), "{error}");
-        // A library that is on every machine.
+        // A library that exists on every machine.
         let error = Model::load(Path::new("/lib/x86_64-linux-gnu/libc.so.6"), 1).err().unwrap().to_string();
         assert!(error.contains("make rtl"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! The NIC with its host: what is between the network and the data path.
+//! The NIC with its host: everything between the network and the data path.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,13 +19,13 @@ use crate::counters::Counter;
 use crate::csr::{self, Announcement, from_host, to_host};
 use crate::frame;
 
-/// Cycles between two looks at what came out: a word of 64 bytes takes eight on a port.
+/// Cycles between checks of the output: a word of 64 bytes takes eight on a port.
 const TURN: u64 = 16;
 
-/// Cycles that a packet may take: after reset the engines clear their memories, which takes a cycle for each place.
+/// Maximum cycles per packet: after reset the engines clear their memories, one place per cycle.
 const PATIENCE: u64 = 1 << 24;
 
-/// A counter of the backend's that follows one of the NIC's.
+/// A counter of the backend that follows one of the NIC.
 type Counted = (fn(&RtlCounters) -> &Counter, u32);
 
 const PROOFS: [Counted; 2] = [(|all| &all.proofs, csr::PROOF_HITS), (|all| &all.fills, csr::FILLS)];
@@ -35,19 +35,20 @@ const VERIFIED: [Counted; 3] = [
     (|all| &all.headers, csr::VERIFY_HEADERS),
 ];
 
-/// The NIC, what follows its engines, and datagrams for the data path.
+/// The NIC, the state that follows its engines, and datagrams for the data path.
 pub struct Nic {
     device: Device,
     engine: Engine,
     misses: Misses,
-    /// Datagrams for the data path, and those that have to wait until the engine is empty, as they write its accounts.
+    /// Datagrams for the data path, and those that must wait until the engine is empty, because they write its
+    /// accounts.
     arrived: VecDeque<(Peer, Vec<u8>)>,
     late: Vec<(Peer, Vec<u8>)>,
     counters: Arc<RtlCounters>,
 }
 
 impl Nic {
-    /// Loads the NIC, sets its registers and lets it run.
+    /// Loads the NIC, sets its registers and starts it.
     pub fn new(config: &RtlConfig, counters: Arc<RtlCounters>) -> Result<Self, RtlError> {
         let mut device = Device::load(config, counters.clone())?;
         let (engine, mut control) = Engine::set_up(config, &mut device, counters.clone());
@@ -62,7 +63,7 @@ impl Nic {
         Ok(Self { device, engine, misses: Misses::default(), arrived, late, counters })
     }
 
-    /// Whether its transfer engine takes operations.
+    /// Whether its transfer engine executes operations.
     pub fn is_executing(&self) -> bool {
         Engine::is_executing(&self.device)
     }
@@ -72,12 +73,12 @@ impl Nic {
         self.device.own()
     }
 
-    /// What has left by ports since this was emptied.
+    /// The packets that left by ports and were not taken yet.
     pub fn departed(&mut self) -> &mut Vec<(u8, Vec<u8>)> {
         self.device.departed()
     }
 
-    /// Whether there is something for the data path.
+    /// Whether there are datagrams for the data path.
     pub fn has_arrived(&self) -> bool {
         !self.arrived.is_empty()
     }
@@ -87,12 +88,12 @@ impl Nic {
         self.engine.is_full()
     }
 
-    /// A packet from the network.
+    /// Passes in a packet from the network.
     pub fn take_packet(&mut self, port: u8, packet: &[u8]) {
         self.device.enter(port, packet);
     }
 
-    /// A datagram from a socket, or a frame of a connection, which goes past the NIC.
+    /// Passes in a datagram from a socket, or a frame of a connection, which bypasses the NIC.
     pub fn take_datagram(&mut self, peer: Peer, datagram: &[u8]) {
         if peer.connection.is_some() {
             return self.arrive(peer, datagram);
@@ -100,12 +101,12 @@ impl Nic {
         self.device.enter_datagram(peer, datagram);
     }
 
-    /// Tells the proof cache of a block.
+    /// Informs the proof cache about a block.
     pub fn announce(&mut self, announcement: &Announcement) {
         self.device.tell(from_host::ANNOUNCE, 0, announcement.as_bytes());
     }
 
-    /// Frees the ids of misses that the node does not answer.
+    /// Frees the ids of misses that the node did not answer in time.
     pub fn give_up(&mut self) {
         while let Some(id) = self.misses.given_up(Instant::now()) {
             self.fill(id, None);
@@ -120,7 +121,7 @@ impl Nic {
         }
     }
 
-    /// A reply of the node's.
+    /// Handles a reply of the node.
     pub fn take_reply(&mut self, peer: Peer, reply: &[u8]) {
         if let Some((id, body)) = self.misses.answered(peer.address, reply) {
             self.fill(id, body);
@@ -128,7 +129,7 @@ impl Nic {
         self.engine.compare(&mut self.device, peer, reply);
     }
 
-    /// Lets the clock run until nothing is inside.
+    /// Advances the clock until nothing is inside.
     pub fn turn(&mut self) -> io::Result<()> {
         self.engine.tick(&mut self.device);
         let begin = self.device.cycle();
@@ -143,7 +144,7 @@ impl Nic {
             }
         }
         if self.is_executing() && self.device.cycle() != begin {
-            // A record may leave behind its reply.
+            // A record may leave after its reply.
             self.device.step(2 * TURN)?;
             self.take_out();
             self.engine.has_run();
@@ -157,7 +158,7 @@ impl Nic {
         Ok(())
     }
 
-    /// Brings counters up to date with those of an engine, if it is on.
+    /// Updates counters from those of an engine, if it is on.
     fn count(&mut self, control: u32, counted: &[Counted]) {
         if !self.device.has(control) {
             return;
@@ -168,7 +169,7 @@ impl Nic {
         }
     }
 
-    /// Takes what has come out of the NIC. Whether anything has.
+    /// Takes output of the NIC. Returns whether there was any.
     fn take_out(&mut self) -> bool {
         let mut has_moved = self.device.take_departed();
         while let Some((meta, packet)) = self.device.take_host() {
@@ -190,7 +191,7 @@ impl Nic {
         has_moved
     }
 
-    /// A packet that no engine took.
+    /// Handles a packet that no engine took.
     fn take_passed(&mut self, port: u8, mut packet: Vec<u8>) {
         self.counters.passed.add(1);
         let own = self.device.own();
@@ -206,7 +207,8 @@ impl Nic {
         }
     }
 
-    /// A datagram for the data path. If it writes accounts that the engine writes, what that has under way comes first.
+    /// Queues a datagram for the data path. If it writes accounts of the engine, the engine's operations in flight come
+    /// first.
     fn arrive(&mut self, peer: Peer, datagram: &[u8]) {
         if self.engine.yields_to(&mut self.device, peer, datagram) || !self.late.is_empty() {
             self.late.push((peer, datagram.to_vec()));
@@ -215,7 +217,7 @@ impl Nic {
         }
     }
 
-    /// Fills the batch with what has arrived.
+    /// Fills the batch with arrived datagrams.
     pub fn deliver(&mut self, batch: &mut Batch) {
         let mut offset = 0;
         while batch.messages.len() < batch.limit() {

@@ -1,5 +1,5 @@
-//! What the simulated NIC and its host need of packets beside [`frame`]: to make them, to tell whom they are for, and
-//! what a host answers that is not UDP.
+//! Packet functions of the simulated NIC and its host besides [`frame`]: creating packets, finding their destination,
+//! and replies to packets other than UDP.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
@@ -15,7 +15,7 @@ const ARP: u16 = 0x0806;
 const ICMP: u8 = 1;
 /// Version 4, a header of five words.
 const VERSION: u8 = 0x45;
-/// All fragment bits but that it must not be fragmented.
+/// All fragment bits except "do not fragment".
 const FRAGMENT: u16 = 0xbfff;
 const TIME_TO_LIVE: u8 = 64;
 const ECHO_REQUEST: u8 = 8;
@@ -68,7 +68,8 @@ struct Echo {
     rest: U32,
 }
 
-/// Makes a packet of a datagram to a peer, from `port` of the peer's `local` address. Both are known, and so is the way.
+/// Creates a packet with a datagram to a peer, from `port` of the peer's `local` address. Both that and the route must
+/// be known.
 pub fn build(packet: &mut Vec<u8>, peer: &Peer, via: &Via, port: u16, payload: &[u8]) {
     packet.clear();
     packet.resize(frame::headers_length(peer, via), 0);
@@ -76,7 +77,7 @@ pub fn build(packet: &mut Vec<u8>, peer: &Peer, via: &Via, port: u16, payload: &
     frame::write_headers(packet, peer, via, port);
 }
 
-/// Whom a datagram in a packet is for, as the peer that it is to be sent to; and the place of its payload.
+/// The destination of the datagram in a packet, as the peer to send it to, and the range of its payload.
 pub fn destination(packet: &[u8], port: u8) -> Option<(Peer, Range<usize>)> {
     let (sender, place) = frame::parse(packet, port)?;
     // UDP's header ends where the payload begins.
@@ -86,13 +87,13 @@ pub fn destination(packet: &[u8], port: u8) -> Option<(Peer, Range<usize>)> {
     Some((Peer { address, local: Some(sender.address.ip()), connection: None, via }, place))
 }
 
-/// What a host that has `address`, at hardware address `mac`, answers to a packet that is no datagram: the answer is written over
-/// the packet. False if there is none.
+/// Replaces a packet that is not a datagram by the reply of a host with this address and hardware address. Returns
+/// false if there is none.
 pub fn answer(packet: &mut [u8], mac: Mac, address: Ipv4Addr) -> bool {
     answer_arp(packet, mac, address).or_else(|| answer_echo(packet, mac, address)).is_some()
 }
 
-/// Somebody asks which hardware address the host has.
+/// Answers an ARP request for the host's hardware address.
 fn answer_arp(packet: &mut [u8], mac: Mac, address: Ipv4Addr) -> Option<()> {
     let (ethernet, rest) = Ethernet::mut_from_prefix(packet).ok()?;
     let (arp, _) = Arp::mut_from_prefix(rest).ok()?;
@@ -108,7 +109,7 @@ fn answer_arp(packet: &mut [u8], mac: Mac, address: Ipv4Addr) -> Option<()> {
     Some(())
 }
 
-/// Somebody asks the host for an echo.
+/// Answers an echo request to the host.
 fn answer_echo(packet: &mut [u8], mac: Mac, address: Ipv4Addr) -> Option<()> {
     let (ethernet, rest) = Ethernet::mut_from_prefix(packet).ok()?;
     let (ip, rest) = Ipv4::mut_from_prefix(rest).ok()?;
@@ -144,7 +145,7 @@ mod tests {
     const OWN: Mac = [2, 0, 0, 0, 0, 1];
     const OTHER: Mac = [2, 0, 0, 0, 0, 2];
 
-    /// An echo request without data, and a question, as Linux sends them.
+    /// An echo request without data, and an ARP request, as Linux sends them.
     const PING: &str = "02000000000102000000000208004500001c00014000400126440a4d00020a4d00010800f7fd00010001";
     const WHO_HAS: &str = "ffffffffffff02000000000208060001080006040001020000000002\
                            0a4d00020000000000000a4d0001";

@@ -9,65 +9,65 @@ use zerocopy::{FromBytes, U64};
 
 use crate::csr::{Announcement, change};
 
-/// How long a miss keeps its id if the node does not answer it, as it may under load.
+/// How long a miss keeps its id if the node does not answer it, which may happen under load.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Announcement {
-    /// A block touches an address: its latest transaction is another one.
+    /// A block touches an address, whose latest transaction changes.
     pub fn forget(chain: Chain, address: [u8; 32]) -> Self {
         let place = chain.code() << 4 | Query::Latest.code();
         Self { operation: change::FORGET, place, address, ..Self::reorganise(chain, [0; 32], 0) }
     }
 
-    /// The block, on its parent.
+    /// A block extends its parent.
     pub fn extend(chain: Chain, hash: [u8; 32], height: u64, parent: [u8; 32]) -> Self {
         Self { operation: change::EXTEND, parent, ..Self::reorganise(chain, hash, height) }
     }
 
-    /// The chain has another tip, and nothing that was known of it holds.
+    /// The chain has another tip, and everything known of it is stale.
     pub fn reorganise(chain: Chain, hash: [u8; 32], height: u64) -> Self {
         let (place, height) = (chain.code() << 4, U64::new(height));
         Self { operation: change::REORGANISE, place, address: [0; 32], hash, height, parent: [0; 32] }
     }
 }
 
-/// A proof that the cache does not hold.
+/// A proof request that missed the cache.
 #[derive(Debug)]
 struct Miss {
     since: Instant,
     peer: SocketAddr,
-    /// Of the frame.
+    /// Number of the frame.
     number: [u8; 4],
-    /// Of the NIC.
+    /// The NIC's id.
     id: u16,
 }
 
-/// Misses that the node has not answered, the oldest first. The NIC has no more than 64 ids.
+/// Misses that the node has not answered, the oldest first. The NIC has at most 64 ids.
 #[derive(Debug, Default)]
 pub struct Misses(VecDeque<Miss>);
 
 impl Misses {
-    /// Keeps the id of a request until it is answered.
+    /// Stores the id of a request until it is answered.
     pub fn expect(&mut self, peer: SocketAddr, request: &[u8], id: u16, now: Instant) {
         let number = request.get(4..8).and_then(|number| number.try_into().ok()).unwrap_or_default();
         self.0.push_back(Miss { since: now, peer, number, id });
     }
 
-    /// The id that a reply answers, with the body to fill the cache with; without one if it is no proof.
+    /// The id that a reply answers, and the body to fill the cache with, if the reply is a proof.
     pub fn answered<'a>(&mut self, peer: SocketAddr, reply: &'a [u8]) -> Option<(u16, Option<&'a [u8]>)> {
         let at = self.0.iter().position(|miss| miss.peer == peer && reply.get(4..8) == Some(&miss.number))?;
         let miss = self.0.remove(at)?;
         Some((miss.id, body(reply)))
     }
 
-    /// The next id that nobody answers any more.
+    /// The next id whose miss has timed out.
     pub fn given_up(&mut self, now: Instant) -> Option<u16> {
         let is_old = self.0.front().is_some_and(|miss| now.duration_since(miss.since) > PATIENCE);
         if is_old { self.0.pop_front().map(|miss| miss.id) } else { None }
     }
 }
 
-/// The body of a proof that was found.
+/// The body of a found proof.
 fn body(reply: &[u8]) -> Option<&[u8]> {
     let (head, rest) = ProofRequest::ref_from_prefix(reply).ok()?;
     let is_proof = head.header.kind == FrameType::Proof as u8 | REPLY_BIT && head.status.get() == 0;

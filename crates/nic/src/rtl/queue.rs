@@ -1,4 +1,4 @@
-//! What other threads have for the NIC: replies of the node's, and news of blocks.
+//! Input of the NIC from other threads: the node's replies, and announcements of blocks.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,25 +8,25 @@ use wire::Chain;
 use crate::backend::{Peer, Reply, Waker};
 use crate::csr::Announcement;
 
-/// Replies that wait to enter the NIC; more are lost, as in the queue of a network card.
+/// Maximum number of replies waiting to enter the NIC; further ones are lost, as in the queue of a network card.
 const QUEUE: usize = 1 << 16;
 
-/// Most addresses of a block that the NIC is told one by one: it takes some cycles for each.
+/// Maximum number of addresses of a block that the NIC forgets one by one: each takes some cycles.
 const FORGOTTEN: usize = 1024;
 
-/// What the NIC is given by its host.
+/// Input from the host.
 #[derive(Debug)]
 pub enum Given {
     Reply(Peer, Vec<u8>),
     Announcement(Announcement),
 }
 
-/// What is on its way to the NIC.
+/// Input on its way to the NIC.
 #[derive(Debug, Default)]
 pub struct Queue(Mutex<VecDeque<Given>>);
 
 impl Queue {
-    /// Appends a reply. Whether there was room.
+    /// Appends a reply. Returns whether there was room.
     pub fn push(&self, reply: &Reply<'_>) -> bool {
         let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let has_room = queue.len() < QUEUE;
@@ -36,7 +36,7 @@ impl Queue {
         has_room
     }
 
-    /// Appends announcements, one behind the other. They are never lost.
+    /// Appends announcements. They are never lost.
     fn announce(&self, announcements: impl Iterator<Item = Announcement>) {
         let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         queue.extend(announcements.map(Given::Announcement));
@@ -47,7 +47,7 @@ impl Queue {
     }
 }
 
-/// Tells the NIC's proof cache of blocks, from any thread.
+/// Informs the NIC's proof cache about blocks, from any thread.
 #[derive(Clone, Debug)]
 pub struct Announcer {
     queue: Arc<Queue>,
@@ -59,7 +59,8 @@ impl Announcer {
         Self { queue, waker }
     }
 
-    /// A block extends a chain and touches addresses. Where these are many, the cache forgets the whole chain: that is quicker.
+    /// A block extends a chain and touches addresses. If there are many of these, the cache forgets the whole chain,
+    /// which is quicker.
     pub fn extend(
         &self,
         chain: Chain,
@@ -76,7 +77,7 @@ impl Announcer {
         self.waker.wake();
     }
 
-    /// A chain begins, or has another tip than the cache knows.
+    /// A chain begins, or its tip differs from the cache's.
     pub fn reorganise(&self, chain: Chain, hash: [u8; 32], height: u64) {
         self.queue.announce([Announcement::reorganise(chain, hash, height)].into_iter());
         self.waker.wake();

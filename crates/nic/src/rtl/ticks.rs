@@ -1,5 +1,5 @@
-//! The time of the NIC's memory of retries: it forgets no operation before eight ticks (`dedup_window.sv`), so ticks that
-//! are a seventh of the retry time apart keep each for as long as that.
+//! The clock of the NIC's memory of retries: it forgets no operation before eight ticks (`dedup_window.sv`), so ticks
+//! at intervals of a seventh of the retry time keep each operation at least that long.
 
 use std::time::{Duration, Instant};
 
@@ -11,28 +11,28 @@ const TICKS: u32 = 8;
 pub struct Ticks {
     interval: Duration,
     next: Instant,
-    /// When the NIC executed last: nothing is remembered since.
+    /// When the NIC last executed: nothing was remembered since.
     executed: Instant,
 }
 
 impl Ticks {
-    /// Ticks for operations that are remembered for `retention` at least.
+    /// Ticks for operations that are remembered for at least `retention`.
     pub fn new(retention: Duration, now: Instant) -> Self {
-        // Rounded up, so that seven of them are no less.
+        // Rounded up, so that seven of them are not less.
         let interval = retention / (TICKS - 1) + Duration::from_nanos(1);
         Self { interval, next: now + interval, executed: now }
     }
 
-    /// How many ticks to give, before the NIC executes again.
+    /// Number of ticks to apply before the NIC executes again.
     pub fn due(&mut self, now: Instant) -> u32 {
         for ticks in 0..TICKS {
             if self.next > now {
                 return ticks;
             }
-            // A tick that is given late counts from when it was due, or from the last operation before it.
+            // A late tick counts from when it was due, or from the last operation before it.
             self.next = self.next.max(self.executed) + self.interval;
         }
-        // All is old.
+        // Everything is old.
         self.next = now + self.interval;
         TICKS
     }
@@ -62,7 +62,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whenever the NIC executes, whatever it executed is remembered for the retry time.
+        /// Whenever the NIC executes, each operation is remembered for the retry time.
         #[test]
         fn nothing_is_old_too_soon(turns in proptest::collection::vec((0..3_000_u64, 0..3_000_u64), 1..200)) {
             let mut now = Instant::now();

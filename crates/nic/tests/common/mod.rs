@@ -11,13 +11,13 @@ use turnpike_nic::extractor::signed_operations;
 use turnpike_nic::{Answer, Backend, Batch, Held, Peer, QueryKind, Release, Reply, StoreController, Transmit, Waker};
 use wire::{AccountId, Command, Operation, Promise, SignedOperation, Status, U16};
 
-/// Where the node under test listens.
+/// Address of the node under test.
 pub const LOCAL: &str = "127.0.0.1:7400";
 
-/// A datagram and who it is from or for.
+/// A datagram and its sender or recipient.
 type Addressed = (Peer, Vec<u8>);
 
-/// Datagrams to and from a data path, instead of a network.
+/// Datagrams to and from a data path, in place of a network.
 #[derive(Clone, Default)]
 pub struct Memory {
     pub inbox: Arc<Mutex<VecDeque<Addressed>>>,
@@ -61,7 +61,7 @@ impl Backend for Memory {
     }
 }
 
-/// Balances in a map; a durable reply waits for the number of operations so far; every signature is right.
+/// Balances in a map; a durable reply waits for the number of operations so far; every signature is valid.
 #[derive(Default)]
 pub struct Toy {
     pub balances: HashMap<AccountId, u64>,
@@ -69,7 +69,7 @@ pub struct Toy {
     pub verified: VecDeque<Held>,
     pub deferred: Vec<Held>,
     pub defers: bool,
-    /// Replicas order, and two approvals wait at most.
+    /// Replicas order operations, and at most two approvals wait.
     pub orders: bool,
     pub changes: Arc<Mutex<Vec<Held>>>,
 }

@@ -1,4 +1,4 @@
-//! Replicas of an application whose state is a hash of all that is final.
+//! Replicas of an application whose state is a hash of all final blocks.
 use crate::application::{Answer, Application, Final, Refusal};
 use crate::block::{Block, Payload};
 use crate::committee::{Committee, ReplicaKey};
@@ -29,32 +29,32 @@ pub(super) type Context = deterministic::Context;
 pub(super) type Sender = simulated::Sender<PublicKey, Context>;
 pub(super) type Receiver = simulated::Receiver<PublicKey>;
 
-/// Longest body of these tests.
+/// Maximum body length in these tests.
 const LONGEST_BODY: usize = 1 << 10;
-/// Messages of a channel in a second: more than any of these tests sends.
+/// Messages per second and channel: more than any of these tests sends.
 const QUOTA: Quota = Quota::per_second(NZU32!(10_000));
 
-/// Blocks of an epoch: a test of some tens of blocks goes through several.
+/// Blocks per epoch: a test of some dozens of blocks spans several epochs.
 pub(super) const EPOCH: NonZeroU64 = NonZeroU64::new(8).unwrap();
 
-/// How many schedules are run: `usual` of them, or a multiple by `ORDER_SEEDS`, in percent.
+/// Number of schedules to run: `usual`, scaled by `ORDER_SEEDS` percent.
 pub(super) fn seeds(usual: u64) -> u64 {
     let percent = std::env::var("ORDER_SEEDS").map_or(100, |text| text.parse().expect("ORDER_SEEDS: a number"));
     (usual * percent).div_ceil(100)
 }
 
-/// What a replica's application has on its disk.
+/// The data that a replica's application has on disk.
 #[derive(Default)]
 pub(super) struct Record {
     pub(super) chain: Vec<Final>,
     pub(super) accused: Vec<Evidence>,
     proposals: u64,
-    /// When the newest block came.
+    /// Arrival time of the newest block.
     last: Option<SystemTime>,
 }
 
 impl Record {
-    /// The state after the first `height` blocks that are final, and these, newest first.
+    /// The state after the first `height` final blocks and these pending ones, newest first.
     fn state(&self, height: u64, pending: &[Block]) -> Hash {
         let chain = self.chain[..height as usize].iter().map(|found| &found.block);
         chain.chain(pending.iter().rev()).fold([0; 32], |state, block| after(&state, block.body()))
@@ -78,7 +78,7 @@ fn after(state: &Hash, body: &[u8]) -> Hash {
     body_hash(&[&state[..], body].concat())
 }
 
-/// A change of the set of replicas that proposals ask for until it is final: a replica, by its place among all keys, joins or
+/// A change of the set that proposals ask for until it is final: the replica with this index among all keys joins or
 /// leaves.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
@@ -95,34 +95,34 @@ impl Change {
     }
 }
 
-/// An application that states with each block what its state is after the block's parent.
+/// An application whose statement in each block is its state after the block's parent.
 #[derive(Clone)]
 pub(super) struct Journal {
-    /// Keys of all that are ever replicas, and how many of them begin.
+    /// Keys of all replicas that ever run; the first `founders` begin.
     pub(super) all: Arc<Vec<ReplicaKey>>,
     pub(super) founders: usize,
-    /// What it asks for when it proposes.
+    /// The change that its proposals ask for.
     pub(super) wish: Arc<Mutex<Option<Change>>>,
     pub(super) record: Arc<Mutex<Record>>,
     /// Whether there is nothing to propose.
     pub(super) idle: Arc<AtomicBool>,
-    /// What it puts into its bodies, so that no two replicas propose the same.
+    /// Distinguishes its bodies, so that no two replicas propose the same block.
     pub(super) name: String,
     /// Whether it lies about its state when it proposes.
     pub(super) lies: bool,
-    /// How long it lets views last while it is idle before it orders an empty block, and the clock for that.
+    /// How long it waits while idle before it proposes an empty block, and the clock for that.
     pub(super) heartbeat: Option<(Duration, Arc<Context>)>,
 }
 
 impl Journal {
-    /// When an empty block is due.
+    /// When the next empty block is due, and the clock.
     fn heartbeat(&self) -> Option<(SystemTime, &Context)> {
         let (heartbeat, context) = self.heartbeat.as_ref()?;
         let last = self.record.lock().unwrap().last?;
         Some((last + *heartbeat, context))
     }
 
-    /// A payload of its next number.
+    /// A payload with its next number.
     fn payload(&self, parent: &Block, pending: &[Block]) -> Payload {
         let mut statement = self.statement(parent.height(), pending);
         let mut record = self.record.lock().unwrap();
@@ -150,7 +150,7 @@ impl Application for Journal {
             return Box::pin(std::future::pending());
         }
         Box::pin(async move {
-            // A block that is not final yet is enough.
+            // A parent that is not final yet counts as work.
             let has_parent = || self.record.lock().unwrap().chain.len() as u64 == parent.height();
             while self.idle.load(Ordering::Relaxed)
                 && let Some((due, context)) = self.heartbeat()
@@ -210,13 +210,13 @@ pub(super) struct Cluster {
     /// By number.
     pub(super) keys: Vec<ReplicaKey>,
     pub(super) term: u32,
-    /// Blocks that are kept; all where it is not told.
+    /// Number of blocks to keep; `None` keeps all.
     pub(super) keep: Option<u64>,
-    /// Blocks of an epoch. The set of replicas only changes where it is [`EPOCH`].
+    /// Blocks per epoch. Changes of the set work only with [`EPOCH`].
     pub(super) epoch: NonZeroU64,
-    /// What replicas begin on, by number, where it is not genesis.
+    /// Certificates that replicas begin on, by number; the others begin on genesis.
     pub(super) floors: BTreeMap<usize, Certificate>,
-    /// The longest wait for a leader.
+    /// The maximum wait for a leader.
     pub(super) longest: Duration,
     pub(super) oracle: Oracle<PublicKey, Context>,
     link: Link,
@@ -225,12 +225,12 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Replicas that do not run yet, all connected.
+    /// Connects replicas; none runs yet.
     pub(super) async fn new(context: Context, number: u8, term: u32) -> Self {
         Self::with_strangers(context, number, 0, term).await
     }
 
-    /// Replicas that do not run yet, and some behind them that are none yet, all connected.
+    /// Connects replicas and `strangers` that are not members yet; none runs yet.
     pub(super) async fn with_strangers(context: Context, founders: u8, strangers: u8, term: u32) -> Self {
         let number = founders + strangers;
         let mut keys: Vec<_> = (1..=number).map(|byte| ReplicaKey::from_bytes(&[byte; 32]).unwrap()).collect();
@@ -240,7 +240,7 @@ impl Cluster {
         let config = simulated::Config {
             max_size: message_limit(LONGEST_BODY),
             max_peers_per_set: NZUsize!(16),
-            // Who lies may go on, so that it can do its worst.
+            // A liar stays connected, so that it can do its worst.
             disconnect_on_block: false,
             tracked_peer_sets: NZUsize!(1),
         };
@@ -299,10 +299,10 @@ impl Cluster {
         self.heal().await;
     }
 
-    /// Connects all.
+    /// Connects all replicas.
     pub(super) async fn heal(&mut self) {
         for (from, to) in self.pairs() {
-            // A link that is there is not changed by one that is added.
+            // Adding a link does not change an existing one.
             let _ = self.oracle.remove_link(from.clone(), to.clone()).await;
             self.oracle.add_link(from, to, self.link.clone()).await.unwrap();
         }
@@ -325,7 +325,7 @@ impl Cluster {
         pairs.filter(|(from, to)| from != to).collect()
     }
 
-    /// The channels of a replica. Who had them before has them no more.
+    /// The channels of a replica. Earlier receivers of these channels get nothing from now on.
     pub(super) async fn channels(&self, number: usize) -> Channels<Sender, Receiver> {
         use crate::engine::channel::{BACKFILL, BLOCKS, CERTIFICATES, MISSED, VOTES};
         let control = self.oracle.control(self.identity(number));
@@ -339,7 +339,7 @@ impl Cluster {
     }
 
     pub(super) fn config(&self, number: usize) -> Config {
-        // Some ten times the way of a message, which is what the defaults are to a network in one building.
+        // About ten times the message latency, the same ratio as the defaults have to a network in one building.
         let timing = Timing {
             leader: Duration::from_millis(300),
             longest: self.longest,
@@ -362,17 +362,18 @@ impl Cluster {
         }
     }
 
-    /// Has all that propose from now on ask for a change, or for none.
+    /// Makes all proposals from now on ask for a change, or for none.
     pub(super) fn wish(&self, change: Option<Change>) {
         *self.journals[0].wish.lock().unwrap() = change;
     }
 
-    /// Has leaders have nothing to propose from now on, or something again. A turn that began stays without.
+    /// Gives leaders nothing to propose from now on, or something again. It does not end a turn that already waits.
     pub(super) fn rest(&self, idle: bool) {
         self.journals[0].idle.store(idle, Ordering::Relaxed);
     }
 
-    /// Lets views last while leaders have nothing to propose, and has them propose an empty block after so long.
+    /// Makes replicas keep a view open while leaders have nothing to propose, and propose an empty block after
+    /// `heartbeat`.
     pub(super) fn beat(&mut self, heartbeat: Duration) {
         let context = Arc::new(self.context.child("heartbeat"));
         for journal in &mut self.journals {
@@ -380,18 +381,18 @@ impl Cluster {
         }
     }
 
-    /// How many times as long as configured replicas wait, of those that run.
+    /// The timeout factors of the running replicas.
     pub(super) fn factors(&self) -> Vec<u32> {
         let running = self.running.iter().flatten();
         running.map(|(replica, _)| replica.status().snapshot().timeout_factor).collect()
     }
 
-    /// The replicas of an epoch, as one of them knows them.
+    /// The replicas of an epoch according to one replica.
     pub(super) fn committee_at(&self, number: usize, epoch: u64) -> Committee {
         self.journals[number].committee(epoch)
     }
 
-    /// Has a replica lie about its state whenever it proposes.
+    /// Makes a replica lie about its state in each proposal.
     pub(super) fn lie(&mut self, number: usize) {
         self.journals[number].lies = true;
     }
@@ -422,7 +423,7 @@ impl Cluster {
         self.run_on(number, config, journal, channels, peers, blocker).await
     }
 
-    /// Starts a replica on connections of its own, at the address of its number.
+    /// Starts a replica with its own connections, at the address of its number.
     pub(super) async fn start_connected(&mut self, number: usize, replicas: &[SocketAddr]) {
         let config = self.config(number);
         let context = self.context.child("connections").with_attribute("number", number);
@@ -435,7 +436,7 @@ impl Cluster {
         self.running[number] = Some(running);
     }
 
-    /// Runs a replica in a task of its own, so that all of it ends with that.
+    /// Runs a replica in its own task, so that aborting the task ends all of it.
     async fn run_on<S, R, P, B>(
         &self,
         number: usize,
@@ -469,7 +470,7 @@ impl Cluster {
         }
     }
 
-    /// Ends a replica wherever it is.
+    /// Stops a replica at whatever point it is.
     pub(super) fn stop(&mut self, number: usize) {
         if let Some((_, handle)) = self.running[number].take() {
             handle.abort();
@@ -494,7 +495,7 @@ impl Cluster {
         self.record(number).chain.iter().filter_map(|found| found.certificate.clone()).collect()
     }
 
-    /// Waits until all replicas that run have so many blocks.
+    /// Waits until all running replicas have at least `height` blocks.
     pub(super) async fn reach(&self, height: u64) {
         let runs = |number: &usize| self.running[*number].is_some();
         while (0..self.number()).filter(runs).any(|number| self.height(number) < height) {
@@ -502,21 +503,21 @@ impl Cluster {
         }
     }
 
-    /// Waits until the replica 0 is in an epoch of so many replicas.
+    /// Waits until replica 0 is in an epoch of this number of replicas.
     pub(super) async fn change_of_set(&self, replicas: usize) {
         while self.committee_at(0, epoch_of(self.height(0) + 1, EPOCH)).replicas().keys().len() != replicas {
             self.context.sleep(Duration::from_millis(20)).await;
         }
     }
 
-    /// Waits until one replica has so many blocks.
+    /// Waits until one replica has at least `height` blocks.
     pub(super) async fn reach_any(&self, height: u64) {
         while (0..self.number()).all(|number| self.height(number) < height) {
             self.context.sleep(Duration::from_millis(5)).await;
         }
     }
 
-    /// Of any two replicas one has all that the other has.
+    /// Asserts that of any two replicas one holds a prefix of the other's chain.
     pub(super) fn agree(&self) {
         let mut longest: Vec<Hash> = Vec::new();
         for number in 0..self.number() {
@@ -529,13 +530,13 @@ impl Cluster {
         }
     }
 
-    /// Gives a replica's application what another one has, up to the newest block with a certificate, instead of the blocks:
-    /// what its engine begins on.
+    /// Copies a replica's application state to another replica, up to the newest block with a certificate. That
+    /// certificate becomes the floor of its engine.
     pub(super) fn give(&mut self, from: usize, to: usize) -> Certificate {
         self.give_up_to(from, to, u64::MAX)
     }
 
-    /// The same, up to the newest such block of those up to a height.
+    /// Like [`give`](Self::give), up to the newest block with a certificate at or below a height.
     pub(super) fn give_up_to(&mut self, from: usize, to: usize, height: u64) -> Certificate {
         let mut certificates = self.certificates(from).into_iter();
         let certificate = certificates.rfind(|certificate| certificate.header.height.get() <= height);
@@ -547,7 +548,7 @@ impl Cluster {
         certificate
     }
 
-    /// What is on the disks of the applications, to be [recalled](Self::recall) after a crash.
+    /// The disk contents of all applications, for [`recall`](Self::recall) after a crash.
     pub(super) fn remember(&self) -> Vec<Vec<Final>> {
         (0..self.number()).map(|number| self.record(number).chain.clone()).collect()
     }

@@ -1,4 +1,4 @@
-//! What replicas do, and store, while nothing is to be ordered.
+//! What replicas do and store while there is nothing to order.
 use super::cluster::{Cluster, Context};
 use commonware_runtime::{Clock, Metrics as _, Runner, Storage, Supervisor, deterministic};
 use std::num::NonZeroU64;
@@ -11,7 +11,7 @@ fn runner(seed: u64) -> deterministic::Runner {
     deterministic::Runner::new(deterministic::Config::new().with_seed(seed).with_timeout(Some(3 * HOUR)))
 }
 
-/// Four replicas that have ordered some blocks, and have nothing more to order.
+/// Four replicas that have ordered some blocks and have nothing more to order.
 async fn resting(context: Context) -> Cluster {
     let mut cluster = Cluster::new(context, 4, 1).await;
     cluster.epoch = NonZeroU64::new(1024).unwrap();
@@ -35,7 +35,7 @@ fn written(context: &Context) -> u64 {
     line.expect("the runtime counts written bytes").parse().unwrap()
 }
 
-/// A view without a proposal used to take the patience of replicas, and a file of each: 12,000 files in this hour.
+/// A view without a proposal used to cost the replicas' patience and one file each: 12,000 files in this hour.
 #[test]
 fn an_idle_hour_leaves_few_files_and_bytes() {
     runner(51).start(|context| async move {
@@ -62,7 +62,7 @@ fn an_idle_hour_leaves_few_files_and_bytes() {
     });
 }
 
-/// Work ends the rest of all at once, and a leader that is away is noticed as soon as under load.
+/// Work ends the rest of all replicas at once, and an absent leader is noticed as soon as under load.
 #[test]
 fn work_ends_the_rest() {
     for (seed, away) in [(52, None), (53, Some(0)), (54, Some(1)), (55, Some(2)), (56, Some(3))] {
@@ -77,7 +77,7 @@ fn work_ends_the_rest() {
             cluster.rest(false);
             cluster.reach(height + 1).await;
             let passed = context.current().duration_since(since).unwrap();
-            // A leader that is away costs its patience, and what a look at the clock is late by.
+            // An absent leader costs its patience, plus the delay until the clock is read again.
             assert!(passed < Duration::from_secs(2), "{passed:?}, {away:?} is away");
             cluster.reach(height + 10).await;
             cluster.agree();
@@ -85,7 +85,7 @@ fn work_ends_the_rest() {
     }
 }
 
-/// Replicas that start again while the others rest are with them soon, and know that they are.
+/// Replicas that restart while the others rest catch up soon, and know that they have.
 #[test]
 fn who_starts_again_while_others_rest_follows() {
     for (seed, views) in [(57, 0), (58, 1), (59, 5)] {

@@ -1,4 +1,4 @@
-//! Replicas that lie: what they do has no effect but evidence.
+//! Replicas that lie: they leave evidence and have no other effect.
 use super::cluster::{Cluster, Context, Sender, seeds};
 use super::runner;
 use crate::engine::{Channels, Replica};
@@ -16,7 +16,7 @@ use spv::finality::VoteKind;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A replica that lies about what was executed never gets a block of its own through, and each lie is kept with its signature.
+/// A replica that lies about its state never gets a block through, and each lie is stored with its signature.
 #[test]
 fn a_proposer_that_cheats_is_refused_and_its_evidence_kept() {
     for term in [1, 5] {
@@ -42,7 +42,7 @@ fn a_proposer_that_cheats_is_refused_and_its_evidence_kept() {
                     assert_eq!(refused.vote.vote.kind(), Some(VoteKind::Notarize));
                     assert!(of_liar(refused.block.body()));
                 }
-                // The same from the disk, after the replica has ended.
+                // The same evidence, read from disk after the replica has ended.
                 let config = cluster.config(number);
                 cluster.stop(number);
                 context.sleep(Duration::from_millis(100)).await;
@@ -53,8 +53,8 @@ fn a_proposer_that_cheats_is_refused_and_its_evidence_kept() {
     }
 }
 
-/// Two replicas with the key of one, each of which half of the others sees. Blocks of both are right, but only one of a view can
-/// be final.
+/// Two replicas with the same key, each visible to half of the others. The blocks of both are valid, but only one per
+/// view can become final.
 async fn twins(cluster: &Cluster, number: usize, both: Option<usize>) {
     let group = |second: bool| -> Vec<PublicKey> {
         let others = (0..cluster.number()).filter(|other| *other != number);
@@ -125,7 +125,7 @@ fn an_equivocating_leader_splits_nobody() {
     }
 }
 
-/// Where nobody sees both users of a key, their votes are compared across certificates.
+/// If nobody sees both users of a key, their votes are compared across certificates.
 #[test]
 fn two_users_of_a_key_are_convicted_by_certificates() {
     for liar in 0..4 {
@@ -149,7 +149,7 @@ fn two_users_of_a_key_are_convicted_by_certificates() {
     }
 }
 
-/// The engine's own liars.
+/// The liars that the engine's own test mocks provide.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Liar {
     Conflicter,
@@ -163,7 +163,7 @@ pub(super) enum Liar {
 pub(super) const LIARS: [Liar; 6] =
     [Liar::Conflicter, Liar::Impersonator, Liar::Nuller, Liar::Outdated, Liar::Twins, Liar::Proposer];
 
-/// The channel of votes of the first epoch: the engine's liars know of no other.
+/// The voting channel of the first epoch, the only one that the engine's liars know.
 async fn first_epoch(cluster: &Cluster, number: usize) -> (SubSender<Sender>, Part) {
     let votes = cluster.channels(number).await.votes;
     Lane::new(cluster.context.child("lane").with_attribute("number", number), votes).open(0).await.unwrap()

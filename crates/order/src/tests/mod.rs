@@ -1,4 +1,5 @@
-//! Replicas on the deterministic runtime, with a simulated network and storage: what is final stays, whatever happens.
+//! Replicas on the deterministic runtime, with simulated network and storage: a final block stays final under every
+//! fault.
 mod cluster;
 mod idle;
 mod lies;
@@ -12,7 +13,7 @@ use spv::finality::{Certificate, CertificateError, ReplicaSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-/// What a test may take in simulated time. Those that end do so within some ten seconds.
+/// Simulated time limit of a test. Tests that finish take about ten seconds of it.
 const LIMIT: Duration = Duration::from_secs(600);
 
 fn runner(seed: u64) -> deterministic::Runner {
@@ -38,14 +39,14 @@ fn replicas_agree_and_anybody_can_check_it() {
                 let others = ReplicaSet::new(replicas.keys()[1..].to_vec()).unwrap();
                 assert!(read.verify(&cluster.network, &others).is_err(), "of another set");
             }
-            // The replica serves what it gave to its application.
+            // The replica serves the block that it delivered to its application.
             let height = certificates.last().unwrap().header.height.get();
             let replica = cluster.replica(0);
             assert_eq!(replica.block(height).await.unwrap().hash(), certificates.last().unwrap().header.hash());
             assert!(replica.certificate(height).await.unwrap().verify(&cluster.network, replicas).is_ok());
             let status = replica.status().snapshot();
             assert!(status.height >= 30 && status.epoch >= 3 && status.votes > 90, "{status:?}");
-            // It goes on to check what was voted on in later epochs.
+            // Certificates of later epochs verify as well.
             assert!(
                 certificates.iter().any(|certificate| certificate.epoch == 3),
                 "no block of epoch 3 has a certificate"
@@ -68,8 +69,8 @@ fn a_block_without_an_own_certificate_is_vouched_for_by_a_later_one() {
     });
 }
 
-/// A set of four becomes five, one of which may then be away; then a founder leaves, and the four that are left go on. Who joins
-/// has all blocks from the first on, and who left follows no more.
+/// A set of four becomes five, of which one may be offline; then a founder leaves, and the remaining four continue. The
+/// replica that joins gets all blocks from the first on; the one that left follows no longer.
 #[test]
 fn replicas_join_and_leave() {
     for (seed, term) in [(21, 1), (22, 5), (23, 1)] {
@@ -79,7 +80,7 @@ fn replicas_join_and_leave() {
                 cluster.start(number).await;
             }
             cluster.reach(20).await;
-            // Who is to join follows the order already, without a vote.
+            // The joining replica already follows the order, without a vote.
             cluster.start(4).await;
             cluster.reach(25).await;
             cluster.wish(Some(Change::Join(4)));
@@ -101,7 +102,7 @@ fn replicas_join_and_leave() {
                 certificate.verify(&cluster.network, &set).unwrap();
                 assert!(certificate.signers().count() >= 4, "a quorum of five");
             }
-            // One of five may be away, were it a founder.
+            // One of five may be offline, even a founder.
             cluster.stop(1);
             let height = cluster.height(0);
             cluster.reach(height + 2 * EPOCH.get()).await;
@@ -115,14 +116,14 @@ fn replicas_join_and_leave() {
             cluster.stop(2);
             cluster.reach(height + 3 * EPOCH.get()).await;
             assert!(cluster.height(2) <= left + 1);
-            // All the time it was one chain.
+            // All replicas held the same chain throughout.
             cluster.agree();
             assert_eq!(cluster.record(4).chain[0].block, cluster.record(0).chain[0].block);
         });
     }
 }
 
-/// A replica that was away while two epochs and more went by, one of which changed the set, comes back.
+/// A replica catches up after being offline for more than two epochs, one of which changed the set.
 #[test]
 fn who_was_away_while_the_set_changed_learns_of_it() {
     runner(24).start(|context| async move {
@@ -139,14 +140,14 @@ fn who_was_away_while_the_set_changed_learns_of_it() {
         cluster.start(3).await;
         let height = cluster.height(0);
         cluster.reach(height + EPOCH.get()).await;
-        // Now that five are there, another one may go.
+        // Another replica may stop now that there are five.
         cluster.stop(0);
         cluster.reach(height + 3 * EPOCH.get()).await;
         cluster.agree();
     });
 }
 
-/// What is older than is to be kept is given free. Who starts again needs it no more, and who lags by less than that gets the rest.
+/// Old blocks are pruned. A replica that restarts does not need them, and one that lags by less gets the rest.
 #[test]
 fn old_blocks_are_given_free() {
     runner(25).start(|context| async move {
@@ -173,8 +174,8 @@ fn old_blocks_are_given_free() {
     });
 }
 
-/// Who is given what the blocks came to begins on the block it is of, and needs none before: those that it would ask are given
-/// free. It orders with the others then, wherever in an epoch that is, and goes on after a restart.
+/// A replica that received an application snapshot begins on the snapshot's block and needs no earlier ones: the others
+/// have pruned them. From there it orders with the others, at any position in an epoch, and continues after a restart.
 #[test]
 fn who_joins_begins_on_a_floor() {
     for (seed, ahead) in [(41, 1), (42, 4), (43, 7), (44, 8)] {
@@ -193,14 +194,14 @@ fn who_joins_begins_on_a_floor() {
             cluster.wish(Some(Change::Join(4)));
             cluster.change_of_set(5).await;
             cluster.wish(None);
-            // In the epoch of the floor, and in one behind it.
+            // In the floor's epoch and in the one after it.
             for _ in 0..2 {
                 cluster.stop(4);
                 context.sleep(Duration::from_millis(100)).await;
                 cluster.start(4).await;
                 cluster.reach(cluster.height(0) + EPOCH.get()).await;
             }
-            // Its vote counts: one of five may be away.
+            // Its vote counts: one of five may be offline.
             cluster.stop(1);
             cluster.reach(cluster.height(0) + 2 * EPOCH.get()).await;
             cluster.agree();
@@ -208,8 +209,8 @@ fn who_joins_begins_on_a_floor() {
     }
 }
 
-/// A replica that was away is given what the others have, up to so many blocks where they have as many, and goes on from that floor
-/// with the votes that it has.
+/// A replica that was offline gets a snapshot from another one, of at most `up_to` blocks, and continues from that
+/// floor with its own votes.
 fn goes_on_from_a_floor(seed: u64, keep: Option<u64>, away: u64, up_to: u64) {
     runner(seed).start(|context| async move {
         let mut cluster = Cluster::new(context.child("cluster"), 4, 1).await;
@@ -229,19 +230,19 @@ fn goes_on_from_a_floor(seed: u64, keep: Option<u64>, away: u64, up_to: u64) {
     });
 }
 
-/// A floor that ends an epoch is no end of the next one.
+/// A floor at the last block of an epoch does not end the next epoch.
 #[test]
 fn a_floor_may_end_an_epoch() {
     goes_on_from_a_floor(46, None, 5 * EPOCH.get(), 5 * EPOCH.get() - 1);
 }
 
-/// All that it missed was given free.
+/// The others have pruned all blocks that it missed.
 #[test]
 fn who_was_away_too_long_goes_on_from_a_floor() {
     goes_on_from_a_floor(45, Some(EPOCH.get()), 7 * EPOCH.get() + 3, u64::MAX);
 }
 
-/// Authenticated and encrypted, over the sockets of the runtime.
+/// Authenticated and encrypted, over the runtime's sockets.
 #[test]
 fn replicas_order_over_connections_of_their_own() {
     runner(6).start(|context| async move {
@@ -266,16 +267,16 @@ fn one_of_four_may_be_away_and_two_may_not() {
             let height = cluster.height(0);
             cluster.reach(height + 10).await;
             cluster.stop(2);
-            // What was voted on before may still become final.
+            // Blocks that already have votes may still become final.
             context.sleep(Duration::from_secs(1)).await;
             let stuck = cluster.height(0);
             context.sleep(Duration::from_secs(20)).await;
             assert_eq!(cluster.height(0), stuck, "two of four are no quorum");
             cluster.start(2).await;
             cluster.reach(stuck + 10).await;
-            // Who was away gets what it missed from the others.
+            // The replica that was offline fetches the blocks that it missed.
             cluster.start(1).await;
-            // It knows at once how far it was, and has a certificate to show.
+            // Its status shows the restored height at once, with a certificate.
             let replica = cluster.replica(1);
             let status = replica.status();
             let resumed = status.snapshot().height;
@@ -307,7 +308,7 @@ fn a_minority_behind_a_partition_orders_nothing_and_follows_when_it_is_over() {
     });
 }
 
-/// Everything stops at once, and what was not synced is lost: no replica takes back what it said was final.
+/// All replicas crash at once and lose unsynced data: none reverts a block that it reported as final.
 #[test]
 fn all_replicas_crash_at_once() {
     for seed in 0..seeds(8) {
@@ -334,7 +335,7 @@ fn all_replicas_crash_at_once() {
     }
 }
 
-/// The same seed gives the same run: what fails can be run again.
+/// The same seed gives the same run, so that a failure can be reproduced.
 #[test]
 fn runs_repeat() {
     let run = || {

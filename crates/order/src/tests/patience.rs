@@ -1,18 +1,18 @@
-//! What replicas wait for grows while views are lost, and shrinks again.
+//! The patience of replicas grows while views are lost, and shrinks again.
 use super::cluster::Cluster;
 use super::runner;
 use commonware_runtime::{Clock, Runner, Supervisor};
 use commonware_utils::probability;
 use std::time::Duration;
 
-/// Three times what replicas of these tests wait for a leader, and longer than they wait for votes.
+/// Three times these replicas' patience with a leader, and longer than they wait for votes.
 const SLOW: Duration = Duration::from_millis(900);
-/// The way of a message that they are made for.
+/// The message latency that they are configured for.
 const FAST: Duration = Duration::from_millis(10);
-/// What this takes shows in any of these tests.
+/// What takes this long is visible in any of these tests.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Four replicas that run, and whose messages take so long.
+/// Four running replicas whose messages take `latency`.
 async fn running(cluster: &mut Cluster, latency: Duration) {
     travel(cluster, latency).await;
     cluster.start_all().await;
@@ -55,7 +55,7 @@ fn with_waits_that_do_not_grow_nothing_is_final_there() {
     }
 }
 
-/// An idle leader that is killed is not waited for any longer than one under load.
+/// A killed idle leader is not waited for any longer than one under load.
 #[test]
 fn where_leaders_are_idle_waits_do_not_grow() {
     runner(34).start(|context| async move {
@@ -67,7 +67,7 @@ fn where_leaders_are_idle_waits_do_not_grow() {
         context.sleep(LONG).await;
         assert!(cluster.replica(0).status().snapshot().abandoned > before + 10, "no leader let its turn pass");
         assert_eq!(cluster.factors(), [1; 4]);
-        // Nor where one of them is away.
+        // Nor do they grow if one of the leaders is absent.
         cluster.stop(2);
         context.sleep(LONG).await;
         assert_eq!(cluster.factors(), [1; 3]);

@@ -1,5 +1,5 @@
-//! Schedules made of a seed: crashes, restarts, floors, partitions, loss, slow messages, one liar, changes of the set. What is final
-//! stays.
+//! Random schedules from a seed: crashes, restarts, floors, partitions, loss, slow messages, one liar, changes of the
+//! set. Final blocks stay final.
 use super::cluster::{Change, Cluster, seeds};
 use super::lies::{self, LIARS};
 use super::runner;
@@ -7,13 +7,13 @@ use commonware_runtime::{Clock, Runner, Supervisor};
 use commonware_utils::Probability;
 use std::time::Duration;
 
-/// Blocks that a schedule goes on for after its worst is over.
+/// Blocks that a schedule continues for after the last fault.
 const BLOCKS_AFTER: u64 = 5;
-/// Things that happen in a schedule.
+/// Faults per schedule.
 const EVENTS: u64 = 8;
 
-/// Numbers of a schedule, by splitmix64. They are not those of the runtime, so that a change in the engine's use of those leaves
-/// a schedule what it was.
+/// Random numbers of a schedule, by splitmix64. They are independent of the runtime's, so that a change in the engine's
+/// use of those leaves the schedule unchanged.
 struct Numbers(u64);
 
 impl Numbers {
@@ -35,7 +35,7 @@ fn run(seed: u64) {
         let latency = Duration::from_millis(1 + numbers.below(25));
         cluster.travel(latency, latency / 4, kept).await;
 
-        // One of four may lie or be away: either a liar runs, or one replica after the other crashes.
+        // One of four may lie or be offline: either a liar runs, or replicas crash one at a time.
         let liar = (numbers.below(2) == 0).then(|| numbers.below(4) as usize);
         for number in (0..4).filter(|number| Some(*number) != liar) {
             cluster.start(number).await;
@@ -44,15 +44,15 @@ fn run(seed: u64) {
             let kind = LIARS[numbers.below(LIARS.len() as u64) as usize];
             lies::start(&mut cluster, number, kind).await;
         }
-        // In some, one joins and may leave again; it is there from the beginning, and follows.
+        // In some schedules one replica joins and may leave again; it runs from the beginning, as a follower.
         let changes = numbers.below(3) == 0;
         if changes {
             cluster.start(4).await;
         }
-        // In some, messages are slower for a while than anybody waits at first.
+        // In some, messages are for a while slower than the initial timeouts.
         let mut pace = Numbers(!seed);
         let slows = pace.below(4) == 0;
-        // In some, who comes back is given what another one has, and begins on a floor.
+        // In some, a returning replica receives another one's state and begins on a floor.
         let mut hands = Numbers(seed.rotate_left(32));
         let gives = hands.below(3) == 0;
         let come_back = |cluster: &mut Cluster, number| {
@@ -102,7 +102,7 @@ fn run(seed: u64) {
     });
 }
 
-/// A hundred schedules; `ORDER_SEEDS=10000` runs a hundred times as many, and `ORDER_SEED=418` that one.
+/// Runs a hundred schedules. `ORDER_SEEDS=10000` runs a hundred times that, `ORDER_SEED=418` only that one.
 #[test]
 fn what_is_final_stays() {
     let one = std::env::var("ORDER_SEED").ok().map(|text| text.parse().expect("ORDER_SEED: a number"));

@@ -1,4 +1,4 @@
-//! The tree of Bitcoin headers, and the branch of it with the most work.
+//! The tree of Bitcoin headers, and its branch with the most work.
 use super::hash::display;
 use super::header::BlockHeader;
 use super::network::{Network, RETARGET_INTERVAL};
@@ -8,28 +8,30 @@ use crate::hash::Hash;
 use std::collections::HashMap;
 use thiserror::Error;
 
-/// The greatest height of a trusted first header: a block every ten minutes reaches it in 40,000 years.
+/// The greatest height of a trusted first header: at a block every ten minutes, reached in 40,000 years.
 const HEIGHT_LIMIT: u32 = 1 << 31;
 
-/// How many seconds ahead of the clock a header's time may be.
+/// How many seconds a header's time may be ahead of the clock.
 pub const FUTURE_LIMIT: u32 = 2 * 60 * 60;
-/// The most headers kept beside the active branch. Real ones are a few a year; a larger number is an attempt to fill memory
-/// with branches that begin low, where proof of work is cheap.
+/// The most headers kept beside the active branch.
+///
+/// Real ones number a few a year. More than that is an attempt to fill memory with branches that start low, where proof
+/// of work is cheap.
 pub const MAX_SIDE_HEADERS: usize = 100_000;
 
-/// Headers whose times give the median.
+/// The number of headers whose times give the median.
 const MEDIAN_SPAN: usize = 11;
 /// Seconds that a retarget interval should take: two weeks.
 const RETARGET_SECONDS: u32 = 14 * 24 * 60 * 60;
-/// Where easy blocks are allowed, a block may be one when it comes so many seconds after the one before.
+/// On networks with easy blocks, a block may be easy if it comes more than this many seconds after the one before.
 const EASY_BLOCK_SECONDS: u32 = 2 * 10 * 60;
-/// Where BIP94 holds, an interval begins at most so many seconds before the block before it.
+/// Under BIP94, an interval starts at most this many seconds before the time of the previous block.
 const WARP_SECONDS: u32 = 600;
 
-/// Which rule a header breaks.
+/// The rule that a header breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HeaderError {
-    /// The `bits` are no target.
+    /// The `bits` do not encode a target.
     #[error("bits {bits:08x}: {error}")]
     Target {
         /// The header's bits.
@@ -64,11 +66,12 @@ pub enum HeaderError {
         height: u32,
         /// The header's bits.
         found: u32,
-        /// The bits that were due.
+        /// The bits that the rules give.
         expected: u32,
     },
-    /// The difficulty changes by more than a factor of four. Only said where the exact rule can't be evaluated, because the chain
-    /// began inside of the interval.
+    /// The difficulty changes by more than a factor of four.
+    ///
+    /// Reported only where the exact rule cannot be evaluated because the chain starts inside the interval.
     #[error("bits {found:08x} at height {height} differ by more than the difficulty rule allows")]
     DifficultyStep {
         /// Height of the header.
@@ -83,17 +86,17 @@ pub enum HeaderError {
         height: u32,
         /// The header's time.
         time: u32,
-        /// The median that it has to be after.
+        /// The median, which the time must exceed.
         median: u32,
     },
-    /// The first header of an interval is much before the one before it, where BIP94 holds.
+    /// Under BIP94, the first header of an interval is too far before the previous one.
     #[error("time {time} at height {height} is before {least}: a new interval may go back by ten minutes only (BIP94)")]
     TimeWarp {
         /// Height of the header.
         height: u32,
         /// The header's time.
         time: u32,
-        /// The least time allowed.
+        /// The earliest time allowed.
         least: u32,
     },
     /// The time is more than [`FUTURE_LIMIT`] ahead of the clock.
@@ -104,17 +107,17 @@ pub enum HeaderError {
         /// The header's time.
         time: u32,
     },
-    /// A version that was retired before this height.
+    /// The version was retired before this height.
     #[error("version {version} at height {height}, where {least} is the least that the rules allow")]
     Version {
         /// Height of the header.
         height: u32,
         /// The header's version.
         version: i32,
-        /// The least version allowed.
+        /// The lowest version allowed.
         least: i32,
     },
-    /// A first header that is said to be higher than chains get, so that the heights behind it have no room.
+    /// The trusted first header claims a height that no chain reaches, which would leave no room for heights above it.
     #[error("no chain begins at height {height}: the limit is {HEIGHT_LIMIT}")]
     Height {
         /// The height.
@@ -140,13 +143,13 @@ pub enum Inserted {
         /// Its height.
         height: u32,
     },
-    /// It makes another branch the one with the most work.
+    /// It gives another branch the most work.
     Reorganised {
-        /// Height of the last header that both branches have.
+        /// Height of the last header that both branches share.
         fork: u32,
         /// The headers that left the active branch, lowest first.
         disconnected: Vec<Hash>,
-        /// The headers that came onto it, lowest first; the last one is the header inserted.
+        /// The headers that joined the active branch, lowest first; the last one is the header inserted.
         connected: Vec<Hash>,
     },
 }
@@ -156,13 +159,13 @@ struct Node {
     header: BlockHeader,
     hash: Hash,
     height: u32,
-    /// Index of the previous header; the root's own for the root.
+    /// Index of the previous header; the root has its own.
     parent: u32,
     /// All work after the root.
     work: U256,
 }
 
-/// A header that keeps all rules, but is not inserted yet.
+/// A header that keeps all rules and is not inserted yet.
 #[derive(Clone, Copy, Debug)]
 struct Checked {
     height: u32,
@@ -170,7 +173,8 @@ struct Checked {
     work: U256,
 }
 
-/// All known headers from a trusted first one on, and the active branch: the one with the most work, of equals the first seen.
+/// All known headers from a trusted first one on, and the active branch, which has the most work; of equals, the first
+/// seen.
 ///
 /// A header takes about 200 bytes of memory.
 #[derive(Clone, Debug)]
@@ -188,10 +192,10 @@ impl HeaderChain {
         Self::start(network, network.genesis(), 0)
     }
 
-    /// A chain that begins with a header that the caller trusts to be at `height`. Its proof of work is checked all the same.
+    /// A chain that starts with a header that the caller trusts to be at `height`. Its proof of work is still checked.
     ///
-    /// Rules that look further back than the root are applied as far as can be: the median is that of the headers there
-    /// are, and at the first change of difficulty it is checked that it stays within a factor of four.
+    /// Rules that look further back than this root apply as far as possible: the median is over the headers that there
+    /// are, and the first change of difficulty only has to stay within a factor of four.
     pub fn from_trusted(network: Network, header: BlockHeader, height: u32) -> Result<Self, HeaderError> {
         check_proof_of_work(network, &header)?;
         if height > HEIGHT_LIMIT {
@@ -202,12 +206,12 @@ impl HeaderChain {
 
     fn start(network: Network, header: BlockHeader, height: u32) -> Self {
         let hash = header.hash();
-        // Work is only ever compared between branches, and all of them have the root.
+        // Work is only compared between branches, and all of them contain the root.
         let nodes = vec![Node { header, hash, height, parent: 0, work: U256::ZERO }];
         Self { network, nodes, by_hash: HashMap::from([(hash, 0)]), active: vec![0] }
     }
 
-    /// The network whose rules are applied.
+    /// The network whose rules apply.
     pub fn network(&self) -> Network {
         self.network
     }
@@ -232,7 +236,7 @@ impl HeaderChain {
         &self.tip_node().hash
     }
 
-    /// The work of the active branch, after the first header.
+    /// The work of the active branch after the first header.
     pub fn work(&self) -> U256 {
         self.tip_node().work
     }
@@ -247,7 +251,7 @@ impl HeaderChain {
         self.active_node(height).map(|node| &node.hash)
     }
 
-    /// A known header by its hash, with its height; on the active branch or not.
+    /// A known header and its height, by hash, on the active branch or not.
     pub fn find(&self, hash: &Hash) -> Option<(u32, &BlockHeader)> {
         self.by_hash.get(hash).map(|index| &self.nodes[*index as usize]).map(|node| (node.height, &node.header))
     }
@@ -257,7 +261,7 @@ impl HeaderChain {
         self.find(hash).is_some_and(|(height, _)| self.hash(height) == Some(hash))
     }
 
-    /// Checks a header that [`Self::insert`] would take, and tells its height. `now` as there.
+    /// Checks a header as [`Self::insert`] does, without inserting it, and returns its height. `now` is as there.
     pub fn check(&self, header: &BlockHeader, now: u64) -> Result<u32, HeaderError> {
         let hash = header.hash();
         match self.find(&hash) {
@@ -266,7 +270,7 @@ impl HeaderChain {
         }
     }
 
-    /// Inserts a header that keeps all rules. `now` is the time of the clock, in seconds since the Unix epoch.
+    /// Inserts a header that keeps all rules. `now` is the clock's time in seconds since the Unix epoch.
     pub fn insert(&mut self, header: BlockHeader, now: u64) -> Result<Inserted, HeaderError> {
         let hash = header.hash();
         if self.by_hash.contains_key(&hash) {
@@ -291,7 +295,7 @@ impl HeaderChain {
         })
     }
 
-    /// Makes the branch that ends with the node `tip` the active one.
+    /// Makes the branch that ends at the node `tip` the active one.
     fn reorganise(&mut self, tip: u32) -> Inserted {
         let mut branch = Vec::new();
         let mut index = tip;
@@ -322,7 +326,7 @@ impl HeaderChain {
         Ok(Checked { height, parent, work })
     }
 
-    /// Checks that the time of the header that follows `parent` is neither too far back nor ahead of the clock.
+    /// Checks that the time of the header after `parent` is neither too early nor too far ahead of the clock.
     fn check_time(&self, time: u32, parent: u32, now: u64) -> Result<(), HeaderError> {
         let (height, median) = (self.node(parent).height + 1, self.median_time(parent));
         if time <= median {
@@ -340,7 +344,7 @@ impl HeaderChain {
         Ok(())
     }
 
-    /// The median of the times of the last eleven headers up to `last`.
+    /// The median time of the eleven headers up to `last`, or of as many as there are.
     fn median_time(&self, last: u32) -> u32 {
         let mut times = [0; MEDIAN_SPAN];
         let mut count = 0;
@@ -353,7 +357,7 @@ impl HeaderChain {
         times[count / 2]
     }
 
-    /// Checks that the header that follows `parent` has the target that the rules give.
+    /// Checks that the header after `parent` has the target that the rules give.
     fn check_difficulty(&self, header: &BlockHeader, parent: u32) -> Result<(), HeaderError> {
         let height = self.node(parent).height + 1;
         let found = header.bits.get();
@@ -365,7 +369,7 @@ impl HeaderChain {
         }
     }
 
-    /// The bits of the header that follows `parent`; nothing if the rule needs headers from before the root.
+    /// The bits of the header after `parent`; `None` if the rule needs headers from before the root.
     fn next_bits(&self, time: u32, parent: u32) -> Option<Compact> {
         let last = self.node(parent);
         let bits = Compact(last.header.bits.get());
@@ -377,7 +381,7 @@ impl HeaderChain {
             if i64::from(time) > i64::from(last.header.time.get()) + i64::from(EASY_BLOCK_SECONDS) {
                 return Some(easiest);
             }
-            // The difficulty before the easy blocks, which is at the latest that of the interval's first block.
+            // The difficulty before the easy blocks; the search ends at the interval's first block at the latest.
             let real =
                 |node: &&Node| node.height.is_multiple_of(RETARGET_INTERVAL) || node.header.bits.get() != easiest.0;
             let node = self.branch(parent).find(real).unwrap_or(&self.nodes[0]);
@@ -386,28 +390,29 @@ impl HeaderChain {
         if !self.network.retargets() {
             return Some(bits);
         }
-        // Bitcoin measures from the first to the last block of an interval: 2015 steps in place of 2016.
+        // Bitcoin measures from the first to the last block of an interval: 2015 steps instead of 2016.
         let first = self.ancestor(parent, (last.height + 1).checked_sub(RETARGET_INTERVAL)?)?;
         let bits = if self.network.has_bip94() { Compact(first.header.bits.get()) } else { bits };
         self.retarget(bits, first.header.time.get(), last.header.time.get())
     }
 
-    /// The bits after an interval that began and ended at these times.
+    /// The bits after an interval that started and ended at these times.
     fn retarget(&self, bits: Compact, first: u32, last: u32) -> Option<Compact> {
         let seconds = i64::from(last) - i64::from(first);
         self.scaled(bits, seconds.clamp((RETARGET_SECONDS / 4).into(), (RETARGET_SECONDS * 4).into()) as u32)
     }
 
-    /// The target times seconds over two weeks, within the limit.
+    /// The target times `seconds` over two weeks, capped at the limit.
     fn scaled(&self, bits: Compact, seconds: u32) -> Option<Compact> {
         let limit = self.network.proof_of_work_limit();
         let target = bits.target().ok()?;
-        // Targets are at most 2^224 and seconds below 2^23, so the product fits where difficulty changes at all.
+        // Targets are at most 2^224 and seconds below 2^23, so the product fits on every network whose difficulty
+        // changes.
         let scaled = target.checked_mul(seconds).and_then(|product| product.div_u32(RETARGET_SECONDS)).unwrap_or(limit);
         Some(Compact::from_target(scaled.min(limit)))
     }
 
-    /// Whether difficulty can go from `old` to `new` in one step, whatever the times.
+    /// Whether the difficulty can go from `old` to `new` in one step, whatever the times.
     fn is_permitted_step(&self, old: u32, new: u32) -> bool {
         let bound = |seconds| self.scaled(Compact(old), seconds).and_then(|bits| bits.target().ok());
         match (bound(RETARGET_SECONDS / 4), bound(RETARGET_SECONDS * 4), Compact(new).target()) {
@@ -416,7 +421,7 @@ impl HeaderChain {
         }
     }
 
-    /// The node at a height of the branch that ends with `index`; nothing for a height before the root.
+    /// The node at a height of the branch that ends at `index`; `None` below the root.
     fn ancestor(&self, index: u32, height: u32) -> Option<&Node> {
         if height < self.first_height() {
             return None;
@@ -455,8 +460,9 @@ impl HeaderChain {
     }
 }
 
-/// The rules that a header can be checked by alone: its target is within the network's limit, and its hash is at or below the
-/// target. Returns the hash.
+/// Checks the rules that need only the header itself, and returns its hash.
+///
+/// The target must be within the network's limit, and the hash at or below the target.
 pub fn check_proof_of_work(network: Network, header: &BlockHeader) -> Result<Hash, HeaderError> {
     let hash = header.hash();
     check_hash(&hash, check_target(network, header)?)?;

@@ -1,17 +1,17 @@
-//! The shape of a coinbase transaction: what tells it from an inner node of the tree.
+//! The shape of a coinbase transaction, which distinguishes it from an inner node of the tree.
 use super::encoding::{Encoding, EncodingError};
 use thiserror::Error;
 
-/// Why bytes are no coinbase transaction without witness.
+/// Why bytes are not a coinbase transaction without a witness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CoinbaseError {
-    /// 64 bytes: the same could be an inner node of the tree.
+    /// 64 bytes: they could also be an inner node of the tree.
     #[error("it has 64 bytes, as an inner node of the tree has (CVE-2017-12842)")]
     NodeSized,
     /// Not a transaction at all.
     #[error("invalid encoding: {0}")]
     Encoding(#[from] EncodingError),
-    /// It has not exactly one input.
+    /// The number of inputs is not one.
     #[error("it has {0} inputs in place of one; is the witness still in it?")]
     Inputs(u64),
     /// Its input spends something.
@@ -20,16 +20,16 @@ pub enum CoinbaseError {
     /// The input's script is shorter or longer than the consensus rules allow.
     #[error("its input script has {0} bytes, not 2 to 100")]
     Script(usize),
-    /// It pays nobody.
+    /// It has no outputs.
     #[error("it has no outputs")]
     NoOutputs,
 }
 
-/// Checks that `transaction` is a coinbase transaction, serialised without witness.
+/// Checks that `transaction` is a coinbase transaction, serialised without a witness.
 ///
-/// An attacker who could pass 64 bytes of an inner node for a transaction, or the other way round, could move the leaves of
-/// the tree to another level. What begins with a coinbase's version, one input and an empty outpoint is neither, short
-/// of finding a hash with 27 chosen bytes.
+/// An attacker who could pass 64 bytes of an inner node for a transaction, or the other way round, could move the
+/// leaves of the tree to another level. To make an inner node that begins with a coinbase's version, one input and an
+/// empty outpoint, the attacker would have to find a hash with 27 chosen bytes.
 pub fn check_coinbase(transaction: &[u8]) -> Result<(), CoinbaseError> {
     if transaction.len() == 64 {
         return Err(CoinbaseError::NodeSized);
@@ -62,7 +62,7 @@ pub fn check_coinbase(transaction: &[u8]) -> Result<(), CoinbaseError> {
 
 #[cfg(test)]
 pub(super) mod model {
-    /// A coinbase with this input script, paying to a script of as many bytes as asked for.
+    /// A coinbase with this input script, paying to a script of this many bytes.
     pub fn coinbase(script: &[u8], output_script: usize) -> Vec<u8> {
         let mut bytes = [&[1, 0, 0, 0, 1][..], &[0; 32], &[0xff; 4], &[script.len() as u8], script].concat();
         bytes.extend([0xff; 4]);

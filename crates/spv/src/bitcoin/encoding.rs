@@ -1,16 +1,16 @@
-//! Reading Bitcoin's serialisation: little-endian numbers, compact sizes, byte strings.
+//! Reads Bitcoin's serialisation: little-endian numbers, compact sizes, byte strings.
 use thiserror::Error;
 
-/// Why bytes are not what they should encode.
+/// Why bytes do not encode what they should. Each error has the offset where reading failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum EncodingError {
     /// The bytes end in the middle of something.
     #[error("a field is cut off at byte {0}")]
     Truncated(usize),
-    /// A compact size in more bytes than it needs.
+    /// A compact size takes more bytes than it needs.
     #[error("a length at byte {0} is not in its shortest form")]
     NotShortest(usize),
-    /// A count that the bytes left could never hold.
+    /// A count is more than the remaining bytes could hold.
     #[error("a length at byte {0} is larger than what follows")]
     TooLong(usize),
     /// There is more after the end.
@@ -26,7 +26,7 @@ pub struct Encoding<'a> {
 }
 
 impl<'a> Encoding<'a> {
-    /// Begins at the first byte.
+    /// A cursor at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
@@ -36,12 +36,12 @@ impl<'a> Encoding<'a> {
         self.at
     }
 
-    /// What was read since `start`.
+    /// The bytes read since `start`.
     pub fn since(&self, start: usize) -> &'a [u8] {
         self.bytes.get(start..self.at).unwrap_or_default()
     }
 
-    /// What was not read yet.
+    /// The bytes not read yet.
     pub fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
@@ -68,7 +68,7 @@ impl<'a> Encoding<'a> {
         self.array().map(|bytes| u32::from_le_bytes(*bytes))
     }
 
-    /// A compact size, in its shortest form only.
+    /// A compact size, accepted only in its shortest form.
     #[inline]
     pub fn compact_size(&mut self) -> Result<u64, EncodingError> {
         let start = self.at;
@@ -82,7 +82,7 @@ impl<'a> Encoding<'a> {
         if value < least { Err(EncodingError::NotShortest(start)) } else { Ok(value) }
     }
 
-    /// The number of things of at least `least` bytes each that follow; refused when there is no room for them.
+    /// The number of items that follow, each of at least `least` bytes; an error if they cannot fit.
     #[inline]
     pub fn count(&mut self, least: usize) -> Result<usize, EncodingError> {
         let start = self.at;
@@ -91,14 +91,14 @@ impl<'a> Encoding<'a> {
         usize::try_from(count).ok().filter(|count| *count <= room).ok_or(EncodingError::TooLong(start))
     }
 
-    /// A byte string with its length before it.
+    /// A byte string preceded by its length.
     #[inline]
     pub fn string(&mut self) -> Result<&'a [u8], EncodingError> {
         let length = self.count(1)?;
         self.take(length)
     }
 
-    /// Ends the reading; nothing may be left.
+    /// Ends the reading; an error if bytes are left.
     pub fn finish(self) -> Result<(), EncodingError> {
         if self.rest().is_empty() { Ok(()) } else { Err(EncodingError::Trailing(self.at)) }
     }

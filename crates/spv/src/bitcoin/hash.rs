@@ -3,7 +3,7 @@ use crate::hash::Hash;
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// SHA-256 of the SHA-256 of the parts, one after the other.
+/// SHA-256 of the SHA-256 of the concatenated parts.
 pub fn sha256d(parts: &[&[u8]]) -> Hash {
     let mut state = Sha256::new();
     for part in parts {
@@ -12,7 +12,7 @@ pub fn sha256d(parts: &[&[u8]]) -> Hash {
     Sha256::digest(state.finalize()).into()
 }
 
-/// The hash of a transaction without witness.
+/// The hash of a transaction without its witness.
 pub fn transaction_hash(stripped: &[u8]) -> Hash {
     sha256d(&[stripped])
 }
@@ -22,11 +22,11 @@ pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
     sha256d(&[left, right])
 }
 
-/// A hash as people write it: the last byte first.
+/// A hash as people write it, its last byte first.
 #[derive(Clone, Copy, Debug)]
 pub struct Display<'a>(&'a Hash);
 
-/// Shows a hash as people write it: the last byte first.
+/// Displays a hash as people write it, its last byte first.
 pub fn display(hash: &Hash) -> Display<'_> {
     Display(hash)
 }

@@ -12,7 +12,7 @@ pub const HEADER_SIZE: usize = 80;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct BlockHeader {
-    /// Version, a signed number: the rules compare it with the least one that a height asks for.
+    /// Version, a signed number: the rules require a minimum at some heights.
     pub version: U32,
     /// Hash of the previous header.
     pub previous: Hash,
@@ -22,7 +22,7 @@ pub struct BlockHeader {
     pub time: U32,
     /// The target in compact form.
     pub bits: U32,
-    /// What the miner turned until the hash was at or below the target.
+    /// What the miner varied until the hash was at or below the target.
     pub nonce: U32,
 }
 
@@ -39,7 +39,7 @@ impl BlockHeader {
         sha256d(&[self.as_bytes()])
     }
 
-    /// The target that the hash has to be at or below.
+    /// The target: the hash must be at or below it.
     pub fn target(&self) -> Result<U256, TargetError> {
         Compact(self.bits.get()).target()
     }

@@ -11,7 +11,7 @@ use thiserror::Error;
 /// Why a Merkle block proves nothing. The checks are those of Bitcoin Core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MerkleBlockError {
-    /// Not the encoding of a Merkle block.
+    /// The bytes do not encode a Merkle block.
     #[error("the Merkle block is not valid: {0}")]
     Encoding(#[from] EncodingError),
     /// No transactions, or more than fit in a block.
@@ -43,7 +43,7 @@ pub enum MerkleBlockError {
     /// The tree's root is not the header's.
     #[error("the tree's root is not that of the header")]
     Root,
-    /// The bytes given as the coinbase are none.
+    /// The bytes given as the coinbase are not a coinbase.
     #[error("the coinbase transaction: {0}")]
     Coinbase(#[from] CoinbaseError),
     /// The coinbase is not among the transactions that the Merkle block proves.
@@ -70,7 +70,7 @@ pub struct MerkleBlock<'a> {
 }
 
 impl<'a> MerkleBlock<'a> {
-    /// Reads a Merkle block, all of `bytes`.
+    /// Parses a Merkle block, which takes all of `bytes`.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, MerkleBlockError> {
         let mut encoding = Encoding::new(bytes);
         let header = BlockHeader::parse(encoding.take(HEADER_SIZE)?).ok_or(EncodingError::Truncated(0))?;
@@ -87,15 +87,15 @@ impl<'a> MerkleBlock<'a> {
         &self.header
     }
 
-    /// The number of transactions that the block is said to have.
+    /// The number of transactions that the Merkle block claims.
     pub fn transactions(&self) -> u32 {
         self.transactions
     }
 
     /// The transactions that are proved to be in the block with this header.
     ///
-    /// A Merkle block does not show how deep the tree is. Who can't compare [`Self::transactions`] with a number that is known to be
-    /// right asks for the coinbase as well and uses [`Self::verify_with_coinbase`].
+    /// A Merkle block does not show how deep the tree is. A caller that cannot compare [`Self::transactions`] with a
+    /// trusted number must ask for the coinbase as well and use [`Self::verify_with_coinbase`].
     pub fn verify(&self) -> Result<Vec<Match>, MerkleBlockError> {
         if self.transactions == 0 || self.transactions > MAX_TRANSACTIONS {
             return Err(MerkleBlockError::Transactions(self.transactions));
@@ -120,7 +120,8 @@ impl<'a> MerkleBlock<'a> {
         Ok(walk.matches)
     }
 
-    /// As [`Self::verify`]; the coinbase, given without witness, must be among the matches and so fixes the depth of the tree.
+    /// Verifies as [`Self::verify`] does, and fixes the depth of the tree: the coinbase, given without its witness,
+    /// must be among the matches.
     pub fn verify_with_coinbase(&self, coinbase: &[u8]) -> Result<Vec<Match>, MerkleBlockError> {
         check_coinbase(coinbase)?;
         let matches = self.verify()?;
@@ -131,7 +132,7 @@ impl<'a> MerkleBlock<'a> {
     }
 }
 
-/// The walk through the tree, depth first, as the flags tell.
+/// The depth-first walk through the tree, guided by the flags.
 struct Walk<'a> {
     block: &'a MerkleBlock<'a>,
     flags_used: usize,
@@ -140,7 +141,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The hash of a node; recursion ends at height 0, and no tree is higher than 15.
+    /// The hash of a node. Recursion ends at height 0, and no tree is higher than 15.
     fn node(&mut self, height: u8, position: u32) -> Result<Hash, MerkleBlockError> {
         let flags = self.block.flags.get(self.flags_used / 8).ok_or(MerkleBlockError::FlagsUsedUp)?;
         let flag = flags >> (self.flags_used % 8) & 1 == 1;
@@ -284,7 +285,7 @@ mod tests {
         let bytes = build(&leaves, &[false, false, false, true, false, false]);
         let block = MerkleBlock::parse(&bytes).unwrap();
         assert_eq!(block.verify_with_coinbase(&coinbase), Err(MerkleBlockError::CoinbaseNotProved));
-        // Another transaction at its place, and it at another place.
+        // Another transaction in the coinbase's place, and the coinbase in another place.
         let other = self::coinbase(b"other", 30);
         let bytes = build(&leaves, &[true, false, false, true, false, false]);
         let block = MerkleBlock::parse(&bytes).unwrap();

@@ -1,4 +1,4 @@
-//! The Bitcoin networks, and what differs between them.
+//! The Bitcoin networks, and how they differ.
 use super::header::BlockHeader;
 use super::target::Compact;
 use super::uint::U256;
@@ -9,7 +9,7 @@ pub const RETARGET_INTERVAL: u32 = 2016;
 /// A Bitcoin network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Network {
-    /// The one with money.
+    /// The main network, whose coins have value.
     Mainnet,
     /// The third test network.
     Testnet,
@@ -17,12 +17,12 @@ pub enum Network {
     Testnet4,
     /// A private network with next to no proof of work.
     Regtest,
-    /// The test network of signed blocks. The signatures are not checked, the proof of work is.
+    /// The test network of signed blocks. The proof of work is checked, the signatures are not.
     Signet,
 }
 
 impl Network {
-    /// All of them.
+    /// All networks.
     pub const ALL: [Self; 5] = [Self::Mainnet, Self::Testnet, Self::Testnet4, Self::Regtest, Self::Signet];
 
     /// The name, as in Bitcoin Core's `-chain`.
@@ -36,7 +36,7 @@ impl Network {
         }
     }
 
-    /// The four bytes before each message and each block in a file.
+    /// The four bytes before each message, and before each block in a file.
     pub fn magic(self) -> [u8; 4] {
         match self {
             Self::Mainnet => [0xf9, 0xbe, 0xb4, 0xd9],
@@ -47,7 +47,7 @@ impl Network {
         }
     }
 
-    /// The network that begins its messages so.
+    /// The network whose messages begin with these bytes.
     pub fn of_magic(magic: [u8; 4]) -> Option<Self> {
         Self::ALL.into_iter().find(|network| network.magic() == magic)
     }
@@ -61,7 +61,7 @@ impl Network {
             Self::Regtest => (1_296_688_602, 0x207f_ffff, 2),
             Self::Signet => (1_598_918_400, 0x1e03_77ae, 52_613_770),
         };
-        // The others share one genesis transaction, and so one root.
+        // The others share one genesis transaction, and therefore one root.
         let merkle_root = match self {
             Self::Testnet4 => [
                 0x4e, 0x7b, 0x2b, 0x91, 0x28, 0xfe, 0x02, 0x91, 0xdb, 0x06, 0x93, 0xaf, 0x2a, 0xe4, 0x18, 0xb7, 0x67,
@@ -82,12 +82,12 @@ impl Network {
         }
     }
 
-    /// The easiest target there is, in compact form.
+    /// The easiest target, in compact form.
     pub fn easiest(self) -> Compact {
         Compact(self.genesis().bits.get())
     }
 
-    /// The easiest target there is. More precise than its compact form, except on signet.
+    /// The easiest target. More precise than its compact form, except on signet.
     pub fn proof_of_work_limit(self) -> U256 {
         match self {
             Self::Mainnet | Self::Testnet | Self::Testnet4 => U256::MAX.shift_right(32),
@@ -96,13 +96,13 @@ impl Network {
         }
     }
 
-    /// Whether a block may be easy when it took more than twenty minutes.
+    /// Whether a block may be easy if it took more than twenty minutes.
     pub(super) fn allows_easy_blocks(self) -> bool {
         matches!(self, Self::Testnet | Self::Testnet4 | Self::Regtest)
     }
 
-    /// Whether BIP94 holds: an interval's difficulty follows from its first block, which is no easy one, and its time does
-    /// not warp.
+    /// Whether BIP94 applies: an interval's difficulty follows from its first block, which cannot be easy and whose
+    /// time cannot be far back.
     pub(super) fn has_bip94(self) -> bool {
         self == Self::Testnet4
     }
@@ -112,9 +112,9 @@ impl Network {
         self != Self::Regtest
     }
 
-    /// The least version of a header at a height: BIP34, BIP66 and BIP65 each retired one.
+    /// The lowest version of a header at a height: BIP34, BIP66 and BIP65 each retired one.
     ///
-    /// None on regtest, where nodes differ in when they begin.
+    /// On regtest there is no minimum, as nodes differ in when they start to require one.
     pub(super) fn least_version(self, height: u32) -> i32 {
         let retired = match self {
             Self::Mainnet => [227_931, 363_725, 388_381],

@@ -6,7 +6,8 @@ use super::tree::{PathError, root_of_path};
 use crate::hash::Hash;
 use thiserror::Error;
 
-/// A claim that a transaction is at a position of a block, with all that is needed to check it against the block's header.
+/// A claim that a transaction is at a position in a block, and everything needed to check it against the block's
+/// header.
 #[derive(Clone, Copy, Debug)]
 pub struct TransactionProof<'a> {
     /// The transaction's hash.
@@ -15,30 +16,30 @@ pub struct TransactionProof<'a> {
     pub position: u32,
     /// Number of transactions in the block.
     pub transactions: u32,
-    /// The nodes beside the way from the leaf to the root.
+    /// The siblings on the way from the leaf to the root.
     pub path: &'a [Hash],
-    /// The block's coinbase transaction, without witness.
+    /// The block's coinbase transaction, without its witness.
     pub coinbase: &'a [u8],
-    /// The nodes beside the way from the coinbase to the root.
+    /// The siblings on the way from the coinbase to the root.
     pub coinbase_path: &'a [Hash],
 }
 
 /// Why a proof proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ProofError {
-    /// The transaction's path can't be one.
+    /// The transaction's path cannot be one.
     #[error("the transaction's path: {0}")]
     Path(#[source] PathError),
-    /// The coinbase's path can't be one.
+    /// The coinbase's path cannot be one.
     #[error("the coinbase's path: {0}")]
     CoinbasePath(#[source] PathError),
-    /// The coinbase that should fix the depth is none.
+    /// What should be the coinbase, and fix the depth, is not a coinbase.
     #[error("the coinbase transaction: {0}")]
     Coinbase(#[from] CoinbaseError),
-    /// The transaction's path leads elsewhere.
+    /// The transaction's path leads to another root.
     #[error("the transaction's path does not lead to the root in the block's header")]
     Root,
-    /// The coinbase's path leads elsewhere, so that the depth of the tree is not known (CVE-2017-12842).
+    /// The coinbase's path leads to another root, so the depth of the tree is unknown (CVE-2017-12842).
     #[error("the coinbase's path does not lead to the root in the block's header")]
     CoinbaseRoot,
 }
@@ -46,7 +47,8 @@ pub enum ProofError {
 impl TransactionProof<'_> {
     /// Checks the proof against a header, which the caller takes from its own [`super::HeaderChain`].
     ///
-    /// The coinbase is known by its shape, so it is a leaf, and the first. The transaction is on its level, so it is a leaf too.
+    /// The coinbase is recognised by its shape, so it is a leaf, the first one. The transaction is on the same level,
+    /// so it is a leaf, too.
     pub fn verify(&self, header: &BlockHeader) -> Result<(), ProofError> {
         check_coinbase(self.coinbase)?;
         check_coinbase_path(self.coinbase, self.transactions, self.coinbase_path, header)?;
@@ -58,7 +60,9 @@ impl TransactionProof<'_> {
     }
 }
 
-/// Checks that a coinbase, which is one by its shape and has no witness, is the first leaf of a block's tree. That fixes the depth.
+/// Checks that a coinbase, verified by its shape and given without its witness, is the first leaf of a block's tree.
+///
+/// That fixes the depth of the tree.
 pub(super) fn check_coinbase_path(
     coinbase: &[u8],
     transactions: u32,
@@ -129,7 +133,8 @@ mod tests {
         }
     }
 
-    /// CVE-2017-12842: a transaction of 64 bytes, the second half of which is the hash of a transaction that never was in a block.
+    /// CVE-2017-12842: a transaction of 64 bytes whose second half is the hash of a transaction that was never in a
+    /// block.
     #[test]
     fn a_leaf_below_the_leaves_is_refused() {
         let forged = [7; 32];
@@ -158,7 +163,7 @@ mod tests {
         assert_eq!(shallow.verify(&block.header), Err(ProofError::Path(depth)));
     }
 
-    /// The other way round: an inner node passed for a transaction, and the node above the coinbase for the coinbase.
+    /// The other way round: an inner node passed off as a transaction, and the node above the coinbase as the coinbase.
     #[test]
     fn a_leaf_above_the_leaves_is_refused() {
         let block = block(4);

@@ -6,13 +6,13 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compact(pub u32);
 
-/// Why `bits` are no target.
+/// Why `bits` do not encode a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TargetError {
     /// The sign bit is set.
     #[error("the target is negative")]
     Negative,
-    /// More than 256 bits.
+    /// It needs more than 256 bits.
     #[error("the target does not fit in 256 bits")]
     Overflow,
     /// No hash could ever be below it.
@@ -40,7 +40,7 @@ impl Compact {
         Ok(U256::from(u64::from(mantissa)).shift_left(8 * size.saturating_sub(3)))
     }
 
-    /// The compact form of a target; precision below the mantissa is lost, as the consensus rules want it.
+    /// The compact form of a target. Precision below the mantissa is lost, as the consensus rules require.
     pub fn from_target(target: U256) -> Self {
         let mut size = target.bits().div_ceil(8);
         let mut mantissa = match size {

@@ -7,10 +7,10 @@ use thiserror::Error;
 /// The most transactions that a block can have: its greatest weight over the least weight of a transaction.
 pub const MAX_TRANSACTIONS: u32 = 4_000_000 / 240;
 
-/// Why a path leads from no transaction.
+/// Why a path does not lead from a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PathError {
-    /// A block has a transaction at least, and no more than fit in its weight.
+    /// The number of transactions is zero, or more than fit in a block's weight.
     #[error("a block can't have {0} transactions")]
     Transactions(u32),
     /// The position is not in the block.
@@ -21,7 +21,7 @@ pub enum PathError {
         /// The number of transactions claimed.
         transactions: u32,
     },
-    /// The path is not as long as the tree is deep.
+    /// The path is longer or shorter than the tree is deep.
     #[error("a path of {found} nodes in a tree of depth {expected}")]
     Depth {
         /// ceil(log2 of the number of transactions).
@@ -37,7 +37,7 @@ pub enum PathError {
         /// Steps from the leaf.
         level: usize,
     },
-    /// A node without sibling is paired with something other than itself.
+    /// A node without a sibling is paired with something other than itself.
     #[error("the last node of level {level} has no sibling, and must be paired with itself")]
     NotDuplicated {
         /// Steps from the leaf.
@@ -45,9 +45,10 @@ pub enum PathError {
     },
 }
 
-/// Follows a path up to the root that it leads to, for the caller to compare.
+/// Follows a path up, and returns the root that it leads to for the caller to compare.
 ///
-/// Where a level has an odd number of nodes, Bitcoin pairs the last one with itself. Only there may a sibling equal its node.
+/// On a level with an odd number of nodes, Bitcoin pairs the last one with itself. Only there may a sibling equal its
+/// node.
 pub fn root_of_path(leaf: &Hash, position: u32, transactions: u32, path: &[Hash]) -> Result<Hash, PathError> {
     if transactions == 0 || transactions > MAX_TRANSACTIONS {
         return Err(PathError::Transactions(transactions));
@@ -76,7 +77,7 @@ pub fn root_of_path(leaf: &Hash, position: u32, transactions: u32, path: &[Hash]
 
 #[cfg(test)]
 pub(super) mod model {
-    //! The tree as it is defined, level by level.
+    //! The tree by its definition, level by level.
     use super::*;
 
     pub fn levels(leaves: &[Hash]) -> Vec<Vec<Hash>> {
@@ -120,7 +121,7 @@ mod tests {
             }
         }
 
-        /// A count that is not the real one proves no position beyond the real ones, whatever the depth.
+        /// A wrong count proves no position beyond the real ones, whatever the depth.
         #[test]
         fn repeated_transactions_prove_nothing(count in 1..40_usize, claimed in 1..80_u32) {
             let leaves = model::leaves(count);
@@ -136,7 +137,8 @@ mod tests {
         }
     }
 
-    /// A block of 4,000,000 units of weight has 16,666 transactions of 240 at most, which make a tree of depth 15.
+    /// A block of 4,000,000 units of weight has at most 16,666 transactions, of 240 each, which make a tree of depth
+    /// 15.
     #[test]
     fn transactions_have_a_limit() {
         let path = [[1; 32]; 15];
@@ -154,7 +156,7 @@ mod tests {
         assert_eq!(check(0, MAX_TRANSACTIONS + 1, &path), PathError::Transactions(MAX_TRANSACTIONS + 1));
         assert_eq!(check(5, 5, &path), PathError::Position { position: 5, transactions: 5 });
         assert_eq!(check(4, 5, &path[..2]), PathError::Depth { expected: 3, found: 2 });
-        // The tree of six transactions, the last one twice, has the same root: refused on both positions.
+        // The tree of six transactions, the last one twice, has the same root: refused at both positions.
         assert_eq!(check(4, 6, &path), PathError::Repeated { level: 0 });
         assert_eq!(check(5, 6, &path), PathError::Repeated { level: 0 });
         assert_eq!(check(4, 5, &[path[0], path[2], path[2]]), PathError::NotDuplicated { level: 1 });

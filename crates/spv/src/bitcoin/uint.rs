@@ -1,4 +1,4 @@
-//! 256-bit unsigned numbers: just what targets and work need.
+//! 256-bit unsigned numbers, with the operations that targets and work need.
 use std::fmt;
 
 /// A 256-bit unsigned number.
@@ -9,7 +9,7 @@ pub struct U256 {
 }
 
 impl U256 {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self { limbs: [0; 4] };
     /// The largest number.
     pub const MAX: Self = Self { limbs: [u64::MAX; 4] };
@@ -42,7 +42,7 @@ impl U256 {
         self.limbs[0]
     }
 
-    /// The sum, unless it needs more than 256 bits.
+    /// The sum; `None` if it needs more than 256 bits.
     pub fn checked_add(self, other: Self) -> Option<Self> {
         let mut carry = false;
         let limbs = std::array::from_fn(|i| {
@@ -66,7 +66,7 @@ impl U256 {
         Self { limbs }
     }
 
-    /// The product, unless it needs more than 256 bits.
+    /// The product; `None` if it needs more than 256 bits.
     pub fn checked_mul(self, factor: u32) -> Option<Self> {
         let mut carry = 0;
         let limbs = std::array::from_fn(|i| {
@@ -77,7 +77,7 @@ impl U256 {
         (carry == 0).then_some(Self { limbs })
     }
 
-    /// The quotient; nothing divides by zero here.
+    /// The quotient; `None` if the divisor is zero.
     pub fn div_u32(self, divisor: u32) -> Option<Self> {
         let divisor = u128::from(divisor);
         let mut limbs = self.limbs;
@@ -90,7 +90,7 @@ impl U256 {
         Some(Self { limbs })
     }
 
-    /// The number moved up by `by` bits; what leaves at the top is lost.
+    /// The number shifted up by `by` bits; bits beyond the top are lost.
     pub fn shift_left(self, by: u32) -> Self {
         let (words, bits) = ((by / 64) as usize, by % 64);
         let limb = |i: usize| self.limbs[i];
@@ -102,7 +102,7 @@ impl U256 {
         Self { limbs }
     }
 
-    /// The number moved down by `by` bits.
+    /// The number shifted down by `by` bits.
     pub fn shift_right(self, by: u32) -> Self {
         let (words, bits) = ((by / 64) as usize, by % 64);
         let limb = |i: usize| if i < 4 { self.limbs[i] } else { 0 };
@@ -123,7 +123,7 @@ impl U256 {
         complement.div(divisor).checked_add(one).unwrap_or(Self::MAX)
     }
 
-    /// Long division, a bit at a time; the divisor is not zero.
+    /// Long division, bit by bit. The divisor must not be zero.
     fn div(self, divisor: Self) -> Self {
         let mut quotient = Self::ZERO;
         let mut rest = self;

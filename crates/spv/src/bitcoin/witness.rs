@@ -1,7 +1,8 @@
 //! The proof that a transaction is in a Bitcoin block with its witness (BIP141).
 //!
-//! The tree of the block's header leaves witnesses out: whoever serves a transaction could give it another one. A second tree has the
-//! hashes of transactions with their witnesses as leaves, and an output of the coinbase commits to its root.
+//! The tree in the block's header leaves witnesses out, so whoever serves a transaction could give it another witness.
+//! A second tree has the hashes of transactions with their witnesses as leaves; an output of the coinbase commits to
+//! its root.
 use super::coinbase::{CoinbaseError, check_coinbase};
 use super::encoding::{Encoding, EncodingError};
 use super::hash::sha256d;
@@ -11,36 +12,38 @@ use super::tree::{PathError, root_of_path};
 use crate::hash::Hash;
 use thiserror::Error;
 
-/// What the script of an output that commits to witnesses begins with: OP_RETURN, the length of what follows, BIP141's tag.
+/// How the script of a commitment to witnesses begins: OP_RETURN, the length of the rest, BIP141's tag.
 const TAG: [u8; 6] = [0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
 
-/// A coinbase transaction with its witness, taken apart.
+/// A parsed coinbase transaction with its witness.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WitnessCoinbase {
-    /// The transaction without its witness, which the header's tree has.
+    /// The transaction without its witness, as in the header's tree.
     pub stripped: Vec<u8>,
-    /// The commitment to witnesses; a block whose transactions have none needs none.
+    /// The commitment to witnesses. A block whose transactions have no witnesses needs none.
     pub commitment: Option<WitnessCommitment>,
 }
 
-/// What a coinbase commits to witnesses with.
+/// A coinbase's commitment to witnesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WitnessCommitment {
-    /// The double SHA-256 of the root and what is reserved.
+    /// The double SHA-256 of the root and the reserved value.
     pub hash: Hash,
-    /// The coinbase's own witness, which BIP141 reserves for commitments to come.
+    /// The coinbase's own witness, which BIP141 reserves for future commitments.
     pub reserved: Hash,
 }
 
 impl WitnessCommitment {
-    /// Whether it is to a tree of this root.
+    /// Whether it commits to the tree with this root.
     pub fn is_to(&self, root: &Hash) -> bool {
         sha256d(&[root, &self.reserved]) == self.hash
     }
 }
 
-/// A claim that a transaction is at a position of a block with its witness, with all that is needed to check it against the block's
-/// header. There is none of a coinbase: its leaf is zero, whatever its witness is.
+/// A claim that a transaction is at a position in a block with its witness, and everything needed to check it against
+/// the block's header.
+///
+/// There is no such proof for a coinbase: its leaf is zero, whatever its witness is.
 #[derive(Clone, Copy, Debug)]
 pub struct WitnessProof<'a> {
     /// The hash of the transaction with its witness.
@@ -49,33 +52,33 @@ pub struct WitnessProof<'a> {
     pub position: u32,
     /// Number of transactions in the block.
     pub transactions: u32,
-    /// The nodes beside the way from the leaf to the root that the coinbase commits to.
+    /// The siblings on the way from the leaf to the root that the coinbase commits to.
     pub path: &'a [Hash],
     /// The block's coinbase transaction with its witness.
     pub coinbase: &'a [u8],
-    /// The nodes beside the way from the coinbase to the root in the header.
+    /// The siblings on the way from the coinbase to the root in the header.
     pub coinbase_path: &'a [Hash],
 }
 
-/// Why a proof of a witness proves nothing.
+/// Why the proof of a witness proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WitnessProofError {
-    /// The transaction's path can't be one.
+    /// The transaction's path cannot be one.
     #[error("the transaction's path: {0}")]
     Path(#[source] PathError),
-    /// The coinbase is none, or not in the block.
+    /// The coinbase is not a coinbase, or not in the block.
     #[error(transparent)]
     Coinbase(#[from] ProofError),
-    /// A commitment without what is reserved beside it.
+    /// There is a commitment without the reserved value that belongs to it.
     #[error("the coinbase's witness is not one item of 32 bytes, which a commitment needs beside it")]
     Reserved,
     /// The coinbase commits to no witnesses.
     #[error("the coinbase commits to no witnesses, so no transaction of the block has any: prove it without")]
     NoCommitment,
-    /// The coinbase's own witness is not under the commitment.
+    /// The commitment does not cover the coinbase's own witness.
     #[error("the coinbase's own witness can't be proved")]
     IsCoinbase,
-    /// The transaction's path leads elsewhere.
+    /// The transaction's path leads to another root.
     #[error("the transaction's path does not lead to the root that the coinbase commits to")]
     Root,
 }
@@ -93,7 +96,7 @@ impl From<EncodingError> for WitnessProofError {
 }
 
 impl WitnessCoinbase {
-    /// Takes a coinbase apart. One of a block without witnesses has none itself.
+    /// Parses a coinbase. In a block without witnesses, it has none itself.
     pub fn parse(coinbase: &[u8]) -> Result<Self, WitnessProofError> {
         let mut encoding = Encoding::new(coinbase);
         let version = encoding.array::<4>()?;
@@ -111,7 +114,7 @@ impl WitnessCoinbase {
         for _ in 0..encoding.count(9)? {
             encoding.take(8)?;
             let script = encoding.string()?;
-            // Of several the last one counts.
+            // If there are several, the last one counts.
             hash = script.strip_prefix(&TAG).and_then(|rest| rest.first_chunk().copied()).or(hash);
         }
         let body = encoding.since(start);
@@ -144,7 +147,7 @@ impl WitnessProof<'_> {
         if self.position == 0 {
             return Err(WitnessProofError::IsCoinbase);
         }
-        // Both trees have as many leaves, so the coinbase's path has fixed the depth.
+        // Both trees have the same number of leaves, so the coinbase's path has already fixed the depth.
         let root = root_of_path(self.leaf, self.position, self.transactions, self.path);
         match commitment.is_to(&root.map_err(WitnessProofError::Path)?) {
             true => Ok(()),

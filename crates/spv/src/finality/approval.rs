@@ -1,4 +1,4 @@
-//! What one who may decide on a change signs.
+//! One signer's approval of a change.
 use super::change::MemberChange;
 use super::replicas::ReplicaSet;
 use crate::authority::{ChainKey, Seal};
@@ -10,13 +10,13 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// Size of an encoded [`Approval`].
 pub const APPROVAL_SIZE: usize = size_of::<Approval>();
 
-/// A change of the set of replicas, with the signature of one that approves it.
+/// A change of the set of replicas, with the signature of a replica that approves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Approval {
     /// The change.
     pub change: MemberChange,
-    /// The key of votes of the replica that signed: a member, or the one that joins.
+    /// The vote key of the replica that signed: a member, or the one that joins.
     pub signer: [u8; 32],
     /// Its signature of the change's hash.
     pub signature: Seal,
@@ -32,15 +32,16 @@ impl Approval {
         Self { change, signer: key.public().to_bytes(), signature: Seal(signature.to_byte_array()) }
     }
 
-    /// Whether the signature is the signer's of the change of this set in this network. Whether the signer may decide on it is for
-    /// the caller to see.
+    /// Whether the signature is the signer's, for the change of this set in this network.
+    ///
+    /// The caller checks whether the signer may decide on it.
     pub fn holds(&self, network: &Hash, before: &ReplicaSet) -> bool {
         let message = self.change.hash(network, before);
         ChainKey::from_bytes(&self.signer).is_some_and(|key| is_signed(&message, &key, &self.signature))
     }
 }
 
-/// Whether a signature is this key's of a change of this hash.
+/// Whether `signature` is this key's, for a change with this hash.
 pub(super) fn is_signed(change: &Hash, key: &ChainKey, signature: &Seal) -> bool {
     SECP256K1.verify_schnorr(&Signature::from_byte_array(signature.0), change, key.x_only()).is_ok()
 }
@@ -62,7 +63,7 @@ mod tests {
             changed[place] ^= 1;
             assert!(!Approval::read_from_bytes(&changed).unwrap().holds(&NETWORK, &set), "byte {place}");
         }
-        // Not passed off as a seal: the tags differ.
+        // An approval does not pass for a seal: the tags differ.
         let hash = approval.change.hash(&NETWORK, &set);
         assert!(!keys[1].public().has_sealed(&hash, &approval.signature));
     }

@@ -12,7 +12,7 @@ pub const ORDERED_HEADER_SIZE: usize = size_of::<OrderedHeader>();
 /// Size of the longest certificate.
 pub const MAX_CERTIFICATE_SIZE: usize = FIXED_SIZE + MAX_SIGNATURES_SIZE;
 
-/// The header of an ordered block: what its hash, and so each vote, covers.
+/// The header of an ordered block: what its hash, and therefore each vote, covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct OrderedHeader {
@@ -20,8 +20,10 @@ pub struct OrderedHeader {
     pub height: U64,
     /// Hash of the ordered block before it; the network id for the first.
     pub parent: Hash,
-    /// What the replicas vouch for besides the order. A ledger's replicas put the hash of the chain's header here that they had
-    /// when they executed what was final.
+    /// What the replicas vouch for besides the order.
+    ///
+    /// A ledger's replicas put the hash of a header here: the last of the chain after they executed the blocks that
+    /// were final.
     pub statement: Hash,
     /// Hash of the body.
     pub body: Hash,
@@ -30,7 +32,7 @@ pub struct OrderedHeader {
 const _: () = assert!(ORDERED_HEADER_SIZE == 104);
 
 impl OrderedHeader {
-    /// The header's hash: the block's name.
+    /// The header's hash, which identifies the block.
     pub fn hash(&self) -> Hash {
         ordered_hash(self.as_bytes())
     }
@@ -41,7 +43,7 @@ impl OrderedHeader {
     }
 }
 
-/// What every certificate has before its signatures.
+/// What precedes the signatures in every certificate.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct Fixed {
@@ -61,9 +63,9 @@ pub struct Certificate {
     pub header: OrderedHeader,
     /// The number of the set of replicas.
     pub epoch: u64,
-    /// The view in which it was voted on.
+    /// The view of the votes.
     pub view: u64,
-    /// The view of its parent.
+    /// The view of the block's parent.
     pub parent_view: u64,
     signatures: Signatures,
 }
@@ -72,7 +74,7 @@ impl Certificate {
     /// A certificate of these votes, in any order.
     ///
     /// # Panics
-    /// Where a replica has a number of [`MAX_REPLICAS`](super::MAX_REPLICAS) or more, or is there twice.
+    /// If a replica's number is [`MAX_REPLICAS`](super::MAX_REPLICAS) or more, or occurs twice.
     pub fn new(header: OrderedHeader, epoch: u64, view: u64, parent_view: u64, signatures: Vec<(u32, Seal)>) -> Self {
         Self { header, epoch, view, parent_view, signatures: Signatures::new(signatures) }
     }
@@ -82,12 +84,12 @@ impl Certificate {
         self.signatures.signers()
     }
 
-    /// The numbers of the replicas that signed, ascending, and their signatures.
+    /// The numbers of the replicas that signed, ascending, with their signatures.
     pub fn signatures(&self) -> impl Iterator<Item = (u32, &Seal)> {
         self.signatures.iter()
     }
 
-    /// The certificate as it is stored and sent.
+    /// The encoding that is stored and sent.
     pub fn encode(&self) -> Vec<u8> {
         let [epoch, view, parent_view] = [self.epoch, self.view, self.parent_view].map(U64::new);
         let mut bytes = Fixed { header: self.header, epoch, view, parent_view }.as_bytes().to_vec();
@@ -95,7 +97,7 @@ impl Certificate {
         bytes
     }
 
-    /// Reads what [`Certificate::encode`] made. It is the only encoding of the certificate.
+    /// Decodes what [`Certificate::encode`] returned. A certificate has exactly one encoding.
     pub fn decode(bytes: &[u8]) -> Result<Self, CertificateError> {
         let found = bytes.len();
         let (signatures, expected) = Signatures::decode_at(FIXED_SIZE, bytes)?;
@@ -172,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Votes of another kind do not count, whoever gathers them: a notarized block is not final.
+    /// Votes of another kind do not count, whoever collects them: a notarized block is not final.
     #[test]
     fn notarizing_votes_make_nothing_final() {
         let (keys, set) = replicas(4);

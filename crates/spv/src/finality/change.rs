@@ -1,4 +1,4 @@
-//! Changes of the set of replicas, by one member each.
+//! Changes of the set of replicas, one member each.
 use super::replicas::{ReplicaSet, ReplicaSetError};
 use crate::authority::ChainKey;
 use crate::hash::{Hash, member_change_hash};
@@ -20,7 +20,7 @@ pub enum MemberAction {
 }
 
 impl MemberAction {
-    /// The action of this code.
+    /// The action with this code.
     pub fn from_code(code: u8) -> Option<Self> {
         [Self::Add, Self::Remove].into_iter().find(|action| *action as u8 == code)
     }
@@ -29,27 +29,27 @@ impl MemberAction {
 /// Why a change cannot be made to a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ChangeError {
-    /// Neither an addition nor a removal.
+    /// The action is neither an addition nor a removal.
     #[error("a change of members has action {0}, which this program does not know: update it")]
     Action(u8),
-    /// The key of votes is none.
+    /// The vote key is not valid.
     #[error("the change names a key of votes that is no public key: copy it again from the replica's own node")]
     Key,
-    /// The number is none of the set's.
+    /// The number is not in the set; for an addition, it is beyond the set's end.
     #[error("the change names place {number}, but the set has {replicas} replicas: make it of the present set")]
     Number {
-        /// The number that it names.
+        /// The number named.
         number: u8,
-        /// Replicas of the set before.
+        /// Number of replicas before the change.
         replicas: usize,
     },
-    /// The replica of that number has another key.
+    /// The replica with this number has another key.
     #[error("replica {0} has another key than the one to be removed: make the change of the present set")]
     OtherKey(u8),
-    /// A removal has an address.
+    /// A removal has an address or a port.
     #[error("a removal has an address or a port: leave them zero")]
     Address,
-    /// The keys after the change are no set of replicas: too few, too many, or one of them is there already.
+    /// The keys after the change do not form a set: too few, too many, or one twice.
     #[error("the set after the change: {0}")]
     Set(#[from] ReplicaSetError),
 }
@@ -60,15 +60,16 @@ pub enum ChangeError {
 pub struct MemberChange {
     /// Code of a [`MemberAction`].
     pub action: u8,
-    /// Of an addition the new replica's number in the set after it, of a removal the replica's number in the set before it.
+    /// For an addition, the new replica's number in the set after it; for a removal, the replica's number in the set
+    /// before.
     pub number: u8,
     /// The port of the new replica's connections; 0 in a removal.
     pub port: U16,
     /// Generation of the set that it changes.
     pub generation: U32,
-    /// The replica's key of votes.
+    /// The replica's vote key.
     pub votes: [u8; 32],
-    /// Its key of connections, which is one of Ed25519. Checked by who connects, not here.
+    /// The replica's connection key, an Ed25519 key. Checked when a connection is made, not here.
     pub identity: [u8; 32],
     /// The new replica's IPv6 address, or its IPv4 address mapped to one; zero in a removal.
     pub address: [u8; 16],
@@ -77,12 +78,14 @@ pub struct MemberChange {
 const _: () = assert!(MEMBER_CHANGE_SIZE == 88);
 
 impl MemberChange {
-    /// What it does.
+    /// What the change does.
     pub fn action(&self) -> Result<MemberAction, ChangeError> {
         MemberAction::from_code(self.action).ok_or(ChangeError::Action(self.action))
     }
 
-    /// The set after the change. That `before` is of the [generation](Self::generation) named is for the caller to see.
+    /// The set after the change.
+    ///
+    /// The caller checks that `before` is the set of the [generation](Self::generation) that the change names.
     pub fn apply(&self, before: &ReplicaSet) -> Result<ReplicaSet, ChangeError> {
         let action = self.action()?;
         let key = ChainKey::from_bytes(&self.votes).ok_or(ChangeError::Key)?;
@@ -104,7 +107,7 @@ impl MemberChange {
         Ok(ReplicaSet::new(keys)?)
     }
 
-    /// What who approves it signs: it names the network and the set that it changes.
+    /// The hash that approvals sign. It covers the network and the set before the change.
     pub fn hash(&self, network: &Hash, before: &ReplicaSet) -> Hash {
         member_change_hash(network, &before.hash(), self.as_bytes())
     }
@@ -159,7 +162,7 @@ mod tests {
     }
 
     proptest! {
-        /// A removal takes back what the addition in the same place did, and no other replica's order changes.
+        /// Removing what an addition inserted restores the set, with the other replicas in the same order.
         #[test]
         fn additions_are_taken_back_by_removals(size in 1u8..20, place in 0u8..20) {
             let (_, before) = replicas(size);

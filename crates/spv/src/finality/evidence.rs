@@ -5,7 +5,7 @@ use crate::authority::Seal;
 use crate::hash::Hash;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Size of a [`DoubleVote`] as it is stored.
+/// Size of a stored [`DoubleVote`].
 pub const EVIDENCE_SIZE: usize = size_of::<DoubleVote>();
 
 /// A vote and its signature.
@@ -18,7 +18,7 @@ pub struct SignedVote {
     pub signature: Seal,
 }
 
-/// Two votes of one view that no honest replica signs both.
+/// Two votes in one view of which an honest replica signs at most one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct DoubleVote {
@@ -26,15 +26,17 @@ pub struct DoubleVote {
     pub replica: u8,
     /// One of the votes.
     pub first: SignedVote,
-    /// The other one.
+    /// The second vote.
     pub second: SignedVote,
 }
 
 const _: () = assert!(EVIDENCE_SIZE == 307);
 
 impl DoubleVote {
-    /// Whether this shows that the replica lied: two votes of one view for different blocks, or one that the view is given up
-    /// and one that its block is final.
+    /// Whether this proves that the replica lied.
+    ///
+    /// That is so if one view has two votes for different blocks, or one vote to give up the view and one that its
+    /// block is final, all of this network and signed by that replica.
     pub fn holds(&self, network: &Hash, replicas: &ReplicaSet) -> bool {
         let votes = [&self.first, &self.second];
         let [first, second] = votes.map(|signed| &signed.vote);

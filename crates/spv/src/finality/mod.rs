@@ -1,14 +1,14 @@
-//! Finality: what shows that a quorum of replicas ordered something, checked without the engine that they ran.
+//! Finality: proof that a quorum of replicas ordered something, checkable without the engine that they ran.
 //!
-//! A set of n = 3f + 1 replicas ([`ReplicaSet`]) puts blocks in one order. What they vote on is the hash of a block's header
-//! ([`OrderedHeader`]). A [`Certificate`] has the header and the votes of at least n - f of them that it is final. Any two such
-//! quorums share an honest replica, and an honest replica signs one final vote of a view, so while at most f replicas lie no two
-//! certificates contradict each other. Votes are BIP340 signatures, as seals are: each names who made it, so two that contradict
-//! each other are evidence ([`DoubleVote`]).
+//! A set of n = 3f + 1 replicas ([`ReplicaSet`]) puts blocks in one order. A replica votes on the hash of a block's
+//! header ([`OrderedHeader`]). A [`Certificate`] has the header and at least n - f votes that it is final. Any two such
+//! quorums share an honest replica, and an honest replica signs only one final vote per view. So as long as at most f
+//! replicas lie, no two certificates contradict each other. Votes are BIP340 signatures, as seals are: a vote
+//! identifies its signer, and two contradicting votes are evidence ([`DoubleVote`]).
 //!
-//! The set changes by one member at a time ([`MemberChange`]), and the set after n changes is that of generation n. A quorum of
-//! each generation approves the change that ends it ([`Reconfiguration`]), so who trusts the founders needs to trust no node
-//! to know the present set ([`Vouched`]).
+//! The set changes by one member at a time ([`MemberChange`]); the set after n changes is generation n. A quorum of
+//! each generation approves the change that ends it ([`Reconfiguration`]), so whoever trusts the founders can determine
+//! the current set without trusting a node ([`Vouched`]).
 mod approval;
 mod certificate;
 mod change;

@@ -12,10 +12,10 @@ use zerocopy::{FromBytes, IntoBytes};
 /// Size of the longest reconfiguration.
 pub const MAX_RECONFIGURATION_SIZE: usize = MEMBER_CHANGE_SIZE + MAX_SIGNATURES_SIZE;
 
-/// Why a reconfiguration makes no set of another.
+/// Why a reconfiguration does not lead to the next set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ReconfigurationError {
-    /// It is of another generation.
+    /// It belongs to another generation.
     #[error(
         "the change is of the set of generation {found}, not {expected}: it is there in a wrong place, ask another node"
     )]
@@ -28,25 +28,25 @@ pub enum ReconfigurationError {
     /// No quorum signed it.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
-    /// The set cannot be changed so.
+    /// The change cannot be made to this set.
     #[error(transparent)]
     Change(#[from] ChangeError),
 }
 
-/// A change with the signatures that make it hold: a certificate of the set that it is made to.
+/// A change with the signatures that make it valid: a certificate by the set that it changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reconfiguration {
     /// The change.
     pub change: MemberChange,
-    /// Of replicas of the set before, by their numbers in it.
+    /// By replicas of the set before the change, under their numbers in it.
     approvals: Signatures,
 }
 
 impl Reconfiguration {
-    /// A change with these approvals, in any order, by the signers' numbers in the set before it.
+    /// A change with these approvals, in any order, under the signers' numbers in the set before it.
     ///
     /// # Panics
-    /// Where a replica has a number of [`MAX_REPLICAS`](super::MAX_REPLICAS) or more, or is there twice.
+    /// If a replica's number is [`MAX_REPLICAS`](super::MAX_REPLICAS) or more, or occurs twice.
     pub fn new(change: MemberChange, approvals: Vec<(u32, Seal)>) -> Self {
         Self { change, approvals: Signatures::new(approvals) }
     }
@@ -56,14 +56,14 @@ impl Reconfiguration {
         self.approvals.signers()
     }
 
-    /// The reconfiguration as it is stored and sent.
+    /// The encoding that is stored and sent.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = self.change.as_bytes().to_vec();
         self.approvals.encode_to(&mut bytes);
         bytes
     }
 
-    /// Reads what [`Reconfiguration::encode`] made. It is the only encoding of the reconfiguration.
+    /// Decodes what [`Reconfiguration::encode`] returned. A reconfiguration has exactly one encoding.
     pub fn decode(bytes: &[u8]) -> Result<Self, CertificateError> {
         match Self::decode_prefix(bytes)? {
             (reconfiguration, []) => Ok(reconfiguration),
@@ -71,7 +71,7 @@ impl Reconfiguration {
         }
     }
 
-    /// Reads one at the beginning of these bytes, and gives what is behind it.
+    /// Decodes one from the start of these bytes, and returns the rest.
     pub(super) fn decode_prefix(bytes: &[u8]) -> Result<(Self, &[u8]), CertificateError> {
         let (approvals, end) = Signatures::decode_at(MEMBER_CHANGE_SIZE, bytes)?;
         let length = CertificateError::Length { expected: end, found: bytes.len() };
@@ -79,8 +79,9 @@ impl Reconfiguration {
         Ok((Self { change, approvals }, bytes.get(end..).ok_or(length)?))
     }
 
-    /// Checks that a quorum of these replicas, which are the set of this generation in this network, approved the change. Gives the
-    /// set of the next generation.
+    /// Checks that a quorum of these replicas approved the change, and returns the next generation's set.
+    ///
+    /// `replicas` is the set of this generation in this network.
     pub fn verify(
         &self,
         network: &Hash,
@@ -126,7 +127,7 @@ mod tests {
         let later = MemberChange { generation: 1.into(), ..change };
         let generation = ReconfigurationError::Generation { expected: 0, found: 1 };
         assert_eq!(verdict(later, &[0, 1, 2]), generation);
-        // What a quorum signs has to be possible, too.
+        // A quorum's signatures do not make an impossible change possible.
         assert_eq!(
             verdict(MemberChange { number: 9, ..change }, &[0, 1, 2]),
             ChangeError::Number { number: 9, replicas: 4 }.into()
@@ -136,7 +137,7 @@ mod tests {
         assert_eq!(good.verify(&[8; 32], &set, 0), Err(signature));
         let of_three = ReplicaSet::new(set.keys()[..3].to_vec()).unwrap();
         assert_eq!(good.verify(&NETWORK, &of_three, 0), Err(signature));
-        // The replica that joins is none of those who decide.
+        // The joining replica is not one of those who decide.
         let joining = reconfigured(change, &set, &replicas(5).0, &[0, 1, 4]);
         assert_eq!(joining.verify(&NETWORK, &set, 0), Err(CertificateError::NotAReplica(4).into()));
     }

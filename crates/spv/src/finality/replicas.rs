@@ -3,19 +3,19 @@ use crate::authority::ChainKey;
 use crate::hash::{Hash, replicas_hash};
 use thiserror::Error;
 
-/// The most replicas of a set: a certificate names its signers in the bits of one word.
+/// The most replicas in a set: a certificate names its signers in the bits of one word.
 pub const MAX_REPLICAS: usize = 64;
 
-/// Why keys are no set of replicas.
+/// Why keys do not form a set of replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ReplicaSetError {
     /// No replica, or more than [`MAX_REPLICAS`].
     #[error("{0} replicas: a set has 1 to {MAX_REPLICAS}, and bears one liar from 4 on")]
     Number(usize),
-    /// One of the keys is none.
+    /// The key with this number is not valid.
     #[error("the key of replica {0} is no public key: it was damaged, or made up")]
     Key(usize),
-    /// Two replicas have one key.
+    /// Two replicas have the same key.
     #[error("replicas {0} and {1} have the same key: give each its own")]
     SameKey(usize, usize),
 }
@@ -38,7 +38,7 @@ impl ReplicaSet {
         Ok(Self(keys))
     }
 
-    /// The set of keys of these bytes, as a finality frame has them.
+    /// The set of the keys with these bytes, as in a finality frame.
     pub fn from_bytes(keys: &[[u8; 32]]) -> Result<Self, ReplicaSetError> {
         let key = |(number, key)| ChainKey::from_bytes(key).ok_or(ReplicaSetError::Key(number));
         Self::new(keys.iter().enumerate().map(key).collect::<Result<_, _>>()?)
@@ -49,7 +49,7 @@ impl ReplicaSet {
         &self.0
     }
 
-    /// How many replicas may lie or be away without harm: f of n = 3f + 1.
+    /// How many replicas may lie or be absent without harm: f of n = 3f + 1.
     pub fn faults(&self) -> usize {
         (self.0.len() - 1) / 3
     }
@@ -59,7 +59,7 @@ impl ReplicaSet {
         self.0.len() - self.faults()
     }
 
-    /// The set's name: a hash of its keys.
+    /// The hash of the set's keys, which identifies the set.
     pub fn hash(&self) -> Hash {
         replicas_hash(&self.0.iter().flat_map(|key| key.to_bytes()).collect::<Vec<_>>())
     }

@@ -1,4 +1,4 @@
-//! Signatures of replicas, as certificates have them.
+//! The replicas' signatures in a certificate.
 use super::error::CertificateError;
 use super::replicas::{MAX_REPLICAS, ReplicaSet};
 use crate::authority::{ChainKey, Seal};
@@ -13,10 +13,10 @@ pub const MAX_SIGNATURES_SIZE: usize = SIGNERS + MAX_REPLICAS * size_of::<Seal>(
 pub struct Signatures(Vec<(u32, Seal)>);
 
 impl Signatures {
-    /// These, in any order.
+    /// Takes signatures in any order.
     ///
     /// # Panics
-    /// Where a replica has a number of [`MAX_REPLICAS`] or more, or is there twice.
+    /// If a replica's number is [`MAX_REPLICAS`] or more, or occurs twice.
     pub fn new(mut signatures: Vec<(u32, Seal)>) -> Self {
         signatures.sort_by_key(|(replica, _)| *replica);
         assert!(signatures.windows(2).all(|pair| pair[0].0 < pair[1].0), "each replica signs once");
@@ -29,19 +29,19 @@ impl Signatures {
         self.0.iter().map(|(replica, _)| *replica)
     }
 
-    /// The numbers of those that signed, ascending, and their signatures.
+    /// The numbers of the replicas that signed, ascending, with their signatures.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Seal)> {
         self.0.iter().map(|(replica, signature)| (*replica, signature))
     }
 
-    /// Appends a bit for each signer, and the signatures.
+    /// Appends a word with one bit per signer, and the signatures.
     pub fn encode_to(&self, bytes: &mut Vec<u8>) {
         let signers: u64 = self.signers().fold(0, |signers, replica| signers | 1 << replica);
         bytes.extend(signers.to_be_bytes());
         bytes.extend(self.0.iter().flat_map(|(_, signature)| signature.0));
     }
 
-    /// Reads what is encoded at this place. Gives where it ends, too. It is the only encoding of the signatures.
+    /// Decodes signatures from this place, and returns where they end. They have exactly one encoding.
     pub fn decode_at(place: usize, bytes: &[u8]) -> Result<(Self, usize), CertificateError> {
         let length = |expected| CertificateError::Length { expected, found: bytes.len() };
         let start = place + SIGNERS;
@@ -57,7 +57,7 @@ impl Signatures {
         Ok((Self(signatures), end))
     }
 
-    /// Checks that a quorum of these replicas signed, by what tells whether a signature is a key's.
+    /// Checks that a quorum of these replicas signed. `is_signature` tells whether a signature is a key's.
     pub fn verify(
         &self,
         replicas: &ReplicaSet,

@@ -1,4 +1,4 @@
-//! Replicas and changes of theirs, for tests.
+//! Replicas and changes of their set, for tests.
 use super::{Approval, MemberAction, MemberChange, Reconfiguration, ReplicaSet};
 use crate::hash::Hash;
 use crate::seal::SealingKey;
@@ -9,14 +9,14 @@ fn key(number: u8) -> SealingKey {
     SealingKey::from_bytes(&[number; 32]).unwrap()
 }
 
-/// The keys 1 to `number`, and the set of them.
+/// The keys 1 to `number`, and the set that they form.
 pub fn replicas(number: u8) -> (Vec<SealingKey>, ReplicaSet) {
     let keys: Vec<_> = (1..=number).map(key).collect();
     let set = ReplicaSet::new(keys.iter().map(SealingKey::public).collect()).unwrap();
     (keys, set)
 }
 
-/// The addition of the replica of this key at a place of generation 0.
+/// The addition of the replica with key `joining` at a place in generation 0.
 pub fn added(place: u8, joining: u8) -> MemberChange {
     MemberChange {
         action: MemberAction::Add as u8,
@@ -29,7 +29,7 @@ pub fn added(place: u8, joining: u8) -> MemberChange {
     }
 }
 
-/// The removal of the replica of this number from generation 0.
+/// The removal of the replica with this number from generation 0.
 pub fn removed(set: &ReplicaSet, number: u8) -> MemberChange {
     MemberChange {
         action: MemberAction::Remove as u8,

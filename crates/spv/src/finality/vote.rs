@@ -1,4 +1,4 @@
-//! What a vote says.
+//! The content of a vote.
 use crate::authority::{ChainKey, Seal};
 use crate::hash::{Hash, ZERO_HASH, vote_message};
 use crate::seal::SealingKey;
@@ -13,12 +13,12 @@ pub enum VoteKind {
     Notarize = 1,
     /// The view takes too long: go on without it.
     Nullify = 2,
-    /// The block was notarized by a quorum before the replica gave the view up: it may be final.
+    /// A quorum notarized the block before the replica gave up the view: it may be final.
     Finalize = 3,
 }
 
 impl VoteKind {
-    /// The kind of this code.
+    /// The kind with this code.
     pub fn from_code(code: u8) -> Option<Self> {
         [Self::Notarize, Self::Nullify, Self::Finalize].into_iter().find(|kind| *kind as u8 == code)
     }
@@ -32,13 +32,13 @@ pub struct Vote {
     kind: u8,
     /// The network's id, so that no vote counts in another network.
     pub network: Hash,
-    /// The number of the set of replicas: each change of members begins another.
+    /// The number of the set of replicas: each change of members starts another.
     pub epoch: U64,
     /// The view of the vote, from 1 in each epoch.
     pub view: U64,
     /// The view of the block's parent, 0 for the epoch's first; 0 in [`VoteKind::Nullify`].
     pub parent_view: U64,
-    /// Hash of the block's header; nothing in [`VoteKind::Nullify`].
+    /// Hash of the block's header; zero in [`VoteKind::Nullify`].
     pub block: Hash,
 }
 
@@ -48,7 +48,7 @@ impl Vote {
     /// A vote for a block.
     ///
     /// # Panics
-    /// Where `kind` is [`VoteKind::Nullify`], which is for no block.
+    /// If `kind` is [`VoteKind::Nullify`], which is for no block.
     pub fn for_block(kind: VoteKind, network: Hash, epoch: u64, view: u64, parent_view: u64, block: Hash) -> Self {
         assert!(kind != VoteKind::Nullify, "to give a view up is a vote for no block");
         let [epoch, view, parent_view] = [epoch, view, parent_view].map(U64::new);
@@ -61,17 +61,17 @@ impl Vote {
         Self { kind: VoteKind::Nullify as u8, network, epoch, view, parent_view: 0.into(), block: ZERO_HASH }
     }
 
-    /// What it is for; nothing where the bytes came from elsewhere and have no such kind.
+    /// What the vote is for; `None` if its bytes came from elsewhere and have no valid code.
     pub fn kind(&self) -> Option<VoteKind> {
         VoteKind::from_code(self.kind)
     }
 
-    /// Signs it. The same vote always gets the same signature.
+    /// Signs the vote. The same vote always gets the same signature.
     pub fn sign(&self, key: &SealingKey) -> Seal {
         Seal(SECP256K1.sign_schnorr_no_aux_rand(&vote_message(self.as_bytes()), key.keypair()).to_byte_array())
     }
 
-    /// Whether a signature is this key's of this vote.
+    /// Whether `signature` is this key's signature of this vote.
     pub fn signed_by(&self, key: &ChainKey, signature: &Seal) -> bool {
         let message = vote_message(self.as_bytes());
         SECP256K1.verify_schnorr(&Signature::from_byte_array(signature.0), &message, key.x_only()).is_ok()
@@ -94,7 +94,7 @@ mod tests {
             changed[place] ^= 1;
             assert!(!Vote::read_from_bytes(&changed).unwrap().signed_by(&key.public(), &signature), "byte {place}");
         }
-        // Not passed off as a seal, nor a seal as a vote: the tags differ.
+        // A vote does not pass for a seal, nor a seal for a vote: the tags differ.
         assert!(!key.public().has_sealed(&vote.block, &signature));
     }
 

@@ -1,4 +1,4 @@
-//! A certificate with what leads to the set of replicas that it is checked against, as they are kept and sent together.
+//! A certificate together with what leads to the set of replicas that checks it, as they are stored and sent.
 use super::certificate::Certificate;
 use super::error::CertificateError;
 use super::reconfiguration::{Reconfiguration, ReconfigurationError};
@@ -8,51 +8,51 @@ use thiserror::Error;
 
 /// Bytes of a replica's key.
 const KEY: usize = 32;
-/// The most changes of a set that are followed: with each set at its largest they take some seconds to check.
+/// The most changes of a set that are followed. With every set at its largest, checking them takes a few seconds.
 pub const MAX_RECONFIGURATIONS: usize = 4096;
 
-/// Why bytes are nothing that replicas vouched for.
+/// Why bytes do not encode a [`Vouched`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum VouchedError {
-    /// The bytes end before the keys, or the number of changes, do.
+    /// The bytes end before the keys or the number of changes.
     #[error("the replicas' keys are cut off: ask another node")]
     Short,
-    /// More changes than are followed.
+    /// There are more changes than are followed.
     #[error(
         "the set of replicas was changed {0} times, and {MAX_RECONFIGURATIONS} changes are followed: ask another node"
     )]
     Reconfigurations(usize),
-    /// The keys are no set of replicas.
+    /// The keys do not form a set of replicas.
     #[error(transparent)]
     Set(#[from] ReplicaSetError),
-    /// The certificate, or that of a change, is none.
+    /// A certificate, the last one or that of a change, is malformed.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
 }
 
-/// Why the founders' set does not lead to the present one.
+/// Why the founding set does not lead to the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the set of replicas of generation {generation} has no successor: {error}")]
 pub struct SuccessionError {
-    /// The last generation that holds.
+    /// The last generation that is valid.
     pub generation: u32,
-    /// Why the change of it does not.
+    /// Why its change is not.
     pub error: ReconfigurationError,
 }
 
-/// The founding set of replicas, all changes of it, and a certificate of the set after them.
+/// The founding set of replicas, all changes to it, and a certificate of the set after them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vouched {
-    /// The replicas of generation 0. Whoever gave them may have made them up, until their hash was compared with that in genesis.
+    /// The replicas of generation 0. Not trusted until their hash has been compared with the one in genesis.
     pub founders: ReplicaSet,
-    /// The change of each generation before the present one: at most [`MAX_RECONFIGURATIONS`].
+    /// The change of each generation before the current one: at most [`MAX_RECONFIGURATIONS`].
     pub reconfigurations: Vec<Reconfiguration>,
     /// The certificate.
     pub certificate: Certificate,
 }
 
 impl Vouched {
-    /// The present set of replicas, which each set before it leads to: so who trusts the founders trusts it.
+    /// The current set of replicas. Each set approved the next, so whoever trusts the founders can trust it.
     pub fn replicas(&self, network: &Hash) -> Result<ReplicaSet, SuccessionError> {
         let mut replicas = self.founders.clone();
         for (generation, reconfiguration) in (0..).zip(&self.reconfigurations) {
@@ -62,10 +62,11 @@ impl Vouched {
         Ok(replicas)
     }
 
-    /// As it is kept: the number of founders in a byte, their keys, the number of changes in two bytes, the changes, the certificate.
+    /// The stored encoding: number of founders (1 byte), their keys, number of changes (2 bytes), the changes, the
+    /// certificate.
     ///
     /// # Panics
-    /// Where there are more than [`MAX_RECONFIGURATIONS`] changes.
+    /// If there are more than [`MAX_RECONFIGURATIONS`] changes.
     pub fn encode(&self) -> Vec<u8> {
         let (keys, changes) = (self.founders.keys(), self.reconfigurations.len());
         assert!(changes <= MAX_RECONFIGURATIONS, "more changes than are followed");
@@ -77,7 +78,7 @@ impl Vouched {
         bytes
     }
 
-    /// Reads what [`Vouched::encode`] made.
+    /// Decodes what [`Vouched::encode`] returned.
     pub fn decode(bytes: &[u8]) -> Result<Self, VouchedError> {
         let (&[count], rest) = bytes.split_first_chunk().ok_or(VouchedError::Short)?;
         let (keys, rest) = rest.split_at_checked(usize::from(count) * KEY).ok_or(VouchedError::Short)?;
@@ -140,7 +141,7 @@ mod tests {
         let last = vouched.reconfigurations[1].clone();
         vouched.reconfigurations.push(last);
         assert_eq!(generation(&vouched), 2);
-        // A change that the set before the last approved.
+        // A change approved by the set before the last.
         let (keys, set) = replicas(5);
         let old = MemberChange { generation: 2.into(), ..removed(&set, 1) };
         vouched.reconfigurations[2] = reconfigured(old, &set, &keys, &[0, 1, 2, 3]);

@@ -1,15 +1,16 @@
-//! Keys as memcached's users have them (the paper's section 2, after Atikoglu and others, SIGMETRICS 2012). No two are the same.
+//! Keys like those of memcached's users (the paper's section 2, after Atikoglu and others, SIGMETRICS 2012). All are
+//! distinct.
 
 use turnpike_table::Hasher;
 
-/// What keys are made of.
+/// Kinds of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// 16 random bytes.
     Random,
     /// User names: a first name, a last name, a number.
     Names,
-    /// 32 hexadecimal digits, as an MD5 of a query has them.
+    /// 32 hexadecimal digits, like the MD5 of a query.
     Digests,
     /// Cookies: four numbers.
     Cookies,
@@ -97,12 +98,12 @@ const LAST: [&str; 32] = [
     "lopez",
 ];
 
-/// So many keys of a kind, in an order that is the same each time and follows nothing of what they are made of.
+/// `count` keys of a kind, in a repeatable order that is independent of their contents.
 pub fn of(kind: Kind, count: usize) -> Vec<Vec<u8>> {
     let hasher = Hasher::new(b"fedcba9876543210");
     let random =
         |number: usize, part: u64| hasher.hash_bytes(&[number as u64, part].map(u64::to_le_bytes).concat()).to_bits();
-    // An odd factor makes another order of all numbers below a power of two.
+    // An odd factor permutes all numbers below a power of two.
     let order = |at: usize| at.wrapping_mul(0x9e37_79b1) & (count.next_power_of_two() - 1);
     (0..count)
         .map(order)
@@ -114,7 +115,7 @@ pub fn of(kind: Kind, count: usize) -> Vec<Vec<u8>> {
             }
             Kind::Digests => format!("{:016x}{:016x}", random(number, 0), random(number, 1)).into_bytes(),
             Kind::Cookies => {
-                // A user, a visit, a campaign and a shop, as counters give them.
+                // A user, a visit, a campaign and a shop, numbered by counters.
                 let (user, visit) = (100_000 + number / 8, number % 8);
                 format!("{user}-{visit}-{}-{}", 1000 + user % 97, 10 + user % 7).into_bytes()
             }

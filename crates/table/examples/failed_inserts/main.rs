@@ -1,8 +1,9 @@
-//! How many insertions fail by how full a table is: Figure 1 of Istvan and others (*A hash table for line-rate data processing*,
-//! ACM TRETS 8(2), 2015), with the keyed hash beside theirs: `failed_inserts [BITS]`, of a table for 2^BITS items, 20 by default.
+//! Failed insertions by fill of a table: Figure 1 of Istvan and others (*A hash table for line-rate data processing*,
+//! ACM TRETS 8(2), 2015), with the keyed hash next to theirs: `failed_inserts [BITS]`, for a table of 2^BITS items, 20
+//! by default.
 //!
-//! As in the paper a key has one bucket, and fails where that is full. Prints a line for each point: part of the figure, curve,
-//! fill in per cent, failed insertions in per cent of all.
+//! As in the paper a key has one bucket, and fails if that is full. Prints a line for each point: part of the figure,
+//! curve, fill in per cent, failed insertions in per cent of all.
 
 mod keys;
 
@@ -15,7 +16,7 @@ const FILLS: [usize; 19] = [10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 
 /// Limits of a bucket in part (a); the paper's go up to eight.
 const LIMITS: [usize; 5] = [1, 2, 4, SLOTS, 16];
 
-/// A hash function: of 64 bits, of which the upper ones pick the bucket.
+/// A hash function of 64 bits, whose upper ones pick the bucket.
 type Function = fn(&[u8]) -> u64;
 
 const FUNCTIONS: [(&str, Function); 4] =
@@ -42,7 +43,7 @@ fn tell(part: &str, curve: &str, failures: &[f64]) {
     }
 }
 
-/// Of the insertions up to each fill those that failed, in per cent.
+/// Failed insertions up to each fill, in per cent.
 fn failures(keys: &[Vec<u8>], capacity: usize, limit: usize, hash: Function) -> Vec<f64> {
     let buckets = capacity / limit;
     let mut used = vec![0_u8; buckets];
@@ -72,7 +73,7 @@ fn multiplicative(key: &[u8]) -> u64 {
 
 fn keyed(key: &[u8]) -> u64 {
     thread_local! {
-        // Any seed will do; this one gives the same figures each time.
+        // Any seed works; this one makes the figures repeatable.
         static HASHER: Hasher = Hasher::new(b"0123456789abcdef");
     }
     HASHER.with(|hasher| hasher.hash_bytes(key).to_bits())

@@ -1,4 +1,5 @@
-//! Groth16 proofs in a batch on blst alone: what its user would write, with the same random combination as the engine's.
+//! Batch verification of Groth16 proofs on blst alone: what a user of blst would write, with the engine's random
+//! combination.
 
 use blst::*;
 
@@ -6,14 +7,14 @@ use blst::*;
 macro_rules! result {
     ($call:ident($($argument:expr),*)) => {{
         let mut result = Default::default();
-        // SAFETY: the call writes its first argument, of the type that it writes, and reads the others: references to what it reads,
-        // or pointers to as many bytes as it reads, which the callers below have checked.
+        // SAFETY: the call writes its first argument, which has the type that it writes, and reads the others:
+        // references to what it reads, or pointers to as many bytes as it reads, checked by the callers below.
         unsafe { $call(&mut result, $($argument),*) };
         result
     }};
 }
 
-/// A verifying key in bellman's encoding, of which only the parts are kept that a check takes.
+/// A verifying key in bellman's encoding, reduced to the parts that a check needs.
 pub struct Key {
     alpha: blst_p1,
     /// Minus beta, gamma and delta.
@@ -78,7 +79,7 @@ fn bytes(scalar: &blst_fr) -> [u8; 32] {
 fn sum(points: &[blst_p1_affine], scalars: &[u8], bits: usize) -> blst_p1_affine {
     assert_eq!(scalars.len(), points.len() * bits.div_ceil(8));
     let (points_at, scalars_at) = ([points.as_ptr(), std::ptr::null()], [scalars.as_ptr(), std::ptr::null()]);
-    // SAFETY: there are as many points and scalars as the call is told, and as much scratch as it asks for.
+    // SAFETY: the counts match the slices, and the scratch has the size that the call requires.
     let mut scratch = unsafe { vec![0_u64; blst_p1s_mult_pippenger_scratch_sizeof(points.len()).div_ceil(8)] };
     let (points_at, scalars_at) = (points_at.as_ptr(), scalars_at.as_ptr());
     let sum: blst_p1 =
@@ -97,7 +98,7 @@ impl Key {
         }
     }
 
-    /// Whether all proofs hold, each a record of its 192 bytes and its inputs.
+    /// Whether all proofs hold; each record is a proof's 192 bytes and its inputs.
     pub fn all_hold(&self, records: &[&[u8]]) -> bool {
         let mut random = vec![0; 16 * records.len()];
         getrandom::fill(&mut random).unwrap();

@@ -1,4 +1,4 @@
-//! What the benchmarks share.
+//! Code that the benchmarks share.
 #![allow(dead_code, missing_docs, clippy::unwrap_used)]
 
 use std::thread::available_parallelism;
@@ -18,8 +18,8 @@ pub struct Record {
     pub signature: Vec<u8>,
 }
 
-/// The signatures of Bitcoin's block 413,567, or of the file that an argument names: records of a 32-byte digest, a length and
-/// a key, a length and a DER signature; all must be good ones.
+/// The signatures of Bitcoin's block 413,567, or of the file given as an argument: records of a 32-byte digest, a
+/// length and a key, a length and a DER signature. All must be valid.
 pub fn block_413567() -> Vec<Record> {
     let path = std::env::args().nth(1).unwrap_or(BLOCK.into());
     let bytes = std::fs::read(path).unwrap();
@@ -37,26 +37,27 @@ pub fn block_413567() -> Vec<Record> {
 /// Microseconds of CPU time of this thread.
 pub fn thread_time() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the clock is one of Linux's, and the time is written to a variable of its type.
+    // SAFETY: the clock exists on Linux, and the time is written to a variable of its type.
     assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) }, 0);
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }
 
-/// The middle one.
+/// The median.
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
-/// What a thread does with each piece of work, which it makes itself.
+/// What a thread does with each piece of work. Each thread makes its own.
 pub type Worker<P> = Box<dyn FnMut(P) + Send>;
 
-/// A name, and what makes its worker for each thread.
+/// A name, and the function that makes a worker for each thread.
 pub type Racer<'a, P> = (&'a str, &'a dyn Fn() -> Worker<P>);
 
-/// Prints the microseconds of the clock that one of `items` takes on all processors, through a work queue: for the peer and the engine,
-/// in turns, the medians and the ratio.
+/// Prints the microseconds of wall time per item on all processors, through a work queue.
+///
+/// Peer and engine alternate; prints their medians and the ratio.
 pub fn race_on_all_processors<P: Clone + Send + 'static>(
     what: &str,
     items: usize,

@@ -5,7 +5,7 @@ use std::arch::asm;
 use super::words::{PRIME, Words};
 use crate::lanes::is_emulated;
 
-/// What a multiple of p is found with that makes the lowest word zero: minus the inverse of p modulo 2^64.
+/// The factor for finding the multiple of p that makes the lowest word zero: minus the inverse of p modulo 2^64.
 const INVERSE: u64 = 0x89f3_fffc_fffc_fffd;
 
 /// p, and then [`INVERSE`].
@@ -17,8 +17,9 @@ pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("adx") && !is_emulated()
 }
 
-/// Adds six words at `$at`, times RDX, to the sum `$a` to `$g`, of which `$a` is the lowest word and `$g` the highest, which is zero. The flags for carries
-/// are clear before and after.
+/// Adds six words at `$at`, times RDX, to the sum in `$a` (lowest word) to `$g` (highest word, zero before).
+///
+/// The carry flags are clear before and after.
 macro_rules! row {
     ($at:literal, $a:literal, $b:literal, $c:literal, $d:literal, $e:literal, $f:literal, $g:literal) => {
         concat!(
@@ -71,8 +72,8 @@ macro_rules! row {
     };
 }
 
-/// Adds the product of the first number with one word of the second, and the multiple of p that makes the lowest word zero. What is
-/// left are the six words above it.
+/// Adds the product of the first number with one word of the second, and the multiple of p that makes the lowest word
+/// zero. The result is the six words above that.
 macro_rules! step {
     ($word:literal, $a:literal, $b:literal, $c:literal, $d:literal, $e:literal, $f:literal, $g:literal) => {
         concat!(
@@ -100,8 +101,9 @@ macro_rules! step {
 #[inline(always)]
 pub(super) unsafe fn multiply(left: &Words, right: &Words) -> Words {
     let (a, b, c, d, e, f);
-    // SAFETY: the processor has the instructions, as the caller promises; the pointers are to six words each, which are read.
-    // The sum never takes more than seven words: it is below 2p < 2^382 before a step, to which less than 2^384 times p and 2^64 times p are added.
+    // SAFETY: the processor has the instructions, as the caller promises; the pointers are to six words each, which are
+    // read. The sum never takes more than seven words: before a step it is below 2p < 2^382, and the step adds less
+    // than 2^384 times p and 2^64 times p.
     unsafe {
         asm!(
             "xor {a:e}, {a:e}", "xor {b:e}, {b:e}", "xor {c:e}, {c:e}", "xor {d:e}, {d:e}", "xor {e:e}, {e:e}", "xor {f:e}, {f:e}",

@@ -1,4 +1,4 @@
-// The fuzzers have the model too; cargo does not know their flag.
+// The fuzzers use the model too; cargo does not know their flag.
 #![allow(unexpected_cfgs)]
 
 use ::blst::{blst_fp12, blst_p1_affine, blst_p2_affine};
@@ -9,20 +9,20 @@ use super::encoding::CompressedPoint;
 use super::pippenger::{self, OneByOne};
 use super::{Group, lanes, portable};
 
-/// A way of parsing points, of multiplying them, and of computing pairings and sums of multiples.
+/// An implementation of parsing and multiplying points, of pairings and of sums of multiples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// Eight at once, in lanes of AVX-512 IFMA.
     Avx512Ifma,
-    /// On any processor: blst.
+    /// Any processor: blst.
     Portable,
-    /// What runs on lanes, on a model of them where there are none.
+    /// A model of the lanes, on processors without them.
     #[cfg(any(test, fuzzing))]
     Model,
 }
 
-/// From how many pairs, or points, on a vector of them is faster than blst, one after the other: by count of instructions, a vector
-/// takes as long as two at most.
+/// Minimum number of pairs, or points, for which a vector is faster than blst one by one: by instruction count, a
+/// vector takes as long as two at most.
 const FILLED: usize = 4;
 
 impl Backend {
@@ -43,7 +43,7 @@ impl Backend {
         }
     }
 
-    /// Those that this processor has to be tested with.
+    /// The backends to test on this processor.
     #[cfg(test)]
     pub(super) fn tested() -> impl Iterator<Item = Self> {
         let hardware = crate::testing::available(&[Self::Avx512Ifma, Self::Portable], Self::is_available);
@@ -55,8 +55,8 @@ impl Backend {
         Self::ALL.into_iter().find(|backend| backend.is_available()).unwrap_or(Self::Portable)
     }
 
-    /// The points of compressed encodings whose flags and x were checked, none of them at infinity; none where there is no such point
-    /// on the curve.
+    /// Decompresses encodings whose flags and x were checked, none at infinity; `None` for each without a point on the
+    /// curve.
     pub(super) fn uncompress<G: Group>(self, encodings: &[&[u8]]) -> Vec<Option<G::Affine>> {
         let read = |bytes: &&[u8]| match CompressedPoint::read::<G>(bytes) {
             Ok(point) => point,
@@ -79,7 +79,7 @@ impl Backend {
         )
     }
 
-    /// Whether each point of the curve is in the subgroup. None is at infinity.
+    /// Whether each point of the curve is in the subgroup. No point may be at infinity.
     pub(super) fn are_in_subgroup<G: Group>(self, points: &[G::Affine]) -> Vec<bool> {
         run!(
             self,
@@ -89,7 +89,7 @@ impl Backend {
         )
     }
 
-    /// Each point multiplied by its scalar, which has so many bits, 255 at most. No point is at infinity.
+    /// Multiplies each point by its scalar, of at most 255 bits. No point may be at infinity.
     pub(super) fn multiply_each<G: Group>(
         self,
         points: &[G::Affine],
@@ -113,8 +113,8 @@ impl Backend {
         )
     }
 
-    /// The product of the Miller loops of pairs, none of which has a point at infinity; up to a factor that the final exponentiation
-    /// makes one.
+    /// The product of the Miller loops of pairs without points at infinity, up to a factor that the final
+    /// exponentiation removes.
     pub(super) fn miller_loop(self, pairs: &[(&blst_p1_affine, &blst_p2_affine)]) -> blst_fp12 {
         run!(
             self,
@@ -124,7 +124,7 @@ impl Backend {
         )
     }
 
-    /// The pairing of each pair, none of which has a point at infinity.
+    /// The pairing of each pair. No point may be at infinity.
     pub(super) fn pairings(self, pairs: &[(&blst_p1_affine, &blst_p2_affine)]) -> Vec<blst_fp12> {
         run!(
             self,
@@ -134,7 +134,7 @@ impl Backend {
         )
     }
 
-    /// The sum of each point multiplied by its scalar, which is below 2^255. No point is at infinity.
+    /// The sum of each point multiplied by its scalar, which is below 2^255. No point may be at infinity.
     pub(super) fn multiply_and_add<G: Group>(self, points: &[G::Affine], scalars: &[[u64; 4]]) -> G::Jacobian {
         run!(
             self,

@@ -1,6 +1,7 @@
-/// Random coefficients for a combined check. They are drawn after what is checked is fixed, so that nobody can choose it to go with
-/// them: where a check of one item fails, a combined check with it passes once in 2^128 times. None where the system has no
-/// randomness; then each item has to be checked alone.
+/// Draws random coefficients for a combined check; `None` if the system has no randomness.
+///
+/// They are drawn after the items are fixed, so nobody can choose items to match them: a combined check with an item
+/// that would fail alone passes with a chance of 2^-128. Without randomness, each item must be checked alone.
 pub(super) fn draw(count: usize) -> Option<Vec<u128>> {
     let mut random = vec![0; 16 * count];
     getrandom::fill(&mut random).ok()?;

@@ -1,26 +1,27 @@
-//! Scalars cut into halves, and halves into signed digits.
+//! Splits scalars into halves, and halves into signed digits.
 
 /// The curve's parameter is -Z.
 pub(super) const Z: u64 = 0xd201_0000_0001_0000;
 
-/// Bits of half a scalar, with its sign: its digits need no more, as it is closer to zero than two thirds of 2^127.
+/// Bits of half a scalar, with its sign: its digits need no more, because it is closer to zero than two thirds of
+/// 2^127.
 const BITS: u32 = 128;
 
-/// Numbers k0 and k1 with k0 + k1 Z² = k modulo the order, for a k below 2^255 in little-endian limbs. They are not further from zero than
-/// half of Z² and one.
+/// Numbers k0 and k1 with k0 + k1 Z² = k modulo the order, for a k below 2^255 in little-endian limbs. Their distance
+/// from zero is at most half of Z², plus one.
 pub(super) fn split(scalar: [u64; 4]) -> [i128; 2] {
-    // Divided by Z twice: there is an instruction that divides by one word, and none that does by two.
+    // Divided by Z twice: there is an instruction for division by one word, but none for two.
     let (quotient, first) = divide(scalar);
     let ([low, high, rest @ ..], second) = divide(quotient);
     assert_eq!(rest, [0, 0], "a quotient below 2^128");
     let square = u128::from(Z) * u128::from(Z);
     let mut first = u128::from(second) * u128::from(Z) + u128::from(first);
     let mut second = u128::from(high) << 64 | u128::from(low);
-    // Differences may be negative: the sign is in the highest bit.
+    // Differences may be negative: the highest bit has the sign.
     if first > square / 2 {
         (first, second) = (first.wrapping_sub(square), second + 1);
     }
-    // Z⁴ is Z² less one modulo the order.
+    // Modulo the order, Z⁴ is Z² minus one.
     if second > square / 2 {
         (first, second) = (first.wrapping_sub(1), second.wrapping_sub(square - 1));
     }
@@ -47,40 +48,40 @@ fn divide(mut number: [u64; 4]) -> ([u64; 4], u64) {
     (number, rest)
 }
 
-/// How halves are cut.
+/// How halves are split.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     /// Bits of a digit.
     pub(super) bits: u32,
-    /// Digits of a half: one for each window.
+    /// Digits of a half: one per window.
     pub(super) windows: usize,
     /// Half of 2^bits in all digits but the last, see [`Plan::digit`].
     halves: i128,
 }
 
 impl Plan {
-    /// The one that takes the least time, for so many scalars.
+    /// The fastest plan for this number of scalars.
     pub(super) fn for_scalars(count: usize) -> Self {
-        // An addition to a bucket for each, and one more for a bucket: the first takes none, and then there are two, to a row and a
-        // column; a few for each of those.
+        // A bucket addition per scalar, and one more per bucket: the first point takes none, and then there are two, to
+        // a row and a column; a few for each of those.
         let cost = |plan: &Self| plan.windows * (count + plan.buckets() + 4 * plan.square().iter().sum::<usize>());
-        // With more than 13 bits, the buckets of a window are more than the second level cache has.
+        // With more than 13 bits, the buckets of a window exceed the second-level cache.
         (3..=13).map(Self::of).min_by_key(cost).unwrap_or(Self::of(13))
     }
 
-    /// The one with digits of so many bits, three at least: with two, sums of [`Plan::digit`] would not have room.
+    /// The plan with digits of `bits` bits, at least three: with two, sums of [`Plan::digit`] would not fit.
     pub(super) fn of(bits: u32) -> Self {
         let windows = BITS.div_ceil(bits);
         let halves = (0..windows - 1).fold(0, |halves, window| halves | 1 << (window * bits + bits - 1));
         Self { bits, windows: windows as usize, halves }
     }
 
-    /// Buckets in a window: no digit is further from zero.
+    /// Buckets in a window, which is the maximum absolute digit.
     pub(super) const fn buckets(&self) -> usize {
         1 << (self.bits - 1)
     }
 
-    /// No last digit is further from zero: it may have few bits.
+    /// Maximum absolute value of the last digit, which may have few bits.
     pub(super) fn last(&self) -> usize {
         let limit = (u128::from(Z) * u128::from(Z) / 2) as i128 + 1;
         let digit = |half| self.digit(half, self.windows - 1).unsigned_abs() as usize;
@@ -93,10 +94,10 @@ impl Plan {
         [self.buckets() / columns, columns]
     }
 
-    /// A half's digit: between minus and plus the number of buckets.
+    /// A digit of a half: between minus and plus the number of buckets.
     ///
-    /// Half of 2^bits is added to all digits but the last before they are cut, and taken away again after: so what is carried from
-    /// one to the next is carried by one addition, and any digit can be had without the others.
+    /// Half of 2^bits is added to all digits except the last before splitting, and subtracted again afterwards: so one
+    /// addition does all carries, and each digit can be computed without the others.
     pub(super) fn digit(&self, half: i128, window: usize) -> i32 {
         let rest = (half + self.halves) >> (window as u32 * self.bits);
         let is_last = window + 1 == self.windows;

@@ -1,28 +1,28 @@
-//! The precompiled contracts of Ethereum for this curve (EIP-2537), as functions from input to output.
+//! Ethereum's precompiled contracts for this curve (EIP-2537), as functions from input to output.
 //!
-//! A field element is 64 big-endian bytes, the first 16 of them zero; of two coefficients that of 1 comes before that of u. A point
-//! is x and y, or zeros at infinity; a scalar is any number of 32 big-endian bytes.
+//! A field element is 64 big-endian bytes, the first 16 of them zero; of two coefficients, that of 1 comes before that
+//! of u. A point is x and y, or zeros at infinity; a scalar is any number of 32 big-endian bytes.
 
 use super::{
     Backend, CurvePoint, Fp, Fp2, G1, G2, Group, Pair, Point, Rule, Scalar, is_product_one, map_to_curve,
     multiply_and_add,
 };
 
-/// Bytes of a field element.
+/// Length of a field element in bytes.
 const ELEMENT: usize = 64;
 
-/// Bytes of a pair of points: an input of [`pairing_check`] has any number of them but none.
+/// Length of a pair of points in bytes: an input of [`pairing_check`] has one or more.
 pub const PAIR: usize = 6 * ELEMENT;
 
 /// A coordinate in this encoding.
 pub trait Word: Sized {
-    /// Bytes of it.
+    /// Its length in bytes.
     const LENGTH: usize;
 
-    /// From exactly so many bytes.
+    /// Decodes exactly [`LENGTH`](Self::LENGTH) bytes.
     fn read(bytes: &[u8]) -> Result<Self, Rule>;
 
-    /// Appends so many bytes.
+    /// Appends its encoding.
     fn write(&self, bytes: &mut Vec<u8>);
 }
 
@@ -62,13 +62,13 @@ pub fn add<G: Group<Element: Word>>(input: &[u8]) -> Result<Vec<u8>, Rule> {
     Ok(write_point(&read_point::<G>(left)?.add(&read_point(right)?)))
 }
 
-/// `BLS12_G1MSM` and `BLS12_G2MSM`: the sum of points, each multiplied by the scalar behind it; at least one.
+/// `BLS12_G1MSM` and `BLS12_G2MSM`: the sum of one or more points, each multiplied by the scalar after it.
 pub fn multi_scalar_multiply<G: Group<Element: Word>>(input: &[u8]) -> Result<Vec<u8>, Rule> {
     let (points, scalars) = multiples::<G>(input)?;
     Ok(write_point(&multiply_and_add(&points, &scalars).on_curve()))
 }
 
-/// The points and the scalars of `BLS12_G1MSM` and `BLS12_G2MSM`; at least one of each.
+/// Parses the points and the scalars of `BLS12_G1MSM` and `BLS12_G2MSM`; at least one of each.
 pub fn multiples<G: Group<Element: Word>>(input: &[u8]) -> Result<(Vec<Point<G>>, Vec<Scalar>), Rule> {
     let length = point_length::<G>();
     let mut points = Vec::new();
@@ -79,12 +79,12 @@ pub fn multiples<G: Group<Element: Word>>(input: &[u8]) -> Result<(Vec<Point<G>>
         scalars.push(Scalar::reduce(scalar.try_into().map_err(|_| Rule::Length)?));
         Ok(())
     });
-    // The first item that breaks a rule counts: points before one that could not be read come first.
+    // The first item that breaks a rule counts: parsed points come before one that could not be parsed.
     let points = CurvePoint::in_subgroup_each(&points).into_iter().collect::<Result<Vec<_>, _>>()?;
     read.map(|()| (points, scalars))
 }
 
-/// The points of `BLS12_PAIRING_CHECK`: pairs of a point of G1 and one of G2; at least one.
+/// Parses the points of `BLS12_PAIRING_CHECK`: one or more pairs of a point of G1 and one of G2.
 pub fn pairs(input: &[u8]) -> Result<Vec<Pair>, Rule> {
     pairs_on(Backend::fastest(), input)
 }
@@ -122,7 +122,7 @@ fn point_length<G: Group<Element: Word>>() -> usize {
     2 * G::Element::LENGTH
 }
 
-/// The input cut into a number of items.
+/// Splits the input into `N` items.
 fn exactly<const N: usize>(input: &[u8], length: usize) -> Result<[&[u8]; N], Rule> {
     if input.len() != N * length {
         return Err(Rule::Length);
@@ -130,7 +130,7 @@ fn exactly<const N: usize>(input: &[u8], length: usize) -> Result<[&[u8]; N], Ru
     Ok(std::array::from_fn(|at| &input[at * length..(at + 1) * length]))
 }
 
-/// The input cut into any number of items but none.
+/// Splits the input into one or more items.
 fn items(input: &[u8], length: usize) -> Result<std::slice::ChunksExact<'_, u8>, Rule> {
     let items = input.chunks_exact(length);
     if items.len() == 0 || !items.remainder().is_empty() { Err(Rule::Length) } else { Ok(items) }

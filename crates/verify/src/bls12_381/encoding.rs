@@ -1,4 +1,4 @@
-//! Encodings of points: their flags, and the coordinates that they are of.
+//! Encodings of points: their flags, and their coordinates.
 
 use super::{Group, PRIME, Rule};
 
@@ -8,7 +8,7 @@ const INFINITY: u8 = 0x40;
 const LARGER_Y: u8 = 0x20;
 const FLAGS: u8 = COMPRESSED | INFINITY | LARGER_Y;
 
-/// An encoding without a broken rule, but for those that take arithmetic to tell.
+/// An encoding that breaks no rule, except perhaps those that need arithmetic to check.
 pub(super) enum Encoding<'a, G: Group> {
     /// The point at infinity.
     Infinity,
@@ -19,7 +19,7 @@ pub(super) enum Encoding<'a, G: Group> {
 }
 
 impl<'a, G: Group> Encoding<'a, G> {
-    /// Of a point of either length.
+    /// Reads an encoding of either length.
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, Rule> {
         let is_compressed = bytes.len() == G::COMPRESSED;
         if !is_compressed && bytes.len() != 2 * G::COMPRESSED {
@@ -52,16 +52,16 @@ impl<'a, G: Group> Encoding<'a, G> {
     }
 }
 
-/// What a compressed encoding says of a point that is not at infinity.
+/// The content of a compressed encoding of a point that is not at infinity.
 #[derive(Clone, Copy)]
 pub(super) struct CompressedPoint<E> {
     pub(super) x: E,
-    /// Whether y is the larger one of two.
+    /// Whether y is the larger of the two possible values.
     pub(super) is_larger: bool,
 }
 
 impl<E> CompressedPoint<E> {
-    /// From a compressed encoding whose flags were checked.
+    /// Reads a compressed encoding whose flags were checked.
     pub(super) fn read<G: Group<Element = E>>(bytes: &[u8]) -> Result<Self, Rule> {
         let mut number = bytes.to_vec();
         number[0] &= !FLAGS;

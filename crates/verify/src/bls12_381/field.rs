@@ -1,4 +1,4 @@
-//! Elements of the fields: [`Fp`], [`Fp2`], [`Fp12`] and [`Scalar`].
+//! The field elements: [`Fp`], [`Fp2`], [`Fp12`] and [`Scalar`].
 
 use std::ops::{Add, Mul, Neg, Sub};
 
@@ -24,7 +24,7 @@ pub const ORDER: [u8; 32] = [
     0x02, 0xff, 0xfe, 0x5b, 0xfe, 0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x01,
 ];
 
-/// What [`Fp`] and [`Fp2`] have in common.
+/// The common interface of [`Fp`] and [`Fp2`].
 pub trait Field:
     Copy
     + Default
@@ -52,7 +52,7 @@ pub trait Field:
     /// The element times an element of the field of p elements.
     fn times(&self, factor: Fp) -> Self;
 
-    /// Whether the elements are equal. Where they hardly ever are, this is faster than `==`.
+    /// Whether the elements are equal. Faster than `==` if they hardly ever are.
     fn equals(&self, other: &Self) -> bool;
 }
 
@@ -118,7 +118,7 @@ impl Fp {
         ],
     });
 
-    /// The other one, its square.
+    /// The other primitive cube root of one, the square of [`Fp::CUBE_ROOT`].
     pub(super) const OTHER_CUBE_ROOT: Self = Self(blst_fp {
         l: [
             0xcd03_c9e4_8671_f071,
@@ -245,9 +245,11 @@ impl Fp12 {
         answer!(blst_fp12_is_one(&self.0))
     }
 
-    /// To the power of 3 (p^12 - 1) / r: what makes an element of the group of pairings of the result of a Miller loop. The factor 3
-    /// is prime to r, and lets the exponent be written in powers of the curve's parameter (Hayashida, Hayasaka, Teruya: Efficient
-    /// Final Exponentiation via Cyclotomic Structure for Pairings over Families of Elliptic Curves).
+    /// The element to the power of 3 (p^12 - 1) / r, which turns the result of a Miller loop into a pairing.
+    ///
+    /// The factor 3 is coprime to r, and lets the exponent be written in powers of the curve's parameter (Hayashida,
+    /// Hayasaka, Teruya: Efficient Final Exponentiation via Cyclotomic Structure for Pairings over Families of Elliptic
+    /// Curves).
     pub fn final_exponentiation(&self) -> Self {
         Self(portable::final_exponentiation(&self.0))
     }
@@ -257,19 +259,19 @@ impl Scalar {
     /// Bits of a scalar.
     pub(super) const BITS: usize = 255;
 
-    /// From 32 big-endian bytes that are below the order.
+    /// Parses 32 big-endian bytes that are below the order.
     pub fn parse(bytes: &[u8; 32]) -> Result<Self, Rule> {
         if *bytes >= ORDER { Err(Rule::ScalarRange) } else { Ok(Self::reduce(bytes)) }
     }
 
-    /// From 32 little-endian bytes that are below the order.
+    /// Parses 32 little-endian bytes that are below the order.
     pub fn parse_little_endian(bytes: &[u8; 32]) -> Result<Self, Rule> {
         let mut bytes = *bytes;
         bytes.reverse();
         Self::parse(&bytes)
     }
 
-    /// The rest of 32 big-endian bytes divided by the order.
+    /// 32 big-endian bytes modulo the order.
     pub fn reduce(bytes: &[u8; 32]) -> Self {
         let scalar: blst_scalar = result!(blst_scalar_from_be_bytes(bytes.as_ptr(), bytes.len()));
         Self(result!(blst_fr_from_scalar(&scalar)))
@@ -417,7 +419,7 @@ impl Sub for Fp2 {
 impl Mul for Fp2 {
     type Output = Self;
 
-    /// blst's reduces twice, not three times.
+    /// blst's multiplication reduces twice instead of three times.
     #[inline(always)]
     fn mul(self, other: Self) -> Self {
         Self(result!(blst_fp2_mul(&self.0, &other.0)))

@@ -1,4 +1,4 @@
-//! The two groups that a pairing takes its points from.
+//! The two groups whose points a pairing takes.
 
 use std::fmt::Debug;
 
@@ -6,19 +6,19 @@ use super::field::Field;
 use super::portable;
 use super::{Fp, Fp2, Rule};
 
-/// One of the two groups of prime order that a pairing takes its points from.
+/// One of the two groups of prime order whose points a pairing takes.
 pub trait Group: portable::Backend + Copy + Default + Debug + Eq + Send + Sync + 'static {
     /// A coordinate.
     type Element: Field + Debug + From<Self::Coordinate> + Into<Self::Coordinate>;
 
-    /// The cube root of one by which x is multiplied, and y by -1, to multiply a point of the group by the square of the
-    /// curve's parameter: the group's endomorphism.
+    /// The cube root of one of the group's endomorphism: multiplying x by it, and y by -1, multiplies a point of the
+    /// group by the square of the curve's parameter.
     const CUBE_ROOT: Fp;
 
-    /// Bytes of a compressed encoding; one that is not compressed has twice as many.
+    /// Bytes of a compressed encoding; an uncompressed one has twice as many.
     const COMPRESSED: usize = Self::COORDINATE;
 
-    /// A coordinate from big-endian bytes, the coefficient of u before the other.
+    /// Parses a coordinate from big-endian bytes, the coefficient of u first.
     fn parse_coordinate(bytes: &[u8]) -> Result<Self::Element, Rule>;
 }
 

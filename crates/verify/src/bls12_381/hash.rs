@@ -2,13 +2,14 @@
 
 use super::{Group, Point};
 
-/// `hash_to_curve`: a point that nobody knows the logarithm of, evenly spread over the group. `tag` parts the uses of the function
-/// from each other (DST); it has at least 16 bytes in protocols.
+/// `hash_to_curve`: a point whose logarithm nobody knows, uniformly distributed over the group.
+///
+/// `tag` separates the uses of the function from each other (DST); in protocols, it has at least 16 bytes.
 pub fn hash_to_curve<G: Group>(message: &[u8], tag: &[u8]) -> Point<G> {
     Point(G::to_affine(&G::hash(message, tag)))
 }
 
-/// `encode_to_curve`: as [`hash_to_curve`] in half the time, but not evenly spread.
+/// `encode_to_curve`: as [`hash_to_curve`] in half the time, but not uniformly distributed.
 pub fn encode_to_curve<G: Group>(message: &[u8], tag: &[u8]) -> Point<G> {
     Point(G::to_affine(&G::encode(message, tag)))
 }

@@ -1,11 +1,11 @@
 //! The curve BLS12-381: points, pairings, [`signature`]s, [`groth16`] proofs and multi-scalar multiplication.
 //!
-//! Whatever comes from outside is parsed before anything else is done with it, and every encoding has one rule ([`Rule`]) for each
-//! thing that can be wrong with it: a [`Point`] is always on its curve and in its subgroup, a [`Scalar`] always below the order. A
-//! [`CurvePoint`] need not be in the subgroup, and can only be added to others, as EIP-2537 asks for.
+//! External data is parsed before anything else is done with it, and each fault of an encoding has its own rule
+//! ([`Rule`]): a [`Point`] is always on its curve and in its subgroup, a [`Scalar`] always below the order. A
+//! [`CurvePoint`] may be outside the subgroup and can only be added to others, as EIP-2537 requires.
 //!
-//! Signatures and proofs are verified in batches, by one product of pairings with random coefficients that are drawn when all items
-//! are there. Where it fails, halving the batch finds the items that are not good.
+//! Signatures and proofs are verified in batches, by one product of pairings with random coefficients, drawn when all
+//! items are known. If that fails, halving the batch finds the bad items.
 //!
 //! ```
 //! use turnpike_verify::bls12_381::signature::{PROOF_OF_POSSESSION, SecretKey, Signed, Verifier};

@@ -1,4 +1,4 @@
-//! Montgomery's product of two numbers of six words, by what this processor does it fastest with.
+//! Montgomery's product of two numbers of six words, with the fastest instructions that this processor has.
 
 use ::blst::{blst_fp, blst_fp_mul};
 

@@ -2,25 +2,25 @@
 
 use super::{Backend, Group, Point, Scalar};
 
-/// From how many points on the own method is surely faster than blst's.
+/// From this many points on, this crate's own method is surely faster than blst's.
 const PIPPENGER: usize = 32;
 
-/// Each point multiplied by its scalar, faster together.
+/// Multiplies each point by its scalar, faster together.
 ///
 /// # Panics
 ///
-/// If there are not as many scalars as points.
+/// If the numbers of scalars and points differ.
 pub fn multiply_each<G: Group>(points: &[Point<G>], scalars: &[Scalar]) -> Vec<Point<G>> {
     multiply_each_on(Backend::fastest(), points, scalars)
 }
 
-/// As [`multiply_each`], on a backend that is available.
+/// [`multiply_each`] on the given backend, which must be available.
 pub fn multiply_each_on<G: Group>(backend: Backend, points: &[Point<G>], scalars: &[Scalar]) -> Vec<Point<G>> {
     assert_eq!(points.len(), scalars.len(), "each point has a scalar");
     each(backend, points, scalars.iter().map(Scalar::little_endian), Scalar::BITS)
 }
 
-/// As [`multiply_each`], with scalars of 128 bits, which takes less time.
+/// [`multiply_each`] with scalars of 128 bits, which takes less time.
 pub fn multiply_short_each<G: Group>(points: &[Point<G>], scalars: &[u128]) -> Vec<Point<G>> {
     multiply_short_each_on(Backend::fastest(), points, scalars)
 }
@@ -50,7 +50,7 @@ fn each<G: Group, const N: usize>(
 ///
 /// # Panics
 ///
-/// If there are not as many scalars as points, or 2^30 points or more, which take more than 100 GiB.
+/// If the numbers of scalars and points differ, or there are 2^30 points or more, which take more than 100 GiB.
 pub fn multiply_and_add<G: Group>(points: &[Point<G>], scalars: &[Scalar]) -> Point<G> {
     multiply_and_add_on(Backend::fastest(), points, scalars)
 }
@@ -60,7 +60,7 @@ pub(super) fn multiply_and_add_on<G: Group>(backend: Backend, points: &[Point<G>
     sum(backend, points, scalars.iter().map(Scalar::little_endian), Scalar::BITS)
 }
 
-/// As [`multiply_and_add`], with scalars of 128 bits, which takes half the time.
+/// [`multiply_and_add`] with scalars of 128 bits, which takes half the time.
 pub fn multiply_short_and_add<G: Group>(points: &[Point<G>], scalars: &[u128]) -> Point<G> {
     multiply_short_and_add_on(Backend::fastest(), points, scalars)
 }
@@ -76,7 +76,7 @@ fn sum<G: Group, const N: usize>(
     scalars: impl Iterator<Item = [u8; N]>,
     bits: usize,
 ) -> Point<G> {
-    // The formulas of affine points have none at infinity.
+    // The formulas of affine points cannot handle infinity.
     let finite = points.iter().zip(scalars).filter(|(point, _)| !point.is_infinity());
     let (points, scalars): (Vec<G::Affine>, Vec<[u8; N]>) = finite.map(|(point, scalar)| (point.0, scalar)).unzip();
     match &points[..] {

@@ -5,7 +5,7 @@ use ::blst::{blst_p1_affine, blst_p2_affine};
 use super::backend::Backend;
 use super::{Fp12, G1, G2, Point, portable};
 
-/// What is paired.
+/// The arguments of a pairing.
 pub type Pair = (Point<G1>, Point<G2>);
 
 /// The pairing of two points.
@@ -25,7 +25,7 @@ pub fn multi_pairing(pairs: &[Pair]) -> Fp12 {
     Fp12(Backend::fastest().miller_loop(&finite(pairs))).final_exponentiation()
 }
 
-/// Whether a product of pairings is one. It is where there are none.
+/// Whether a product of pairings is one. The empty product is.
 pub fn is_product_one(pairs: &[Pair]) -> bool {
     is_product_one_on(Backend::fastest(), pairs)
 }
@@ -34,7 +34,7 @@ pub(super) fn is_product_one_on(backend: Backend, pairs: &[Pair]) -> bool {
     Product::of(backend, pairs).is_one()
 }
 
-/// A product of pairings that is computed part by part. It is one where there are none.
+/// A product of pairings, computed in parts. The empty product is one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Product(Fp12);
 
@@ -49,14 +49,14 @@ impl Product {
         Self(self.0 * other.0)
     }
 
-    /// Whether it is one, which takes as long as some pairs do.
+    /// Whether it is one; this takes as long as a few pairs.
     pub fn is_one(self) -> bool {
         self.0.final_exponentiation().is_one()
     }
 }
 
-/// The product of Miller loops: what is left of a product of pairings before the final exponentiation. A pair with a point at
-/// infinity counts as one.
+/// The product of Miller loops: a product of pairings before the final exponentiation. A pair with a point at infinity
+/// counts as one.
 pub fn miller_loop(pairs: &[Pair]) -> Fp12 {
     Fp12(portable::miller_loop(&finite(pairs)))
 }

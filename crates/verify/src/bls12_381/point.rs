@@ -13,8 +13,10 @@ pub struct CurvePoint<G: Group>(pub(super) G::Affine);
 pub struct Point<G: Group>(pub(super) G::Affine);
 
 impl<G: Group> CurvePoint<G> {
-    /// From the compressed encoding, or the one that is not, as the length says: big-endian coordinates, that of u before the other,
-    /// with flags in the three highest bits (draft-irtf-cfrg-pairing-friendly-curves, appendix C).
+    /// Parses a compressed or uncompressed encoding, depending on its length.
+    ///
+    /// Coordinates are big-endian, with the coefficient of u first and flags in the three highest bits
+    /// (draft-irtf-cfrg-pairing-friendly-curves, appendix C).
     pub fn parse(bytes: &[u8]) -> Result<Self, Rule> {
         match Encoding::<G>::read(bytes)? {
             Encoding::Infinity => Ok(Self::default()),
@@ -23,13 +25,13 @@ impl<G: Group> CurvePoint<G> {
         }
     }
 
-    /// The point with these coordinates. Zero and zero are not a point.
+    /// The point with these coordinates. (0, 0) is not a point.
     pub fn new(x: G::Element, y: G::Element) -> Result<Self, Rule> {
         let point = G::from_coordinates(x.into(), y.into());
         if G::is_infinity(&point) || !G::is_on_curve(&point) { Err(Rule::NotOnCurve) } else { Ok(Self(point)) }
     }
 
-    /// x and y; none at infinity.
+    /// x and y; `None` at infinity.
     pub fn coordinates(&self) -> Option<(G::Element, G::Element)> {
         let (x, y) = G::coordinates(&self.0);
         (!self.is_infinity()).then(|| (x.into(), y.into()))
@@ -40,18 +42,18 @@ impl<G: Group> CurvePoint<G> {
         G::is_infinity(&self.0)
     }
 
-    /// The point as one of the group.
+    /// The point as one of the group, if it is in the subgroup.
     pub fn in_subgroup(self) -> Result<Point<G>, Rule> {
         if G::is_in_subgroup(&self.0) { Ok(Point(self.0)) } else { Err(Rule::NotInSubgroup) }
     }
 
-    /// [`CurvePoint::in_subgroup`] of each, faster together.
+    /// [`CurvePoint::in_subgroup`] for each point, faster together.
     pub fn in_subgroup_each(points: &[Self]) -> Vec<Result<Point<G>, Rule>> {
         Self::in_subgroup_each_on(Backend::fastest(), points)
     }
 
     pub(super) fn in_subgroup_each_on(backend: Backend, points: &[Self]) -> Vec<Result<Point<G>, Rule>> {
-        // The formulas have none at infinity, which is in the subgroup.
+        // The formulas cannot handle infinity, which is in the subgroup.
         let finite: Vec<_> = points.iter().filter(|point| !point.is_infinity()).map(|point| point.0).collect();
         let mut good = backend.are_in_subgroup::<G>(&finite).into_iter();
         let is_good = |point: &Self| point.is_infinity() || good.next().unwrap_or_default();
@@ -67,22 +69,22 @@ impl<G: Group> CurvePoint<G> {
 }
 
 impl<G: Group> Point<G> {
-    /// From one of the encodings of [`CurvePoint::parse`].
+    /// Parses one of the encodings of [`CurvePoint::parse`].
     pub fn parse(bytes: &[u8]) -> Result<Self, Rule> {
         CurvePoint::parse(bytes)?.in_subgroup()
     }
 
-    /// From the compressed encoding alone.
+    /// Parses only the compressed encoding.
     pub fn parse_compressed(bytes: &[u8]) -> Result<Self, Rule> {
         if bytes.len() == G::COMPRESSED { Self::parse(bytes) } else { Err(Rule::Length) }
     }
 
-    /// [`Point::parse_compressed`] of each, faster together.
+    /// [`Point::parse_compressed`] for each encoding, faster together.
     pub fn parse_compressed_each(encodings: &[&[u8]]) -> Vec<Result<Self, Rule>> {
         Self::parse_compressed_each_on(Backend::fastest(), encodings)
     }
 
-    /// As [`Point::parse_compressed_each`], on a backend that is available.
+    /// [`Point::parse_compressed_each`] on the given backend, which must be available.
     pub fn parse_compressed_each_on<'a>(backend: Backend, encodings: &[&'a [u8]]) -> Vec<Result<Self, Rule>> {
         let read = |bytes: &&'a [u8]| match bytes.len() == G::COMPRESSED {
             true => Encoding::<G>::read(bytes),
@@ -116,7 +118,7 @@ impl<G: Group> Point<G> {
         CurvePoint(self.0)
     }
 
-    /// x and y; none at infinity.
+    /// x and y; `None` at infinity.
     pub fn coordinates(&self) -> Option<(G::Element, G::Element)> {
         self.on_curve().coordinates()
     }
@@ -133,7 +135,7 @@ impl<G: Group> Point<G> {
         bytes
     }
 
-    /// The encoding that is not compressed.
+    /// The uncompressed encoding.
     pub fn uncompressed(&self) -> Vec<u8> {
         let mut bytes = vec![0; 2 * G::COMPRESSED];
         G::serialise(&self.0, &mut bytes);
@@ -156,12 +158,12 @@ impl<G: Group> Point<G> {
         Self(G::to_affine(&G::negate(&G::to_jacobian(&self.0))))
     }
 
-    /// The point added up as many times as the scalar says.
+    /// The point multiplied by the scalar.
     pub fn multiply(&self, scalar: &Scalar) -> Self {
         self.multiply_bits(&scalar.little_endian(), Scalar::BITS)
     }
 
-    /// As [`Point::multiply`], by a scalar of 128 bits, which takes half the time.
+    /// [`Point::multiply`] by a scalar of 128 bits, which takes half the time.
     pub fn multiply_short(&self, scalar: u128) -> Self {
         self.multiply_bits(&scalar.to_le_bytes(), 128)
     }

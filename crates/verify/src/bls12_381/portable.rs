@@ -1,4 +1,4 @@
-//! The portable backend: blst. All calls of it are here, behind functions that cannot be called wrongly.
+//! The portable backend: blst. All calls of it are here, behind functions that are safe to call.
 
 use ::blst::*;
 
@@ -6,14 +6,14 @@ use ::blst::*;
 macro_rules! result {
     ($call:ident($($argument:expr),*)) => {{
         let mut result = Default::default();
-        // SAFETY: the call writes its first argument, which is one of the type that it writes, and reads the others, which are
-        // references to the types that it reads; lengths are passed beside the slices that they are of.
+        // SAFETY: the call writes its first argument, which has the type that it writes, and reads the others, which
+        // are references to the types that it reads; each length comes with its slice.
         unsafe { $call(&mut result, $($argument),*) };
         result
     }};
 }
 
-/// The answer of a call that only reads.
+/// The result of a call that only reads.
 macro_rules! answer {
     ($call:ident($($argument:expr),*)) => {
         // SAFETY: the call reads its arguments, which are references to the types that it reads.
@@ -23,15 +23,15 @@ macro_rules! answer {
 
 pub(super) use {answer, result};
 
-/// What blst has for each of the two groups.
+/// The functions of blst for each of the two groups.
 pub trait Backend {
     /// x and y; zeros at infinity.
     type Affine: Copy + Default + Eq + std::fmt::Debug + Send + Sync;
     /// Jacobian coordinates X / Z², Y / Z³; Z is zero at infinity.
     type Jacobian: Copy + Default + Eq + std::fmt::Debug + Send + Sync;
-    /// What x and y are elements of.
+    /// The field of x and y.
     type Coordinate: Copy;
-    /// Bytes of a coordinate.
+    /// Length of a coordinate in bytes.
     const COORDINATE: usize;
 
     fn generator() -> Self::Affine;
@@ -39,7 +39,7 @@ pub trait Backend {
     fn coordinates(point: &Self::Affine) -> (Self::Coordinate, Self::Coordinate);
     fn from_jacobian(coordinates: [Self::Coordinate; 3]) -> Self::Jacobian;
     fn jacobian(point: &Self::Jacobian) -> [Self::Coordinate; 3];
-    /// Of a compressed encoding whose flags and x were checked; none if there is no such point on the curve.
+    /// From a compressed encoding whose flags and x were checked; `None` if the curve has no such point.
     fn uncompress(bytes: &[u8]) -> Option<Self::Affine>;
     fn compress(point: &Self::Affine, bytes: &mut [u8]);
     fn serialise(point: &Self::Affine, bytes: &mut [u8]);
@@ -52,9 +52,10 @@ pub trait Backend {
     fn add(left: &Self::Jacobian, right: &Self::Jacobian) -> Self::Jacobian;
     fn add_affine(left: &Self::Jacobian, right: &Self::Affine) -> Self::Jacobian;
     fn negate(point: &Self::Jacobian) -> Self::Jacobian;
-    /// The point is in the subgroup; the scalar is little-endian, of so many bits.
+    /// The point must be in the subgroup; the scalar is little-endian and has `bits` bits.
     fn multiply(point: &Self::Jacobian, scalar: &[u8], bits: usize) -> Self::Jacobian;
-    /// Of points in the subgroup, none of them at infinity, and as many scalars; little-endian, of so many bits, rounded up to bytes.
+    /// Points must be in the subgroup and not at infinity, with one scalar each; scalars are little-endian, of `bits`
+    /// bits, rounded up to bytes.
     fn multiply_and_add(points: &[Self::Affine], scalars: &[u8], bits: usize) -> Self::Jacobian;
     fn hash(message: &[u8], tag: &[u8]) -> Self::Jacobian;
     fn encode(message: &[u8], tag: &[u8]) -> Self::Jacobian;
@@ -98,15 +99,15 @@ macro_rules! backend {
             fn uncompress(bytes: &[u8]) -> Option<$affine> {
                 assert_eq!(bytes.len(), $length);
                 let mut point = Default::default();
-                // SAFETY: the call reads as many bytes as there are.
+                // SAFETY: the call reads as many bytes as the slice has.
                 let error = unsafe { $uncompress(&mut point, bytes.as_ptr()) };
-                // It says of points with an x of 0 that they are not in the subgroup, and writes them all the same.
+                // For points with an x of 0 it reports that they are not in the subgroup, but writes them all the same.
                 matches!(error, BLST_ERROR::BLST_SUCCESS | BLST_ERROR::BLST_POINT_NOT_IN_GROUP).then_some(point)
             }
 
             fn compress(point: &$affine, bytes: &mut [u8]) {
                 assert_eq!(bytes.len(), $length);
-                // SAFETY: the call writes as many bytes as there are.
+                // SAFETY: the call writes as many bytes as the slice has.
                 unsafe { $compress(bytes.as_mut_ptr(), point) }
             }
 
@@ -162,13 +163,13 @@ macro_rules! backend {
 
             fn multiply_and_add(points: &[$affine], scalars: &[u8], bits: usize) -> $jacobian {
                 assert_eq!(scalars.len(), points.len() * bits.div_ceil(8));
-                // A second pointer of null says that the points, and the scalars, lie one after the other.
+                // A null second pointer means that the points, and the scalars, are contiguous.
                 let points_at = [points.as_ptr(), std::ptr::null()];
                 let scalars_at = [scalars.as_ptr(), std::ptr::null()];
                 let mut scratch = vec![0; answer!($scratch(points.len())).div_ceil(size_of::<limb_t>())];
                 let mut sum = Default::default();
                 if !points.is_empty() {
-                    // SAFETY: there are as many points and scalars as the call is told, and as much scratch as it asks for.
+                    // SAFETY: the counts match the slices, and the scratch has the size that the call requires.
                     unsafe {
                         let (points_at, scalars_at) = (points_at.as_ptr(), scalars_at.as_ptr());
                         $pippenger(&mut sum, points_at, points.len(), scalars_at, bits, scratch.as_mut_ptr());
@@ -248,7 +249,7 @@ backend!(
     blst_map_to_g2
 );
 
-/// The product of the Miller loops of pairs, none of which has a point at infinity.
+/// The product of the Miller loops of pairs without points at infinity.
 pub(super) fn miller_loop(pairs: &[(&blst_p1_affine, &blst_p2_affine)]) -> blst_fp12 {
     let (left, right): (Vec<*const _>, Vec<*const _>) =
         pairs.iter().map(|(left, right)| (std::ptr::from_ref(*left), std::ptr::from_ref(*right))).unzip();
@@ -258,7 +259,7 @@ pub(super) fn miller_loop(pairs: &[(&blst_p1_affine, &blst_p2_affine)]) -> blst_
     result!(blst_miller_loop_n(right.as_ptr(), left.as_ptr(), pairs.len()))
 }
 
-/// To the power of 3 (p^12 - 1) / r.
+/// Raises to the power of 3 (p^12 - 1) / r.
 pub(super) fn final_exponentiation(element: &blst_fp12) -> blst_fp12 {
     result!(blst_final_exp(element))
 }

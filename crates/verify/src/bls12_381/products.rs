@@ -1,7 +1,7 @@
-//! Many products, one after the other, of many elements at once: what a multiplication takes, without what it takes to bring elements to
-//! the form that the backend has them in.
+//! Many sequential products of many elements at once, to measure a multiplication without the conversion of elements to
+//! the form of the backend.
 
-// The fuzzers have the model too; cargo does not know their flag.
+// The fuzzers use the model too; cargo does not know their flag.
 #![allow(unexpected_cfgs)]
 
 use std::ops::Mul;
@@ -10,7 +10,7 @@ use super::backend::Backend;
 use super::{Fp, Fp12, lanes};
 use crate::lanes::run;
 
-/// Each element multiplied by itself so many times.
+/// Multiplies each element by itself `times` times.
 pub fn in_fp(elements: &[Fp], times: usize) -> Vec<Fp> {
     run!(
         Backend::fastest(),
@@ -20,7 +20,7 @@ pub fn in_fp(elements: &[Fp], times: usize) -> Vec<Fp> {
     )
 }
 
-/// Each element multiplied by itself so many times.
+/// Multiplies each element by itself `times` times.
 pub fn in_fp12(elements: &[Fp12], times: usize) -> Vec<Fp12> {
     run!(
         Backend::fastest(),

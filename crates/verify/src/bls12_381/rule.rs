@@ -1,17 +1,17 @@
 use thiserror::Error;
 
-/// A rule that an encoding, a signature or a proof may break. Encodings are checked first, in the order of their bytes, then
-/// what they say; within each, the rules are checked in this order.
+/// A rule that an encoding, a signature or a proof may break. Encodings are checked first, in the order of their bytes,
+/// then their meaning; within each, the rules are checked in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Rule {
-    /// An encoding has the length that it should have: a point of G1 48 bytes, or 96 if it is not compressed, of G2 96 or 192.
+    /// An encoding has the required length: a point of G1 48 bytes, or 96 uncompressed, of G2 96 or 192.
     #[error("an encoding has the wrong length")]
     Length,
-    /// The three highest bits of a point's encoding are flags: compressed, infinity, and, only where it is compressed and not at
-    /// infinity, whether y is the larger one of two.
+    /// The three highest bits of a point's encoding are flags: compressed, infinity, and whether y is the larger of
+    /// two. The last may only be set if the point is compressed and not at infinity.
     #[error("the flag bits of a point do not go with its encoding")]
     Flags,
-    /// Where the infinity flag of a point's encoding is set, all bits behind the flags are zero.
+    /// If the infinity flag of a point's encoding is set, all bits after the flags are zero.
     #[error("a point with the infinity flag has other bits set")]
     Infinity,
     /// The 16 bytes before each number in an encoding of EIP-2537 are zero.
@@ -20,7 +20,7 @@ pub enum Rule {
     /// Coordinates are below the field's prime.
     #[error("a coordinate is not below the prime of the field")]
     Range,
-    /// The point is on the curve; where it is compressed, there is a y for its x.
+    /// The point is on the curve; if it is compressed, its x has a y.
     #[error("a point is not on the curve")]
     NotOnCurve,
     /// The point is in the subgroup of prime order.
@@ -32,16 +32,16 @@ pub enum Rule {
     /// Public keys, the points of proofs and those of verifying keys are not at infinity.
     #[error("a point is at infinity where it may not be")]
     AtInfinity,
-    /// An aggregate has at least one key, or signature, and as many messages as keys where each has its own.
+    /// An aggregate has at least one key, or signature, and one message per key if each key has its own.
     #[error("an aggregate has no keys, or not as many messages as keys")]
     KeyCount,
-    /// The proof has as many public inputs as its verifying key asks for.
+    /// The proof has as many public inputs as its verifying key requires.
     #[error("the number of public inputs is not that of the verifying key")]
     InputCount,
-    /// The signature is one of this message with this key.
+    /// The signature is valid for this message and this key.
     #[error("the BLS signature is not one of this message with this key")]
     SignatureMismatch,
-    /// The proof is one of these public inputs with this verifying key.
+    /// The proof is valid for these public inputs and this verifying key.
     #[error("the proof does not hold for these public inputs and this verifying key")]
     ProofMismatch,
     /// The product of the pairings is one.

@@ -1,5 +1,5 @@
-//! BLS signatures with keys in G1 and signatures in G2 (draft-irtf-cfrg-bls-signature, as Ethereum uses it): [`Verifier`] for many,
-//! [`verify`] for one, [`fast_aggregate_verify`] and [`aggregate_verify`] for one that stands for many.
+//! BLS signatures with keys in G1 and signatures in G2 (draft-irtf-cfrg-bls-signature, as Ethereum uses it):
+//! [`Verifier`] for many, [`verify`] for one, [`fast_aggregate_verify`] and [`aggregate_verify`] for an aggregate.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,8 +17,8 @@ pub const PROOF_OF_POSSESSION: &[u8] = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_
 /// The tag of the basic scheme.
 pub const BASIC: &[u8] = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_NUL_";
 
-/// A public key: a point of G1, not at infinity. It is not known that its owner has the secret key: who adds keys up asks for a
-/// proof of possession of each.
+/// A public key: a point of G1, not at infinity. Its owner need not know the secret key: before adding up keys, require
+/// a proof of possession for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublicKey(Point<G1>);
 
@@ -26,7 +26,7 @@ pub struct PublicKey(Point<G1>);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signature(Point<G2>);
 
-/// A secret key, to make signatures for tests and load with. It is not kept from other users of the machine.
+/// A secret key, to create signatures for tests and load. It is not protected from other users of the machine.
 #[derive(Clone)]
 pub struct SecretKey(Scalar);
 
@@ -40,7 +40,8 @@ impl PublicKey {
         if point.is_infinity() { Err(Rule::AtInfinity) } else { Ok(Self(point)) }
     }
 
-    /// The sum of keys. It is refused where it is the point at infinity, as then any signature of nothing would be good.
+    /// The sum of keys. A sum at infinity is refused, because the signature at infinity would then be valid for any
+    /// message.
     pub fn aggregate(keys: &[Self]) -> Result<Self, Rule> {
         if keys.is_empty() {
             return Err(Rule::KeyCount);
@@ -79,7 +80,7 @@ impl Signature {
 }
 
 impl SecretKey {
-    /// From 32 big-endian bytes: a number from 1 to the order less one.
+    /// Parses 32 big-endian bytes: a number from 1 to the order minus one.
     pub fn parse(bytes: &[u8; 32]) -> Result<Self, Rule> {
         let scalar = Scalar::parse(bytes)?;
         if scalar.is_zero() { Err(Rule::ScalarRange) } else { Ok(Self(scalar)) }
@@ -96,14 +97,14 @@ impl SecretKey {
     }
 }
 
-/// A message, and the signature and the key that it is claimed to be signed with.
+/// A message with the signature and the key that it claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signed<'a> {
     /// The message, of any length.
     pub message: &'a [u8],
-    /// The key, or the sum of the keys of all that signed this message.
+    /// The key, or the sum of the keys of all signers of this message.
     pub key: PublicKey,
-    /// The signature, or the sum of theirs.
+    /// The signature, or the sum of their signatures.
     pub signature: Signature,
 }
 
@@ -113,7 +114,7 @@ impl<'a> Signed<'a> {
         Ok(Self { message, signature: Signature::parse(signature)?, key: PublicKey::parse(key)? })
     }
 
-    /// [`Signed::parse`] of each message, signature and key, faster together.
+    /// Parses many messages, signatures and keys, faster than [`Signed::parse`] for each.
     pub fn parse_each(items: &[(&'a [u8], &[u8], &[u8])]) -> Vec<Result<Self, Rule>> {
         Self::parse_each_on(Backend::fastest(), items)
     }
@@ -141,7 +142,8 @@ fn verify_on(backend: Backend, item: &Signed<'_>, tag: &[u8]) -> Result<(), Rule
     aggregate_verify_on(backend, &[(item.key, item.message)], &item.signature, tag)
 }
 
-/// Verifies a signature by all of the keys of one message: `FastAggregateVerify`. Proofs of possession of all keys have been seen.
+/// Verifies one signature by all keys on one message: `FastAggregateVerify`. The caller must have verified proofs of
+/// possession of all keys.
 pub fn fast_aggregate_verify(
     keys: &[PublicKey],
     message: &[u8],
@@ -151,8 +153,8 @@ pub fn fast_aggregate_verify(
     verify(&Signed { message, key: PublicKey::aggregate(keys)?, signature: *signature }, tag)
 }
 
-/// Verifies a signature by each of the keys of its own message: `AggregateVerify`. In the basic scheme the messages have to differ,
-/// which is the caller's to see to.
+/// Verifies one signature in which each key signed its own message: `AggregateVerify`. In the basic scheme the messages
+/// must differ, which the caller must ensure.
 pub fn aggregate_verify(items: &[(PublicKey, &[u8])], signature: &Signature, tag: &[u8]) -> Result<(), Rule> {
     aggregate_verify_on(Backend::fastest(), items, signature, tag)
 }
@@ -180,7 +182,7 @@ pub struct Verifier<'a> {
     verdicts: Vec<Result<(), Rule>>,
 }
 
-/// From how many on a combined check is faster than one check for each.
+/// Up to this many, checking one by one is faster than a combined check.
 const ALONE: usize = 1;
 
 impl Default for Verifier<'_> {
@@ -195,7 +197,7 @@ impl<'a> Verifier<'a> {
         Self { backend: Backend::fastest(), tag, items: Vec::new(), verdicts: Vec::new() }
     }
 
-    /// An empty batch for a backend of the caller's choice; none if it is not available.
+    /// An empty batch for a backend of the caller's choice; `None` if it is not available.
     pub fn on(backend: Backend, tag: &'a [u8]) -> Option<Self> {
         backend.is_available().then(|| Self { backend, ..Self::new(tag) })
     }
@@ -237,11 +239,12 @@ impl<'a> BatchVerifier for Verifier<'a> {
     }
 }
 
-/// The checks of all items, each to the power of a random coefficient c: the product of the pairings of c key with its message is
-/// that of the generator with the sum of c signature. Pairings of one message are one, of the sum of c key.
+/// The checks of all items, each raised to the power of a random coefficient c: the product of the pairings of c key
+/// with its message equals the pairing of the generator with the sum of c signature. Pairings with the same message are
+/// combined by adding up c key.
 struct Combination {
     backend: Backend,
-    /// c key, and the number of its message.
+    /// c key, and the index of its message.
     keys: Vec<(Point<G1>, usize)>,
     messages: Vec<Point<G2>>,
     signatures: Vec<Point<G2>>,

@@ -1,11 +1,12 @@
-//! The host's part of a sum of multiples whose points something else adds to buckets, as the engine of `rtl/verify` does: which point goes
-//! to which bucket of which window, and what the sums of all buckets come to.
+//! The host's part of a sum of multiples whose bucket additions run elsewhere, as in the engine of `rtl/verify`: it
+//! assigns points to the buckets of windows, and combines the sums of all buckets.
 //!
-//! Scalars are cut as in [`multiply_and_add`](super::multiply_and_add): into halves by the groups' endomorphism, and halves into signed
-//! digits. So there are two windows for each digit of a half, and both take the points as they are; the endomorphism is for the sums.
+//! Scalars are split as in [`multiply_and_add`](super::multiply_and_add): into halves by the groups' endomorphism, and
+//! halves into signed digits. So there are two windows per digit of a half, and both take the points unchanged; the
+//! endomorphism is applied to the sums.
 //!
-//! The last digit may have few bits. Its points would go to few buckets, of which each adds one after the other. So each digit has as many
-//! buckets there as there is room for, and points go to them in turn.
+//! The last digit may have few bits. Its points would go to few buckets, in which additions are sequential. So each of
+//! its digits has as many buckets as there is room for, and points are distributed over them in rotation.
 
 use std::iter;
 
@@ -14,30 +15,31 @@ use super::field::Field;
 use super::multiple::limbs;
 use super::{CurvePoint, Group, Point, Rule, Scalar};
 
-/// Scalars cut into digits.
+/// Scalars split into digits.
 #[derive(Clone, Debug)]
 pub struct Windows {
     plan: Plan,
     halves: Vec<[i128; 2]>,
 }
 
-/// A point that goes to a bucket.
+/// The addition of a point to a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addition {
-    /// Which of the points.
+    /// Index of the point.
     pub point: usize,
-    /// Which of the window's buckets.
+    /// Index of the bucket in the window.
     pub bucket: usize,
-    /// Whether it is the point's negative.
+    /// Whether to add the point's negative.
     pub negate: bool,
 }
 
 impl Windows {
-    /// The multiples of some points, cut into digits of so many bits, from 3 to 17. A point at infinity goes to no bucket.
+    /// Splits the multiples of some points into digits of `bits` bits, from 3 to 17. A point at infinity goes to no
+    /// bucket.
     ///
     /// # Panics
     ///
-    /// If there are not as many scalars as points, or no digits of so many bits.
+    /// If the numbers of points and scalars differ, or `bits` is out of range.
     pub fn new<G: Group>(bits: u32, points: &[Point<G>], scalars: &[Scalar]) -> Self {
         assert_eq!(points.len(), scalars.len(), "each point has a scalar");
         assert!((3..=17).contains(&bits), "digits have from 3 to 17 bits");
@@ -47,22 +49,22 @@ impl Windows {
         Self { plan: Plan::of(bits), halves: iter::zip(points, scalars).map(half).collect() }
     }
 
-    /// How many windows there are.
+    /// Number of windows.
     pub const fn count(&self) -> usize {
         2 * self.plan.windows
     }
 
-    /// How many buckets a window has.
+    /// Number of buckets in a window.
     pub const fn buckets(&self) -> usize {
         self.plan.buckets()
     }
 
-    /// How many digits of a window differ, but for their sign and those that are zero.
+    /// Number of distinct nonzero absolute digits in a window.
     fn digits(&self, window: usize) -> usize {
         if window / 2 + 1 == self.plan.windows { self.plan.last() } else { self.buckets() }
     }
 
-    /// What goes to the buckets of a window.
+    /// The additions to the buckets of a window.
     pub fn additions(&self, window: usize) -> impl Iterator<Item = Addition> {
         let digits = self.digits(window);
         let each = self.buckets() / digits;
@@ -73,15 +75,16 @@ impl Windows {
         })
     }
 
-    /// The sum of multiples, of the sums of the buckets of each window: Jacobian coordinates, none in an empty one.
+    /// Computes the sum of multiples from the sums of the buckets of each window: Jacobian coordinates, `None` for an
+    /// empty bucket.
     ///
     /// # Errors
     ///
-    /// The rule that the result breaks: then the sums are not of points of the group.
+    /// The rule that the result breaks: then the sums are not points of the group.
     ///
     /// # Panics
     ///
-    /// If it is not all buckets of all windows.
+    /// If `sums` does not have all buckets of all windows.
     pub fn join<G: Group>(&self, sums: &[Option<[G::Element; 3]>]) -> Result<Point<G>, Rule> {
         assert_eq!(sums.len(), self.count() * self.buckets(), "each bucket has a sum");
         let windows = sums.chunks_exact(self.buckets()).enumerate();
@@ -99,7 +102,7 @@ impl Windows {
     }
 }
 
-/// Each bucket as often as its digit says: the sum of the sums from those of the last digit down to those of each.
+/// The sum of each bucket times its digit: the sum of the running sums from the last digit down.
 fn window<G: Group>(buckets: &[Option<[G::Element; 3]>], digits: usize) -> G::Jacobian {
     let (_, sum) = (0..digits).rev().fold(Default::default(), |(last, sum), digit| {
         let of_digit = buckets[digit..].iter().step_by(digits).flatten();

@@ -1,5 +1,5 @@
-//! Sums and differences of numbers below p of six words, the lowest first, in Montgomery's form: that of a number is
-//! 2^384 times it.
+//! Sums and differences of numbers below p, of six words, lowest first, in Montgomery's form, which is 2^384 times the
+//! number.
 
 pub(super) type Words = [u64; 6];
 
@@ -34,7 +34,7 @@ pub(super) fn subtract(left: &Words, right: &Words) -> Words {
     sum
 }
 
-/// A number below 2p, less p if it is not below.
+/// Subtracts p from a number below 2p, unless it is below p.
 #[inline(always)]
 pub(super) fn below_prime(number: &Words) -> Words {
     let (difference, borrow) = less(number, &PRIME);

@@ -1,4 +1,4 @@
-//! The hashes of a header's leaves, on the backend of the caller's choice.
+//! The hashes of a header's leaves, on a backend of the caller's choice.
 
 use super::Parameters;
 use super::blake2b::{AT_ONCE, Hash, Midstate};
@@ -12,7 +12,7 @@ pub enum Backend {
     Avx512,
     /// 4 lanes of AVX2.
     Avx2,
-    /// Any processor.
+    /// Plain integers, on any processor.
     Portable,
 }
 
@@ -20,7 +20,7 @@ impl Backend {
     /// All backends, the fastest first.
     pub const ALL: [Self; 3] = [Self::Avx512, Self::Avx2, Self::Portable];
 
-    /// Whether this processor has the instructions that it needs.
+    /// Whether this processor has the instructions that the backend needs.
     pub fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -54,11 +54,10 @@ impl LeafHash {
         Self { backend, midstate: Midstate::new(parameters, input) }
     }
 
-    /// The hashes of the first `count` indices; those behind them, which have no meaning, are there so that lanes are
-    /// always full.
+    /// Computes the hashes of the first `count` indices. The others, whose hashes have no meaning, keep the lanes full.
     pub(super) fn hash(&self, indices: &[u32; AT_ONCE], count: usize, hashes: &mut [Hash; AT_ONCE]) {
         match self.backend {
-            // SAFETY: that the backend is available was checked when this was made, here and below.
+            // SAFETY: `new` has checked that the backend is available; here and below.
             #[cfg(target_arch = "x86_64")]
             Backend::Avx512 => unsafe { x86::avx512(&self.midstate, indices, count, hashes) },
             // SAFETY: as above.

@@ -1,13 +1,13 @@
 //! BLAKE2b of a header and an index, for as many indices at once as a backend has lanes.
 //!
-//! What is hashed differs in four bytes only. All blocks before those are compressed once, and of a last block as short
-//! as Zcash's (16 bytes), the message words that are zero are not added at all, and the three quarter rounds that it begins
-//! with and that no other word comes into are done once.
+//! The messages differ in four bytes only. All blocks before those are compressed once. For a last block as short as
+//! Zcash's (16 bytes), message words that are zero are not added, and the first three quarter rounds, which no other
+//! word enters, are computed once.
 //!
-//! The limit on AVX-512: a compression is 96 quarter rounds of 14 operations; of Zcash's there are left 93 of 12 and 24
-//! additions of words: 1,140 operations, 372 of them rotations. A Zen 5 core does four operations a cycle, two of them
-//! rotations: 285 cycles for eight hashes, or 4.2 us for the 512 leaves of a header at 4.34 GHz. On a processor that does
-//! two, and one rotation, it is twice that.
+//! The limit on AVX-512: a compression is 96 quarter rounds of 14 operations. For Zcash 93 of 12 remain, and 24
+//! additions of words: 1,140 operations, 372 of them rotations. A Zen 5 core does four operations per cycle, two of
+//! them rotations: 285 cycles for eight hashes, or 4.2 us for the 512 leaves of a header at 4.34 GHz. A processor that
+//! does two, with one rotation, takes twice as long.
 
 use super::Parameters;
 
@@ -25,10 +25,10 @@ const INITIAL: [u64; 8] = [
 /// Bytes of a block.
 const BLOCK: usize = 128;
 
-/// Hashes of one call, a multiple of all backends' lanes; they stay in the first level cache.
+/// Hashes per call, a multiple of all backends' lanes; they stay in the first-level cache.
 pub(super) const AT_ONCE: usize = 64;
 
-/// A hash; only as much of it counts as the leaves that are cut from it.
+/// A hash; only the part that leaves are cut from is used.
 pub(super) type Hash = [u8; 64];
 
 /// A vector of 64-bit words.
@@ -81,7 +81,7 @@ impl Word<1> for u64 {
     }
 }
 
-/// Two vectors side by side: one's operations are done while those of the other wait for each other.
+/// Two vectors side by side: the operations of one fill the latency of the other.
 #[derive(Clone, Copy)]
 pub(super) struct Twice<W>(W, W);
 
@@ -132,7 +132,7 @@ impl<W: Word<8>> Word<16> for Twice<W> {
     }
 }
 
-/// A quarter round; a word is left out where it is zero.
+/// A quarter round; zero words are left out.
 macro_rules! mix {
     ($a:ident $b:ident $c:ident $d:ident, $first:expr, $second:expr) => {
         $a = $a.add($b);
@@ -152,7 +152,7 @@ macro_rules! mix {
     };
 }
 
-/// What the rounds of a block begin with.
+/// The working vector at the start of a block's rounds.
 ///
 /// # Safety
 ///
@@ -170,7 +170,7 @@ unsafe fn begin<W: Word<LANES>, const LANES: usize>(state: &[W; 8], length: u64,
     [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
 }
 
-/// Does those quarter rounds that a block begins with and that take none of its first two words; all others are zero.
+/// Computes the first quarter rounds of a block that use neither of its first two words; all other words are zero.
 fn begin_short(begun: [u64; 16]) -> [u64; 16] {
     let [a, mut b, mut c, mut d, e, mut f, mut g, mut h, i, mut j, mut k, mut l, m, mut n, mut o, mut p] = begun;
     // SAFETY: plain integers need no special instructions.
@@ -182,8 +182,8 @@ fn begin_short(begun: [u64; 16]) -> [u64; 16] {
     [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
 }
 
-/// Compresses a block, from what its rounds begin with. With `SHORT` that is what [`begin_short`] makes of it, and all words but
-/// the first two are taken to be zero.
+/// Compresses a block, given its working vector. With `SHORT` that is the result of [`begin_short`], and all words
+/// except the first two are taken as zero.
 ///
 /// # Safety
 ///
@@ -257,19 +257,20 @@ unsafe fn compress<W: Word<LANES>, const LANES: usize, const SHORT: bool>(
     }
 }
 
-/// What the hashes of one header's leaves have in common.
+/// The part that the hashes of one header's leaves share.
 pub(super) struct Midstate {
-    /// After all blocks that the index is not in.
+    /// After all blocks before the index.
     state: [u64; 8],
-    /// The blocks that it is in, one or two, with zeros in its place.
+    /// The one or two blocks that contain the index, with zeros in its place.
     words: Vec<[u64; 16]>,
     /// Bytes compressed into the state.
     before: u64,
-    /// Bytes of the whole message.
+    /// Length of the whole message in bytes.
     length: u64,
-    /// Bits from the beginning of the first block to the index.
+    /// Position of the index in bits, from the start of the first block.
     place: usize,
-    /// Where one block is left and nothing in it behind the first two words: what its rounds begin with, the same for all leaves.
+    /// The working vector after the first quarter rounds, the same for all leaves, if one block is left and has nothing
+    /// after its first two words.
     short: Option<[u64; 16]>,
 }
 
@@ -301,7 +302,7 @@ impl Midstate {
         }
     }
 
-    /// The hashes of the first `count` indices, rounded up to full lanes.
+    /// Hashes the first `count` indices, rounded up to full lanes.
     ///
     /// # Safety
     ///
@@ -341,7 +342,7 @@ impl Midstate {
         }
     }
 
-    /// The words of a block that have a part of the index: their place in the block, and their number among all.
+    /// The words of a block that contain part of the index: their position in the block, and their number among all.
     #[inline(always)]
     fn touched(&self, block: usize) -> impl Iterator<Item = (usize, usize)> {
         let first = self.place / 64;
@@ -349,7 +350,7 @@ impl Midstate {
         (first..=last).filter(move |word| word / 16 == block).map(|word| (word % 16, word))
     }
 
-    /// The part of the index that is in a word.
+    /// The part of the index in a word.
     #[inline(always)]
     fn part(&self, index: u32, word: usize) -> u64 {
         let index = u64::from(index);
@@ -367,7 +368,7 @@ impl Midstate {
 /// That of [`Word`].
 #[inline(always)]
 unsafe fn splat_each<W: Word<LANES>, const LANES: usize, const N: usize>(words: &[u64; N]) -> [W; N] {
-    // SAFETY: the caller's promise. Not by `map`, of which the compiler may make a function without the instructions.
+    // SAFETY: guaranteed by the caller. Not `map`, of which the compiler may make a function without the instructions.
     unsafe {
         let mut vectors = [W::splat(0); N];
         for (vector, word) in vectors.iter_mut().zip(words) {

@@ -8,7 +8,7 @@ use crate::sha256::sha256d;
 /// The length of a header with a (200,9) solution.
 pub const ZCASH_HEADER_LENGTH: usize = INPUT + 3 + Parameters::ZCASH.solution_length();
 
-/// Bytes up to and with the nonce.
+/// Bytes up to and including the nonce.
 const INPUT: usize = 140;
 
 /// Where the target is, in compact form.
@@ -21,7 +21,7 @@ pub struct Header<'a> {
     solution: &'a [u8],
 }
 
-/// A rule that a header may break. They are checked in this order.
+/// A rule that a header may break, in the order of checking. Each variant states the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HeaderRule {
     /// The solution is as long as the chain's parameters ask; 1,344 bytes in Zcash.
@@ -39,8 +39,9 @@ pub enum HeaderRule {
 }
 
 impl<'a> Header<'a> {
-    /// The header that a block begins with, whatever the length of its solution; none if there are not enough bytes, or the
-    /// length is not in its shortest form.
+    /// The header at the start of a block, whatever the length of its solution.
+    ///
+    /// `None` if there are too few bytes, or the length is not in its shortest form.
     pub fn first_of(block: &'a [u8]) -> Option<Self> {
         let (prefix, length) = match *block.get(INPUT..)? {
             [0xfd, low, high, ..] => (3, u16::from_le_bytes([low, high])),
@@ -65,23 +66,24 @@ impl<'a> Header<'a> {
         Solution { input: &self.bytes[..INPUT], indices: self.solution }
     }
 
-    /// The hash, in the order that it is hashed in.
+    /// The hash, in the byte order of the hash function.
     pub fn hash(&self) -> [u8; 32] {
         sha256d(self.bytes)
     }
 
-    /// Checks, with the parameters of Zcash, that the header shows the work that its own target asks for. Whether that
-    /// target is the one that the chain asks for is for the caller to check.
+    /// Checks, with the parameters of Zcash, that the header shows the work that its own target requires.
+    ///
+    /// The caller checks whether that target is the one that the chain requires.
     pub fn verify(&self) -> Result<(), HeaderRule> {
         self.check(Backend::fastest(), &Parameters::ZCASH)
     }
 
-    /// As [`Header::verify`], with the solution checked on a backend of the caller's choice, which must be available.
+    /// [`Header::verify`], with the solution checked on the given backend, which must be available.
     pub fn verify_on(&self, backend: Backend) -> Result<(), HeaderRule> {
         self.check(backend, &Parameters::ZCASH)
     }
 
-    /// As [`Header::verify`], with the parameters of another chain.
+    /// [`Header::verify`] with the parameters of another chain.
     pub fn verify_with(&self, parameters: &Parameters) -> Result<(), HeaderRule> {
         self.check(Backend::fastest(), parameters)
     }
@@ -93,7 +95,7 @@ impl<'a> Header<'a> {
         let mut bits = [0; 4];
         bits.copy_from_slice(&self.bytes[BITS..BITS + 4]);
         let target = target(u32::from_le_bytes(bits)).ok_or(HeaderRule::Target)?;
-        // The hash before the solution: it is the cheaper of the two.
+        // The hash before the solution, as it is cheaper.
         let mut hash = self.hash();
         hash.reverse();
         if hash > target {

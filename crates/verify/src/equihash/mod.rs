@@ -1,8 +1,8 @@
-//! Equihash, the proof of work of Zcash and its relatives, checked as their consensus rules ask.
+//! Equihash, the proof of work of Zcash and its relatives, checked by their consensus rules.
 //!
 //! A solution is a list of 2^k indices. Each stands for n bits of a BLAKE2b hash of the header, and the indices are the
-//! leaves of a tree: at height h the two halves of every subtree agree in the first h × n / (k + 1) bits, the half with
-//! the lower first index comes first, and no index is in both. The XOR of all leaves is zero.
+//! leaves of a tree: at height h, the two halves of every subtree agree in the first h × n / (k + 1) bits, the half
+//! with the lower first index comes first, and no index is in both. The XOR of all leaves is zero.
 
 mod backend;
 mod blake2b;
@@ -31,8 +31,10 @@ impl Parameters {
     /// Those of Zcash.
     pub const ZCASH: Self = Self { n: 200, k: 9, personalisation: *b"ZcashPoW" };
 
-    /// n is a multiple of 8 and of k + 1, and neither is beyond what chains use: n is at most 256, k from 3 to 10, and an
-    /// index has at most 31 bits. None for others.
+    /// Parameters that chains may use; `None` for others.
+    ///
+    /// n must be a multiple of 8 and of k + 1, and at most 256; k must be from 3 to 10; an index may have at most 31
+    /// bits.
     pub const fn new(n: usize, k: usize, personalisation: [u8; 8]) -> Option<Self> {
         let good = n > 0
             && n.is_multiple_of(8)
@@ -44,7 +46,7 @@ impl Parameters {
         if good { Some(Self { n, k, personalisation }) } else { None }
     }
 
-    /// The parameters (n, k) in use that have solutions of so many bytes: (200,9), (192,7), (144,5), (96,5) or (48,5).
+    /// The parameters (n, k) in use that have solutions of `length` bytes: (200,9), (192,7), (144,5), (96,5) or (48,5).
     pub fn of_solution_length(length: usize, personalisation: [u8; 8]) -> Option<Self> {
         [(200, 9), (192, 7), (144, 5), (96, 5), (48, 5)]
             .into_iter()
@@ -62,7 +64,7 @@ impl Parameters {
         self.k
     }
 
-    /// Bits that the two halves of a subtree agree in, for each level.
+    /// Bits in which the two halves of a subtree agree, per level.
     const fn collision_bits(&self) -> usize {
         self.n / (self.k + 1)
     }
@@ -81,14 +83,15 @@ impl Parameters {
 /// A header and its solution.
 #[derive(Clone, Copy, Debug)]
 pub struct Solution<'a> {
-    /// The header up to and with the nonce.
+    /// The header up to and including the nonce.
     pub input: &'a [u8],
-    /// The indices, each of one bit more than the halves agree in.
+    /// The indices, each one bit longer than the part that halves agree in.
     pub indices: &'a [u8],
 }
 
-/// A rule that a solution may break. Subtrees are checked from the leaves up and from left to right, each of them in
-/// this order.
+/// A rule that a solution may break. Each variant states the rule.
+///
+/// Subtrees are checked from the leaves up and from left to right, each of them in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Rule {
     /// The solution is as long as the parameters ask.
@@ -113,7 +116,7 @@ pub fn verify(parameters: &Parameters, solution: &Solution<'_>) -> Result<(), Ru
     verify_on(Backend::fastest(), parameters, solution)
 }
 
-/// As [`verify`], on a backend of the caller's choice, which must be available.
+/// [`verify`] on the given backend, which must be available.
 pub fn verify_on(backend: Backend, parameters: &Parameters, solution: &Solution<'_>) -> Result<(), Rule> {
     if solution.indices.len() != parameters.solution_length() {
         return Err(Rule::Length);
@@ -150,14 +153,14 @@ impl<'a> BatchVerifier for Verifier<'a> {
         self.solutions.len()
     }
 
-    /// A single solution has leaves for all lanes, so there is nothing to gain from sharing them among solutions.
+    /// A single solution has enough leaves for all lanes, so sharing lanes among solutions gains nothing.
     fn verify_each(&mut self) -> &[Result<(), Rule>] {
         self.verdicts.clear();
         self.verdicts.extend(self.solutions.drain(..).map(|solution| verify(&self.parameters, &solution)));
         &self.verdicts
     }
 
-    /// There is no check of many solutions at once: each is verified until one fails.
+    /// Many solutions cannot be checked at once: each is verified until one fails.
     fn verify_all(&mut self) -> Result<(), (usize, Rule)> {
         let failed = |(position, solution): (usize, &Solution<'_>)| {
             verify(&self.parameters, solution).err().map(|rule| (position, rule))

@@ -34,7 +34,8 @@ fn every_backend_hashes_as_blake2b_simd_does() {
     let personal = [&b"ZcashPoW"[..], &200u32.to_le_bytes(), &9u32.to_le_bytes()].concat();
     let mut oracle = blake2b_simd::Params::new();
     oracle.hash_length(length).personal(&personal);
-    // The index in one block and in two, the last block short and full; and not as many indices as fill all lanes.
+    // An index in one block and in two, the last block short and full; and a number of indices that does not fill all
+    // lanes.
     let input: Vec<u8> = (0..300).map(|at| (at * 7) as u8).collect();
     let indices: [u32; AT_ONCE] = std::array::from_fn(|at| (at as u32).wrapping_mul(0x9e37_79b1));
     let count = 21;
@@ -63,7 +64,7 @@ fn oracle(parameters: &Parameters, input: &[u8], indices: &[u8]) -> Result<(), R
     })
 }
 
-/// The verdict, which is the same on all backends and the oracle's.
+/// The verdict, which all backends and the oracle must share.
 fn verdict(parameters: &Parameters, input: &[u8], indices: &[u8]) -> Result<(), Rule> {
     let expected = oracle(parameters, input, indices);
     for backend in available(&Backend::ALL, Backend::is_available) {
@@ -109,7 +110,7 @@ fn published_vectors_fail_for_the_rule_that_they_name() {
     }
 }
 
-/// A list of indices for each rule that breaks this one alone.
+/// A list of indices for each rule, breaking only that rule.
 #[test]
 fn each_rule_is_broken_alone() {
     let vectors = vectors();
@@ -253,7 +254,8 @@ fn a_header_is_checked_as_a_whole() {
     assert!(solution_fails);
 }
 
-/// Headers of Zcash's main and test networks at the upgrades of its rules, from crate zebra-test 5.0.0 (MIT OR Apache-2.0).
+/// Headers of Zcash's main and test networks at the upgrades of its rules, from crate zebra-test 5.0.0 (MIT OR
+/// Apache-2.0).
 #[test]
 fn headers_of_zcash() {
     const HEADERS: &str = include_str!("../../tests/vectors/zcash_headers.txt");
@@ -274,7 +276,7 @@ fn headers_of_zcash() {
     assert!(count > 10);
 }
 
-/// Solutions by Wagner's algorithm, each the first that comes up for its first index.
+/// Solutions by Wagner's algorithm, each the first found for its first index.
 fn solve(parameters: &Parameters, input: &[u8]) -> Vec<Vec<u32>> {
     let bits = parameters.collision_bits();
     let hash = LeafHash::new(Backend::Portable, parameters, input);
@@ -318,7 +320,7 @@ fn solve(parameters: &Parameters, input: &[u8]) -> Vec<Vec<u32>> {
 #[test]
 fn own_solutions_of_inputs_of_any_length() {
     let mut solved = 0;
-    // Around a block's end, where the index is in two blocks, and where the last block is short.
+    // Around a block's end, where the index is in two blocks, and with a short last block.
     for length in [0, 1, 60, 104, 121, 123, 124, 125, 126, 127, 128, 129, 136, 140, 141, 200, 252, 255, 256, 268] {
         let input: Vec<u8> = (0..length).map(|at| (at * 7 + length) as u8).collect();
         let parameters = zcash(48, 5).unwrap();

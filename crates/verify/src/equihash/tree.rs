@@ -4,7 +4,7 @@ use super::backend::LeafHash;
 use super::blake2b::AT_ONCE;
 use super::{Parameters, Rule};
 
-/// The n bits of a leaf, or of the XOR of a subtree's leaves, in the order of their bytes; zeros behind them.
+/// The n bits of a leaf, or of the XOR of a subtree's leaves, in byte order, followed by zeros.
 type Row = [u64; 4];
 
 /// The indices of a solution of the right length.
@@ -53,15 +53,15 @@ fn is_zero(a: Row) -> bool {
     a[0] | a[1] | a[2] | a[3] == 0
 }
 
-/// Whether no index is there twice.
+/// Whether no index occurs twice.
 fn all_distinct(indices: &[u32]) -> bool {
-    /// A table four times as large as the most indices that there may be, so that few places are taken already.
+    /// A table with four times as many places as there can be indices, so that few collide.
     const PLACES: usize = 4 << 10;
-    /// No index is as large.
+    /// Larger than any index.
     const EMPTY: u32 = u32::MAX;
     let mut table = [EMPTY; PLACES];
     indices.iter().all(|&index| {
-        // A solution made for it can have all its indices meet in one place: that costs 2^(2k - 1) steps, not more.
+        // In a solution made for it, all indices may collide in one place; that costs 2^(2k - 1) steps and no more.
         let mut place = (index.wrapping_mul(0x9e37_79b1) >> 20) as usize;
         while table[place] != EMPTY && table[place] != index {
             place = (place + 1) % PLACES;
@@ -72,7 +72,7 @@ fn all_distinct(indices: &[u32]) -> bool {
     })
 }
 
-/// Checks the tree, subtree by subtree: each is checked as soon as its last leaf is there.
+/// Checks the tree, each subtree as soon as its last leaf is available.
 pub(super) fn check(parameters: &Parameters, indices: &[u32], leaf_hash: &LeafHash) -> Result<(), Rule> {
     let distinct = all_distinct(indices);
     let leaves_per_hash = parameters.leaves_per_hash() as u32;
@@ -82,14 +82,14 @@ pub(super) fn check(parameters: &Parameters, indices: &[u32], leaf_hash: &LeafHa
     for (height, agree) in agree.iter_mut().enumerate().take(parameters.k) {
         *agree = prefix((height + 1) * parameters.collision_bits());
     }
-    // The left half, at each height, of the subtree whose right half is not complete.
+    // At each height, the left half of the subtree whose right half is not complete.
     let mut waiting = [[0; 4]; 11];
     let mut numbers = [0; AT_ONCE];
     // One hash more than is used, because rows are read at full length.
     let mut hashes = [[0; 64]; AT_ONCE + 1];
     for (batch, some) in indices.chunks(AT_ONCE).enumerate() {
         for (number, index) in numbers.iter_mut().zip(some) {
-            // Zcash's number, for which a shift does.
+            // Zcash's number of leaves per hash, for which a shift suffices.
             *number = if leaves_per_hash == 2 { index / 2 } else { index / leaves_per_hash };
         }
         if let Some(hashes) = hashes.first_chunk_mut() {

@@ -1,16 +1,18 @@
-//! Four lanes of AVX2, where products are those of FMA: for processors without AVX-512 IFMA.
+//! Four lanes of AVX2 whose products come from FMA: for processors without AVX-512 IFMA.
 //!
-//! A fused multiply-add of doubles rounds just once, so it gives either half of a product p of two numbers of 52 bits. One adds p to
-//! 2^104, beside which only multiples of 2^52 are left of it: its upper half, rounded to the nearest. The other takes that away from p
-//! again, and what remains is exact, between -2^51 and 2^51. So the lower half may be negative, and the upper half then is one more
-//! than IFMA's. (With truncation it would be as with IFMA, but rounding to the nearest is what all else in the process counts on.)
+//! A fused multiply-add of doubles rounds only once, so it can return either half of a product p of two numbers of 52
+//! bits. One adds p to 2^104, next to which only multiples of 2^52 remain of it: its upper half, rounded to nearest.
+//! The other subtracts that from p again, and the rest is exact, between -2^51 and 2^51. So the lower half may be
+//! negative, and the upper half is then one more than IFMA's. (With truncation it would equal IFMA's, but everything
+//! else in the process relies on rounding to nearest.)
 //!
-//! A double's bits are those of its base and what is above that, counted in its last bit; so they are added up as words. Of the bits
-//! of all bases that came to a column the compiler makes one constant.
+//! A double's bits are those of its base plus the excess, counted in its last bit; so they are added up as words. The
+//! compiler combines the bits of all bases in a column into one constant.
 //!
-//! The limit: for both halves two fused multiply-adds, a subtraction of doubles, an addition and a subtraction of words; and two
-//! operations for each factor. Zen 3 starts four of them at once (two of the first kind), Intel's cores three.
-//! (Squarings in a row do with four, `vdf/fma.rs`: their columns stay doubles, of signed digits of 47 bits, which no other code has to take.)
+//! The limit: both halves take two fused multiply-adds, a subtraction of doubles, an addition and a subtraction of
+//! words; each factor takes two operations. Zen 3 starts four of them at once (two of the first kind), Intel's cores
+//! three. (Chained squarings need four, `vdf/fma.rs`: their columns stay doubles, of signed digits of 47 bits, which no
+//! other code must read.)
 
 use std::arch::x86_64::*;
 use std::array::from_fn;
@@ -26,9 +28,9 @@ pub(crate) struct Fma(__m256i);
 
 /// 2^52: the last bit counts 1, as it does up to 2^53.
 const INTEGER: f64 = (1_u64 << 52) as f64;
-/// 2^104: the last bit counts 2^52, as it does up to 2^105, the latter included as a sum of bits.
+/// 2^104: the last bit counts 2^52, as it does up to 2^105, inclusive for a sum of bits.
 const UPPER: f64 = INTEGER * INTEGER;
-/// The middle of the negative numbers whose last bit counts 1. The more bits, the less the number.
+/// The middle of the negative numbers whose last bit counts 1. Larger bits mean a smaller number.
 const LOWER: f64 = -1.5 * INTEGER;
 
 pub(super) fn is_available() -> bool {
@@ -41,7 +43,7 @@ pub(super) fn is_available() -> bool {
 #[target_feature(enable = "avx2,fma")]
 #[inline(never)]
 unsafe fn call<R>(work: impl FnOnce() -> R) -> R {
-    // Has the stack aligned, as [`super::ifma`] does.
+    // Makes the compiler align the stack, as [`super::ifma`] does.
     black_box(&mut MaybeUninit::<Fma>::uninit());
     work()
 }
@@ -50,7 +52,7 @@ unsafe fn call<R>(work: impl FnOnce() -> R) -> R {
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
     words: Fma,
-    /// What the bits have more than the parts of products that they stand for. That does not depend on the parts, so the compiler makes
+    /// The bits minus the parts of products that they represent. It does not depend on the parts, so the compiler makes
     /// one constant of it.
     excess: u64,
 }
@@ -94,7 +96,7 @@ impl Vector for Fma {
     #[inline(always)]
     fn store(self, words: &mut [u64]) {
         let words: &mut [u64; 4] = words.first_chunk_mut().expect("a word for each lane");
-        // SAFETY: as above; the words are as long as a vector.
+        // SAFETY: as above; the slice is as long as a vector.
         unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), self.0) };
     }
 
@@ -190,7 +192,7 @@ impl Vector for Fma {
 
     #[inline(always)]
     fn right_signed<const BITS: u32>(self) -> Self {
-        // There is no such shift of 64 bits.
+        // There is no arithmetic right shift of 64 bits.
         let lowest = 1 << 63;
         (self + self.with(lowest)).right::<BITS>() - self.with(lowest >> BITS)
     }
@@ -211,10 +213,10 @@ impl Vector for Fma {
     }
 }
 
-/// To be called where the instructions are.
+/// Must be called where the instructions are enabled.
 #[inline(always)]
 fn load(words: &[u64; 4]) -> Fma {
-    // SAFETY: as above; the words are as long as a vector.
+    // SAFETY: as above; the array is as long as a vector.
     Fma(unsafe { _mm256_loadu_si256(words.as_ptr().cast()) })
 }
 
@@ -258,7 +260,7 @@ impl BitOr for Fma {
     }
 }
 
-/// Word `i` of row `j` to word `j` of row `i`.
+/// Moves word `i` of row `j` to word `j` of row `i`.
 #[inline(always)]
 fn transpose(rows: [Fma; 4]) -> [Fma; 4] {
     let [a, b, c, d] = rows;

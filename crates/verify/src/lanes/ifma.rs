@@ -22,8 +22,8 @@ pub(super) fn is_available() -> bool {
 #[target_feature(enable = "avx512f,avx512ifma")]
 #[inline(never)]
 unsafe fn call<R>(work: impl FnOnce() -> R) -> R {
-    // Has the stack of this function aligned as vectors are. The compiler keeps vectors there, but does not ask for that by
-    // itself, and they would straddle cache lines.
+    // Makes the compiler align the stack of this function as vectors are. It keeps vectors there without asking for
+    // that alignment, and they would straddle cache lines.
     black_box(&mut MaybeUninit::<Ifma>::uninit());
     work()
 }
@@ -46,7 +46,7 @@ impl Vector for Ifma {
 
     #[inline(always)]
     fn call<R>(self, work: impl FnOnce() -> R) -> R {
-        // SAFETY: there is a vector, so there are the instructions; here and below.
+        // SAFETY: a vector exists, so the processor has the instructions; here and below.
         unsafe { call(work) }
     }
 
@@ -104,7 +104,7 @@ impl Vector for Ifma {
 
     #[inline(always)]
     fn low_factor(self) -> Self {
-        // The multiplications do not look at the upper bits.
+        // The multiplications ignore the upper bits.
         self
     }
 
@@ -134,12 +134,12 @@ impl Vector for Ifma {
 
     #[inline(always)]
     fn or_if(self, mask: Mask, other: Self) -> Self {
-        // SAFETY: as above. The mask of the lower lanes is the one that is wanted.
+        // SAFETY: as above. The mask of the lower lanes is the one that is needed.
         Self(unsafe { _mm512_mask_mov_epi64(self.0, mask as u8, other.0) })
     }
 }
 
-/// To be called where the instructions are.
+/// Must be called where the instructions are available.
 #[inline(always)]
 fn load(words: &[u64; 8]) -> Ifma {
     // SAFETY: as above; the words are as long as a vector.

@@ -1,8 +1,10 @@
-//! What the kernels of curves are written with: a [`Vector`] of a few 64-bit words, on which a processor does the same at once. They
-//! are written once for all vectors: those of AVX-512 IFMA and of AVX2 with FMA, of which two may be used side by side, one plain word
-//! for processors without them, and a model of the first for tests.
+//! The interface that kernels of curves are written against: a [`Vector`] of a few 64-bit words, on which a processor
+//! does the same at once.
+//!
+//! A kernel is written once for all vectors: AVX-512 IFMA, AVX2 with FMA (two vectors may be used side by side), one
+//! plain word for other processors, and, for tests, a model of the first.
 
-// The fuzzers have the model too; cargo does not know their flag.
+// The fuzzers need the model, too; cargo does not know their flag.
 #![allow(unexpected_cfgs)]
 
 #[cfg(target_arch = "x86_64")]
@@ -26,8 +28,10 @@ pub(crate) use plain::{Plain, wide};
 pub(crate) use vector::{LIMB, Pair, add_product, columns, columns_are_words, mask, multiply, square, sums, unrolled};
 pub use vector::{Mask, Row, Vector};
 
-/// What a backend makes of work: `$lanes` with the vector of its arm, if it has one that takes the work; else `$portable`. The enumeration
-/// `Backend` of where this is used has the arms' names, and `Portable` and `Model`.
+/// Runs work on a backend: `$lanes` with the vector of the backend's arm, if there is one that takes the work,
+/// otherwise `$portable`.
+///
+/// The enumeration `Backend` at the place of use has a variant for each arm, and `Portable` and `Model`.
 ///
 /// # Panics
 ///
@@ -66,7 +70,7 @@ thread_local! {
     pub(crate) static STARTED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Whether the tests run on an emulated processor that computes wrongly with ADX (`scripts/test-avx512`).
+/// Whether the tests run on an emulated processor, which miscalculates with ADX (`scripts/test-avx512`).
 #[cfg(any(test, target_arch = "x86_64"))]
 pub(crate) fn is_emulated() -> bool {
     static IS_EMULATED: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| std::env::var_os("EMULATED").is_some());
@@ -81,7 +85,9 @@ pub(crate) fn has_ifma() -> bool {
     return false;
 }
 
-/// Whether this processor has AVX2 and FMA; not where it is emulated, since most processors have them and run the tests natively.
+/// Whether this processor has AVX2 and FMA.
+///
+/// `false` on an emulated processor, since most processors have them and run the tests natively.
 pub(crate) fn has_fma() -> bool {
     #[cfg(target_arch = "x86_64")]
     return fma::is_available() && !is_emulated();

@@ -1,4 +1,4 @@
-//! The lanes of AVX-512 IFMA on plain integers, so that the kernels are tested on processors without it too.
+//! The lanes of AVX-512 IFMA on plain integers, to test the kernels on processors without it.
 
 use std::array::from_fn;
 use std::ops::{Add, BitAnd, BitOr, Sub};

@@ -26,7 +26,7 @@ macro_rules! on_all_vectors {
     }};
 }
 
-/// Numbers around all at which doubles are rounded another way, and others.
+/// Numbers around those where doubles change their rounding, and others.
 fn word() -> impl Strategy<Value = u64> {
     let near = (0u32..64, -2i64..=2).prop_map(|(bit, distance)| (1u64 << bit).wrapping_add_signed(distance));
     prop_oneof![any::<u64>(), near, Just(0), Just(LIMB)]

@@ -4,13 +4,13 @@ use std::ops::{Add, BitAnd, BitOr, Sub};
 /// One bit for each lane.
 pub type Mask = u16;
 
-/// One bit for each lane in which it is so.
+/// A mask of the lanes for which `is` returns true.
 #[inline(always)]
 pub(crate) fn mask<V: Vector>(is: impl Fn(usize) -> bool) -> Mask {
     (0..V::LANES).fold(0, |mask, lane| mask | Mask::from(is(lane)) << lane)
 }
 
-/// The bits of a limb: as many as the multiplications take.
+/// Mask of the bits of a limb: as many as the multiplications take.
 pub(crate) const LIMB: u64 = (1 << 52) - 1;
 
 /// Eight words: a cache line.
@@ -20,47 +20,48 @@ pub struct Row(pub(crate) [u64; 8]);
 
 /// Lanes of 64 bits.
 ///
-/// The compiler may use a processor's special instructions in the functions of [`Vector::start`] and [`Vector::call`], and in
-/// what is inlined into those. So everything that holds vectors is `#[inline(always)]`, closures included, and none is handed to `map` or
-/// `fold`. What was forgotten costs a call for each instruction: `nm -C` of an optimised program then has names with `core_arch`.
+/// The compiler may use a processor's special instructions only in the functions of [`Vector::start`] and
+/// [`Vector::call`], and in code inlined into those. So everything that holds vectors is `#[inline(always)]`, closures
+/// included, and none is passed to `map` or `fold`. An omission costs a call per instruction: `nm -C` of an optimised
+/// program then lists names with `core_arch`.
 ///
-/// The only way to the first one is [`Vector::start`], which is unsafe: it is to be called where the processor has the
-/// instructions. So whoever holds one may use them, which is why all else is safe.
+/// The first vector comes only from [`Vector::start`], which is unsafe: its caller guarantees that the processor has
+/// the instructions. So whoever holds a vector may use them, which makes everything else safe.
 pub trait Vector:
     Copy + Add<Output = Self> + Sub<Output = Self> + BitAnd<Output = Self> + BitOr<Output = Self>
 {
     /// Number of lanes.
     const LANES: usize;
 
-    /// The least lower part of a product that [`Vector::add_product`] adds.
+    /// Minimum lower part of a product that [`Vector::add_product`] adds.
     const LEAST_LOW: i64 = 0;
 
-    /// Whether products are long, so that each kind is compiled once and called: instructions come faster where they are few.
+    /// Whether products are so long that each kind is compiled once and called: the processor fetches less code faster.
     const IS_LONG: bool = false;
 
-    /// What is multiplied: a word as the multiplications take it.
+    /// A factor: a word in the form that the multiplications take.
     type Factor: Copy;
 
-    /// A sum of words and of parts of products, as it is while they come.
+    /// A sum of words and of parts of products, in the form in which it accumulates.
     type Column: Copy;
 
-    /// Does the work, with zeros in all lanes to begin with.
+    /// Runs the work, starting with zeros in all lanes.
     ///
     /// # Safety
     ///
     /// The processor must have the instructions of this vector.
     unsafe fn start<R>(work: impl FnOnce(Self) -> R) -> R;
 
-    /// Does the work in a function of its own, which the compiler keeps apart from the caller's.
+    /// Runs the work in a function of its own, which is not inlined into the caller.
     fn call<R>(self, work: impl FnOnce() -> R) -> R;
 
-    /// Does the work of a product.
+    /// Runs the work of a product.
     #[inline(always)]
     fn product<R>(self, work: impl FnOnce() -> R) -> R {
         if Self::IS_LONG { self.call(work) } else { self.formula(work) }
     }
 
-    /// Does the work of a formula, which is called in debug builds: they would take minutes to compile with all of them inlined.
+    /// Runs the work of a formula. Debug builds call it: with everything inlined they would take minutes to compile.
     #[inline(always)]
     fn formula<R>(self, work: impl FnOnce() -> R) -> R {
         if cfg!(debug_assertions) { self.call(work) } else { work() }
@@ -99,21 +100,21 @@ pub trait Vector:
     /// The word as a column, to which more is added.
     fn column(self) -> Self::Column;
 
-    /// Adds a product to two columns, in two parts, of which the second counts 2^52 times as much. How it is parted is up to the vector,
-    /// but the first part is not less than [`Vector::LEAST_LOW`] and below 2^52, and the second at most 2^52.
+    /// Adds a product to two columns, in two parts, the second in units of 2^52. The vector chooses the split, but the
+    /// first part is at least [`Vector::LEAST_LOW`] and below 2^52, and the second at most 2^52.
     fn add_product(columns: [Self::Column; 2], a: Self::Factor, b: Self::Factor) -> [Self::Column; 2];
 
     /// The column added to itself.
     fn twice(column: Self::Column) -> Self::Column;
 
-    /// What has come together in a column.
+    /// The total of a column.
     fn sum(column: Self::Column) -> Self;
 
     fn left<const BITS: u32>(self) -> Self;
 
     fn right<const BITS: u32>(self) -> Self;
 
-    /// The shift that keeps the sign.
+    /// The arithmetic shift, which keeps the sign.
     fn right_signed<const BITS: u32>(self) -> Self;
 
     fn equals(self, other: Self) -> Mask;
@@ -122,7 +123,7 @@ pub trait Vector:
     fn or_if(self, mask: Mask, other: Self) -> Self;
 }
 
-/// What a [`Vector`] has of columns where products are added to words as they are.
+/// The column functions of a [`Vector`] whose columns are plain words.
 macro_rules! columns_are_words {
     () => {
         type Factor = Self;
@@ -151,8 +152,8 @@ macro_rules! columns_are_words {
 }
 pub(crate) use columns_are_words;
 
-/// Does the block for each of the numbers, as a constant. The compiler does not unroll all loops around loops by itself, and columns take
-/// that.
+/// Repeats the block for each of the numbers, as a constant. The compiler does not unroll all nested loops by itself,
+/// and columns need that.
 macro_rules! unrolled {
     ($number:ident in [$($value:literal),*] $block:block) => {
         $({
@@ -166,7 +167,7 @@ pub(crate) use unrolled;
 /// The words as factors.
 #[inline(always)]
 pub(crate) fn factors<V: Vector, const N: usize>(words: &[V; N]) -> [V::Factor; N] {
-    // Not `map`, in which the compiler does not use special instructions; here and below.
+    // Not `map`, in which the compiler does not use special instructions; the same below.
     let mut factors = [words[0].factor(); N];
     for at in 1..N {
         factors[at] = words[at].factor();
@@ -184,7 +185,7 @@ pub(crate) fn columns<V: Vector, const N: usize>(words: &[V; N]) -> [V::Column; 
     columns
 }
 
-/// What has come together in the columns.
+/// The totals of the columns.
 #[inline(always)]
 pub(crate) fn sums<V: Vector, const N: usize>(columns: &[V::Column; N]) -> [V; N] {
     let mut sums = [V::sum(columns[0]); N];
@@ -212,7 +213,7 @@ pub(crate) fn multiply<V: Vector, const N: usize, const WIDE: usize>(a: &[V; N],
     let any = a[0];
     let (a, b) = (factors(a), factors(b));
     let mut columns = [any.with(0).column(); WIDE];
-    // A column after the other, so that there are few at a time.
+    // Column by column, so that few are live at a time.
     unrolled!(AT in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14] {
         if AT < WIDE - 1 {
             for i in AT.saturating_sub(N - 1)..min(AT + 1, N) {
@@ -223,7 +224,7 @@ pub(crate) fn multiply<V: Vector, const N: usize, const WIDE: usize>(a: &[V; N],
     sums(&columns)
 }
 
-/// The columns of a square: products of different limbs are there twice.
+/// The columns of a square: products of different limbs count twice.
 #[inline(always)]
 pub(crate) fn square<V: Vector, const N: usize, const WIDE: usize>(a: &[V; N]) -> [V; WIDE] {
     const { assert!(WIDE == 2 * N && N <= 8) };
@@ -245,7 +246,7 @@ pub(crate) fn square<V: Vector, const N: usize, const WIDE: usize>(a: &[V; N]) -
     sums(&columns)
 }
 
-/// Two vectors side by side. One's multiplications are done while those of the other wait for each other.
+/// Two vectors side by side. The multiplications of one fill the latency of the other.
 #[derive(Clone, Copy)]
 pub(crate) struct Pair<V>(pub(crate) V, pub(crate) V);
 
@@ -276,7 +277,7 @@ impl<V: Vector> Vector for Pair<V> {
 
     #[inline(always)]
     unsafe fn start<R>(work: impl FnOnce(Self) -> R) -> R {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             V::start(
                 #[inline(always)]

@@ -1,4 +1,4 @@
-// The fuzzers have the model too; cargo does not know their flag.
+// The fuzzers need the model, too; cargo does not know their flag.
 #![allow(unexpected_cfgs)]
 
 use super::lanes;
@@ -13,10 +13,10 @@ pub enum Backend {
     Avx512Ifma,
     /// Eight signatures at once, in lanes of AVX2 with the multiplications of FMA.
     Avx2Fma,
-    /// On any processor: libsecp256k1, one after the other, and for batches of Schnorr signatures the same combined check as on
-    /// the lanes, one point after the other.
+    /// Any processor: libsecp256k1, one signature at a time; for batches of Schnorr signatures, the same combined check
+    /// as in the lanes, one point at a time.
     Portable,
-    /// What runs on lanes, on a model of them, where this processor does not have them.
+    /// The code for lanes, on a model of them, for processors that lack them.
     #[cfg(any(test, fuzzing))]
     Model,
 }
@@ -29,7 +29,7 @@ impl Backend {
     /// All backends, the fastest first.
     pub const ALL: [Self; 4] = [Self::Avx512Ifma, Self::Avx2Fma, Self::Portable, Self::Model];
 
-    /// Those that this processor has to be tested with: an emulated one is for what the one that emulates lacks.
+    /// The backends to test on this processor: an emulated one only tests what the host lacks.
     #[cfg(test)]
     pub(super) fn tested() -> impl Iterator<Item = Self> {
         let is_tested = |backend: &Self| *backend == Self::Avx512Ifma || !crate::lanes::is_emulated();
@@ -39,7 +39,7 @@ impl Backend {
         hardware.into_iter().chain(model).filter(is_tested)
     }
 
-    /// Whether this processor has the instructions that it needs.
+    /// Whether this processor has the instructions that the backend needs.
     pub fn is_available(self) -> bool {
         match self {
             Self::Avx512Ifma => has_ifma(),
@@ -50,8 +50,9 @@ impl Backend {
         }
     }
 
-    /// The fastest on this processor. Of a build that is not optimised that is the portable one: libsecp256k1 is always optimised, while
-    /// lanes are only fast where each of their operations is an instruction.
+    /// The fastest backend on this processor; in a build without optimisation, the portable one.
+    ///
+    /// libsecp256k1 is always optimised, while lanes are only fast if each of their operations is one instruction.
     pub fn fastest() -> Self {
         if cfg!(debug_assertions) {
             return Self::Portable;

@@ -1,4 +1,4 @@
-//! Public keys: their encodings. That a key is a point of the curve is found out with the signature.
+//! Encodings of public keys. Whether a key is a point of the curve is checked together with the signature.
 
 use super::Rule;
 use super::number::PRIME;
@@ -12,7 +12,7 @@ pub struct PublicKey {
     pub(super) y: Y,
 }
 
-/// What is known of a y.
+/// What an encoding says about y.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Y {
     Even,
@@ -21,8 +21,8 @@ pub(super) enum Y {
 }
 
 impl PublicKey {
-    /// From SEC 1's encodings: compressed (33 bytes: 2 or 3, x), uncompressed (65 bytes: 4, x, y) and hybrid (65 bytes: 6 or 7,
-    /// x, y), where 2 and 6 say that y is even, 3 and 7 that it is odd.
+    /// Parses SEC 1's encodings: compressed (33 bytes: 2 or 3, x), uncompressed (65 bytes: 4, x, y) and hybrid (65
+    /// bytes: 6 or 7, x, y). 2 and 6 mean that y is even, 3 and 7 that it is odd.
     pub fn parse(bytes: &[u8]) -> Result<Self, Rule> {
         let (first, coordinates) = bytes.split_first().ok_or(Rule::KeyEncoding)?;
         let (x, y) = match (first, coordinates.as_chunks()) {
@@ -68,13 +68,13 @@ impl PublicKey {
 pub struct XOnlyKey(pub(super) [u8; 32]);
 
 impl XOnlyKey {
-    /// From 32 bytes.
+    /// Parses 32 bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self, Rule> {
         let x: [u8; 32] = bytes.try_into().map_err(|_| Rule::KeyEncoding)?;
         if x < PRIME { Ok(Self(x)) } else { Err(Rule::KeyRange) }
     }
 
-    /// The encoding.
+    /// The 32 bytes.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }

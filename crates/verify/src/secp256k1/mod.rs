@@ -1,11 +1,13 @@
 //! Signatures on the curve secp256k1: [`ecdsa`] (SEC 1, as Bitcoin uses it) and [`schnorr`] (BIP340).
 //!
-//! A signature goes through two stages, each with named rules ([`Rule`]):
+//! A signature is checked in two stages, each with named rules ([`Rule`]):
 //!
-//! 1. **Parsing**, `ecdsa::Signed::parse` and `schnorr::Signed::parse`: from bytes to numbers in range. Which encodings are
-//!    taken is an [`ecdsa::Policy`]. Parsing does no arithmetic, and everything parsed is well formed.
-//! 2. **Verification**, in batches, [`ecdsa::Verifier`] and [`schnorr::Verifier`]: whether the key is a point, and the
-//!    signature one of the message with the key. It runs on a [`Backend`], which knows nothing of encodings.
+//! 1. **Parsing**, `ecdsa::Signed::parse` and `schnorr::Signed::parse`: from bytes to numbers in range. An
+//!    [`ecdsa::Policy`] says which encodings are accepted. Parsing does no arithmetic, and everything parsed is well
+//!    formed.
+//! 2. **Verification**, in batches, [`ecdsa::Verifier`] and [`schnorr::Verifier`]: whether the key is a point of the
+//!    curve, and the signature is the key's for the message. It runs on a [`Backend`], which knows nothing about
+//!    encodings.
 //!
 //! ```
 //! use turnpike_verify::BatchVerifier;

@@ -1,4 +1,4 @@
-//! The numbers that encodings are held against, all big-endian.
+//! The constants that encodings are compared with, all big-endian.
 
 /// The order of the group, n.
 pub(super) const ORDER: [u8; 32] = [
@@ -18,7 +18,7 @@ pub(super) const PRIME: [u8; 32] = [
     0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe, 0xff, 0xff, 0xfc, 0x2f,
 ];
 
-/// p - n: below it, r + n is a number of the field too.
+/// p - n: below it, r + n is below p, too.
 pub(super) const PRIME_LESS_ORDER: [u8; 32] = [
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x45, 0x51, 0x23, 0x19, 0x50, 0xb7, 0x5f, 0xc4, 0x40, 0x2d, 0xa1,
     0x72, 0x2f, 0xc9, 0xba, 0xee,

@@ -1,7 +1,9 @@
 use thiserror::Error;
 
-/// A rule that a signature or a key may break. Encodings are checked first, the signature's before the key's, then the
-/// points; within each, the rules are checked in this order.
+/// A rule that a signature or a key may break. Each variant states the rule.
+///
+/// Encodings are checked first, the signature's before the key's, then the points; within each, the rules are checked
+/// in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Rule {
     /// A compact ECDSA signature and a Schnorr signature have 64 bytes.
@@ -16,8 +18,8 @@ pub enum Rule {
     /// The integers of a DER signature have no more leading zero bytes than they need.
     #[error("an integer of the DER signature has a leading zero byte that it does not need")]
     DerPadding,
-    /// ECDSA: r and s are numbers from 1 to the order of the group less one. Schnorr: r is below the field's prime, s below
-    /// the order.
+    /// ECDSA: r and s are numbers from 1 to the order of the group minus one. Schnorr: r is below the field's prime, s
+    /// below the order.
     #[error("r or s of the signature is out of range")]
     Range,
     /// s is at most half the order.

@@ -1,4 +1,4 @@
-//! The SHA extensions of ARMv8, one message at a time: crate `sha2`, which takes them where it finds them.
+//! The SHA extensions of ARMv8, one message at a time: crate `sha2`, which uses them where available.
 
 use sha2::block_api::compress256;
 

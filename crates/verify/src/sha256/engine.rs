@@ -1,4 +1,4 @@
-//! The sharing out of messages among lanes, and the choice of a backend.
+//! Distributes messages over lanes, and chooses a backend.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -53,7 +53,7 @@ impl Backend {
     /// All backends.
     pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::ShaNi, Self::Portable];
 
-    /// Whether this processor has the instructions that it needs.
+    /// Whether this processor has the instructions that the backend needs.
     pub fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -86,7 +86,7 @@ impl Backend {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {
-                // SAFETY: the caller has checked that the instructions are there, here and below.
+                // SAFETY: the caller has checked that the processor has the instructions; here and below.
                 drive::<32>(|messages, digests| unsafe { x86::avx512(plan, messages, digests) }, job, range);
             }
             #[cfg(target_arch = "x86_64")]
@@ -104,7 +104,7 @@ impl Backend {
             }
             #[cfg(target_arch = "aarch64")]
             Self::ShaNi => {
-                // SAFETY: crate `sha2` itself looks for the instructions.
+                // SAFETY: crate `sha2` checks for the instructions itself.
                 drive::<1>(
                     |messages, digests| unsafe { hash_lanes::<aarch64::Sha2, 1>(plan, messages, digests) },
                     job,
@@ -123,18 +123,20 @@ impl Backend {
     }
 }
 
-/// A choice of backends: a wide one for many messages, and a narrow one for what is left over.
+/// A choice of backends: a wide one for many messages, and a narrow one for the rest.
 #[derive(Debug)]
 pub struct Engine {
     wide: Backend,
     narrow: Backend,
-    /// From how many messages on one pass of the wide backend is the faster one.
+    /// From this many messages on, one pass of the wide backend is faster.
     threshold: usize,
 }
 
 impl Engine {
-    /// The fastest on this processor: the backends are measured against each other once in a program's life, in some
-    /// tens of microseconds. Which one is chosen changes no digest.
+    /// The fastest engine on this processor.
+    ///
+    /// The backends are timed against each other once per process, which takes some tens of microseconds. The choice
+    /// changes no digest.
     pub fn fastest() -> &'static Self {
         static FASTEST: LazyLock<Engine> = LazyLock::new(Engine::measured);
         &FASTEST
@@ -150,7 +152,7 @@ impl Engine {
         self.wide
     }
 
-    /// The backend for few messages, and how many are many.
+    /// The backend for few messages, and the number of messages from which on the wide one is used.
     pub fn narrow(&self) -> (Backend, usize) {
         (self.narrow, self.threshold)
     }
@@ -189,7 +191,7 @@ impl Engine {
         let plan = Plan { function, length, padding };
         let left = count % self.wide.lanes();
         let wide = if left >= self.threshold { count } else { count - left };
-        // SAFETY: an engine is only made of available backends.
+        // SAFETY: an engine only consists of available backends.
         unsafe {
             if wide > 0 {
                 self.wide.drive(&plan, job, 0..wide);
@@ -208,8 +210,9 @@ impl Engine {
     }
 }
 
-/// Nanoseconds of one pass of a backend over all its lanes, each with a 64-byte message: the least of a few,
-/// because whatever disturbs a measurement makes it longer.
+/// Nanoseconds of one pass of a backend over all its lanes, each with a 64-byte message.
+///
+/// The minimum of a few, because any disturbance makes a measurement longer.
 fn pass(backend: Backend) -> f64 {
     const PASSES: usize = 4;
     let messages = [[0x5a; 64]; 32 * PASSES];
@@ -221,7 +224,7 @@ fn pass(backend: Backend) -> f64 {
     for _ in 0..6 {
         let start = Instant::now();
         let mut job = Many { messages: black_box(&messages[..]), digests: &mut digests };
-        // SAFETY: the callers only ask for available backends.
+        // SAFETY: the callers only pass available backends.
         unsafe { backend.drive(&plan, &mut job, 0..count) };
         black_box(&digests);
         least = least.min(start.elapsed().as_nanos() as f64 / PASSES as f64);
@@ -231,7 +234,7 @@ fn pass(backend: Backend) -> f64 {
 
 /// Hashes one message that comes in parts.
 pub(super) fn hash_parts(function: &Function, parts: &[&[u8]]) -> Digest {
-    // Messages of this crate's users are short; longer ones are worth an allocation.
+    // This crate's users hash short messages; for longer ones an allocation does not matter.
     let length = parts.iter().map(|part| part.len()).sum();
     let mut short = [0; 512];
     let mut long = Vec::new();
@@ -252,7 +255,7 @@ pub(super) fn hash_parts(function: &Function, parts: &[&[u8]]) -> Digest {
 
 #[cfg(test)]
 impl Engine {
-    /// The widest and the narrowest backend together, with some of both at most counts.
+    /// The widest and the narrowest backend together, so that most counts use both.
     pub(super) fn mixed() -> Self {
         let wide = Backend::ALL.into_iter().find(|backend| backend.is_available()).unwrap();
         Self { wide, narrow: Backend::Portable, threshold: 5 }

@@ -1,14 +1,14 @@
-//! The messages of a call and their digests, as callers have them in memory.
+//! The messages of a call and their digests, as they lie in the caller's memory.
 
 use super::Digest;
 
-/// Where messages of one length come from and where their digests go.
+/// A source of messages of one length, and a destination for their digests.
 pub(super) trait Job {
     fn message(&self, index: usize) -> &[u8];
     fn put(&mut self, index: usize, digest: &Digest);
 }
 
-/// Messages that lie one after the other.
+/// Consecutive messages.
 pub(super) struct Many<'a, M> {
     pub(super) messages: &'a [M],
     pub(super) digests: &'a mut [Digest],
@@ -26,7 +26,7 @@ impl<const N: usize> Job for Many<'_, [u8; N]> {
     }
 }
 
-/// Messages of a length that is only known at run time, one after the other.
+/// Consecutive messages of a length that is only known at run time.
 pub(super) struct Rows<'a> {
     pub(super) messages: &'a [u8],
     pub(super) length: usize,
@@ -58,7 +58,7 @@ impl Job for Many<'_, [Digest; 2]> {
     }
 }
 
-/// Those messages among many that have one length.
+/// Those of many messages that have one length.
 pub(super) struct Each<'a> {
     pub(super) messages: &'a [&'a [u8]],
     pub(super) digests: &'a mut [Digest],

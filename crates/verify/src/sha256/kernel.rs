@@ -1,4 +1,4 @@
-//! What a backend's kernel is, and how all of them hash a message in each lane.
+//! The interface of a backend's kernel, and the common code that hashes a message in each lane.
 
 use super::Digest;
 use super::plan::{Padding, Plan};
@@ -14,13 +14,15 @@ pub(super) trait Kernel<const LANES: usize> {
     unsafe fn splat(words: &[u32; 8]) -> Self::ChainingValue;
     unsafe fn compress(state: Self::ChainingValue, blocks: &[&[u8; 64]; LANES]) -> Self::ChainingValue;
     unsafe fn compress_padding(state: Self::ChainingValue, padding: &Padding) -> Self::ChainingValue;
-    /// SHA-256 of the digests that the state stands for.
+    /// SHA-256 of the digests in the state.
     unsafe fn second(state: Self::ChainingValue) -> Self::ChainingValue;
     unsafe fn digests(state: Self::ChainingValue, digests: &mut [Digest; LANES]);
 }
 
-/// Aligned as the widest vectors are. It is for more than the loads: a function with such a variable has its stack
-/// aligned, and with it the vectors that the compiler keeps there. Those would else straddle cache lines.
+/// Aligned as the widest vectors are.
+///
+/// This serves more than the loads: a function with such a variable has an aligned stack, and so are the vectors that
+/// the compiler keeps there. They would straddle cache lines otherwise.
 #[repr(align(64))]
 struct Aligned<T>(T);
 

@@ -1,7 +1,7 @@
 //! SHA-256 for Merkle trees: BIP340's tagged hashes and Bitcoin's double hash, many messages at once.
 //!
-//! A tag's first block is compressed once, when the tag is made (at compile time for a `const`). The second block of a
-//! 64-byte message is padding only, so its message schedule is a constant, and only its rounds are left to do.
+//! A tag's first block is compressed once, when the tag is created (at compile time for a `const`). The second block of
+//! a 64-byte message is padding only, so its message schedule is a constant, and only its rounds remain.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
@@ -22,9 +22,9 @@ use plan::Function;
 /// A SHA-256 digest.
 pub type Digest = [u8; 32];
 
-/// A BIP340 tag: a hash function of its own, SHA-256(SHA-256(name) ‖ SHA-256(name) ‖ message).
+/// A BIP340 tag, which defines a hash function: SHA-256(SHA-256(name) ‖ SHA-256(name) ‖ message).
 ///
-/// Make it a `const`, so that its first block is compressed by the compiler.
+/// Make it a `const`, so that the compiler compresses its first block.
 #[derive(Clone, Debug)]
 pub struct Tag(Function);
 
@@ -39,16 +39,16 @@ impl Tag {
         Engine::fastest().hash(&self.0, message)
     }
 
-    /// The hash of the parts, one after the other.
+    /// Hashes the concatenation of parts.
     pub fn hash_parts(&self, parts: &[&[u8]]) -> Digest {
         engine::hash_parts(&self.0, parts)
     }
 
-    /// The hashes of messages of one length.
+    /// Hashes messages of one length.
     ///
     /// # Panics
     ///
-    /// If there are not as many digests as messages.
+    /// If the numbers of messages and digests differ.
     pub fn hash_many<const N: usize>(&self, messages: &[[u8; N]], digests: &mut [Digest]) {
         self.hash_many_on(Engine::fastest(), messages, digests);
     }
@@ -59,21 +59,21 @@ impl Tag {
         engine.run(&self.0, N, messages.len(), &mut Many { messages, digests });
     }
 
-    /// As [`Tag::hash_many_on`], for messages of a length that is only known at run time, one after the other.
+    /// As [`Tag::hash_many_on`], for concatenated messages whose length is only known at run time.
     ///
     /// # Panics
     ///
-    /// If the messages are not as many times `length` bytes as there are digests.
+    /// If `messages` does not have `length` bytes per digest.
     pub fn hash_rows_on(&self, engine: &Engine, messages: &[u8], length: usize, digests: &mut [Digest]) {
         rows(engine, &self.0, messages, length, digests);
     }
 
-    /// The hashes of messages of any lengths. Messages of one length share the lanes, so few different lengths in many
-    /// messages cost no more than one length does.
+    /// Hashes messages of any lengths. Messages of the same length share the lanes, so a few different lengths among
+    /// many messages cost no more than one length.
     ///
     /// # Panics
     ///
-    /// If there are not as many digests as messages.
+    /// If the numbers of messages and digests differ.
     pub fn hash_each(&self, messages: &[&[u8]], digests: &mut [Digest]) {
         self.hash_each_on(Engine::fastest(), messages, digests);
     }
@@ -89,12 +89,12 @@ impl Tag {
         }
     }
 
-    /// One level of an own Merkle tree: each parent is the hash of left ‖ right, where a right child that is missing
-    /// is 32 zero bytes.
+    /// Computes one level of a Merkle tree of our own chain: each parent is the hash of left ‖ right, where a missing
+    /// right child is 32 zero bytes.
     ///
     /// # Panics
     ///
-    /// If there are not half as many parents, rounded up, as children.
+    /// If the number of parents is not half the number of children, rounded up.
     pub fn nodes(&self, children: &[Digest], parents: &mut [Digest]) {
         self.nodes_on(Engine::fastest(), children, parents);
     }
@@ -110,11 +110,11 @@ pub fn sha256d(message: &[u8]) -> Digest {
     Engine::fastest().hash(&Function::DOUBLE, message)
 }
 
-/// The double hashes of messages of one length, for instance of headers (80 bytes).
+/// Double hashes of messages of one length, for instance of headers (80 bytes).
 ///
 /// # Panics
 ///
-/// If there are not as many digests as messages.
+/// If the numbers of messages and digests differ.
 pub fn sha256d_many<const N: usize>(messages: &[[u8; N]], digests: &mut [Digest]) {
     sha256d_many_on(Engine::fastest(), messages, digests);
 }
@@ -125,20 +125,20 @@ pub fn sha256d_many_on<const N: usize>(engine: &Engine, messages: &[[u8; N]], di
     engine.run(&Function::DOUBLE, N, messages.len(), &mut Many { messages, digests });
 }
 
-/// As [`sha256d_many_on`], for messages of a length that is only known at run time, one after the other.
+/// As [`sha256d_many_on`], for concatenated messages whose length is only known at run time.
 ///
 /// # Panics
 ///
-/// If the messages are not as many times `length` bytes as there are digests.
+/// If `messages` does not have `length` bytes per digest.
 pub fn sha256d_rows_on(engine: &Engine, messages: &[u8], length: usize, digests: &mut [Digest]) {
     rows(engine, &Function::DOUBLE, messages, length, digests);
 }
 
-/// As [`sha256d_rows_on`], of SHA-256 itself.
+/// As [`sha256d_rows_on`], with plain SHA-256.
 ///
 /// # Panics
 ///
-/// If the messages are not as many times `length` bytes as there are digests.
+/// If `messages` does not have `length` bytes per digest.
 pub fn sha256_rows_on(engine: &Engine, messages: &[u8], length: usize, digests: &mut [Digest]) {
     rows(engine, &Function::SINGLE, messages, length, digests);
 }
@@ -148,12 +148,12 @@ fn rows(engine: &Engine, function: &Function, messages: &[u8], length: usize, di
     engine.run(function, length, digests.len(), &mut Rows { messages, length, digests });
 }
 
-/// One level of a Bitcoin Merkle tree: each parent is the double hash of left ‖ right, where a right child that is
-/// missing is the left one again.
+/// Computes one level of a Bitcoin Merkle tree: each parent is the double hash of left ‖ right, where the left child
+/// replaces a missing right one.
 ///
 /// # Panics
 ///
-/// If there are not half as many parents, rounded up, as children.
+/// If the number of parents is not half the number of children, rounded up.
 pub fn sha256d_nodes(children: &[Digest], parents: &mut [Digest]) {
     sha256d_nodes_on(Engine::fastest(), children, parents);
 }
@@ -164,7 +164,7 @@ pub fn sha256d_nodes_on(engine: &Engine, children: &[Digest], parents: &mut [Dig
     nodes(engine, &Function::DOUBLE, children, last, parents);
 }
 
-/// One level of a tree whose missing right child is `missing`.
+/// One level of a tree in which `missing` replaces a missing right child.
 fn nodes(engine: &Engine, function: &Function, children: &[Digest], missing: Digest, parents: &mut [Digest]) {
     assert_eq!(children.len().div_ceil(2), parents.len(), "one parent for each pair of children");
     let (pairs, odd) = children.as_chunks::<2>();

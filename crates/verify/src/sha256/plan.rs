@@ -1,8 +1,9 @@
-//! What is to be done for messages of one length: everything about them that does not depend on their bytes.
+//! The work for messages of one length: everything about them that does not depend on their bytes.
 
 use super::scalar::{self, Schedule};
 
-/// A hash function of the SHA-256 family: what is compressed before the message, and whether the digest is hashed again.
+/// A hash function of the SHA-256 family: what is compressed before the message, and whether the digest is hashed
+/// again.
 #[derive(Clone, Debug)]
 pub(super) struct Function {
     pub(super) initial: [u32; 8],
@@ -23,7 +24,7 @@ impl Function {
     }
 }
 
-/// A last block without any byte of the message in it.
+/// A last block that contains no byte of the message.
 pub(super) struct Padding {
     #[cfg(target_arch = "aarch64")]
     pub(super) block: [u8; 64],
@@ -50,7 +51,7 @@ impl Padding {
         }
     }
 
-    /// For the lengths that are hashed most often, a node without and with a tag.
+    /// For the most common lengths: a node without and with a tag.
     pub(super) const AFTER_64: &Self = &Self::new(64);
     pub(super) const AFTER_128: &Self = &Self::new(128);
 }

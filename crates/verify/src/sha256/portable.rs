@@ -1,5 +1,5 @@
-//! The portable backend: plain integers, one message at a time. It asks for no instructions, so it is the same code on every
-//! processor.
+//! The portable backend: plain integers, one message at a time. It needs no special instructions and is the same code
+//! on every processor.
 
 use super::kernel::Kernel;
 use super::plan::Padding;
@@ -35,8 +35,10 @@ impl Kernel<1> for Portable {
     }
 }
 
-/// As [`scalar::compress`], a sixth faster: the words of the schedule are made one by one where they are used, and all rounds are
-/// written out, so that words and states stay in registers.
+/// [`scalar::compress`], a sixth faster.
+///
+/// Each word of the schedule is computed where it is used, and all rounds are unrolled, so that words and states stay
+/// in registers.
 fn compress(state: [u32; 8], block: &[u8; 64]) -> [u32; 8] {
     let (bytes, _) = block.as_chunks();
     let mut words: [u32; 16] = std::array::from_fn(|at| u32::from_be_bytes(bytes[at]));
@@ -84,7 +86,7 @@ fn compress(state: [u32; 8], block: &[u8; 64]) -> [u32; 8] {
     std::array::from_fn(|word| state[word].wrapping_add(rounds[word]))
 }
 
-/// The word that takes the place of the one 16 rounds before.
+/// The schedule's word that replaces the one 16 rounds before.
 #[inline(always)]
 fn next(words: &[u32; 16], at: usize) -> u32 {
     let (old, new) = (words[(at + 1) % 16], words[(at + 14) % 16]);

@@ -1,5 +1,5 @@
-//! The compression function in plain integers, for constants that the compiler computes: midstates of tags and
-//! message schedules of padding. The hashing of messages is the backends' work.
+//! The compression function in plain integers, for constants that are computed at compile time: midstates of tags and
+//! message schedules of padding. Hashing messages is the backends' work.
 
 /// The initial value.
 pub(super) const INITIAL: [u32; 8] =
@@ -17,7 +17,7 @@ pub(super) const ROUND: [u32; 64] = [
     0xc67178f2,
 ];
 
-/// The words of a block's message schedule, each with its round constant added: all that the rounds need of a block.
+/// The words of a block's message schedule, each plus its round constant: everything that the rounds need of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(align(64))]
 pub(super) struct Schedule(pub(super) [u32; 64]);
@@ -52,7 +52,7 @@ pub(super) const fn compress(state: [u32; 8], block: &[u8; 64]) -> [u32; 8] {
     rounds(state, &Schedule::new(block))
 }
 
-/// The state after one more block, of which there is the message schedule.
+/// The state after one more block, given by its message schedule.
 pub(super) const fn rounds(state: [u32; 8], Schedule(words): &Schedule) -> [u32; 8] {
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = state;
     let mut round = 0;
@@ -76,7 +76,7 @@ pub(super) const fn rounds(state: [u32; 8], Schedule(words): &Schedule) -> [u32;
     next
 }
 
-/// The digest that a final state stands for.
+/// The digest of a final state.
 pub(super) const fn digest(state: [u32; 8]) -> [u8; 32] {
     let mut bytes = [0; 32];
     let mut at = 0;

@@ -14,8 +14,8 @@ fn double(message: &[u8]) -> Digest {
     Sha256::digest(Sha256::digest(message)).into()
 }
 
-/// Every backend that this processor has, alone, and the choice that programs get. An emulated processor is for what the one that
-/// emulates lacks.
+/// Every backend that this processor has, alone, and the choice that programs get. An emulated processor only tests
+/// what the host lacks.
 fn engines() -> Vec<Engine> {
     let is_tested = |backend: &Backend| *backend == Backend::Avx512 || !is_emulated();
     let backends = available(&Backend::ALL, Backend::is_available);
@@ -24,7 +24,7 @@ fn engines() -> Vec<Engine> {
     engines
 }
 
-/// Bytes without any pattern, the same in every run.
+/// Bytes without a pattern, the same in every run.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = length as u64 + 1;
     let mut next = || {

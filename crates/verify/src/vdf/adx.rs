@@ -24,15 +24,16 @@ impl Row for Adx {
     #[inline(always)]
     fn add(self, sum: &mut [u64], a: &[u64], factor: u64, carry: u64) -> u64 {
         assert_eq!(sum.len(), a.len());
-        // What is left over comes first, as the loop ends where the words do.
+        // The remainder comes first, as the loop ends where the words do.
         let (sum_first, sum) = sum.split_at_mut(sum.len() % WORDS);
         let (a_first, a) = a.split_at(a.len() % WORDS);
         let mut carry = Portable.add(sum_first, a_first, factor, carry);
         if sum.is_empty() {
             return carry;
         }
-        // SAFETY: the processor has BMI2 and ADX, as the value says. The loop runs `count` times, at least once, and reads
-        // and writes `WORDS` words of each slice each time: all of them, and no other. LEA and JRCXZ leave the flags alone.
+        // SAFETY: the processor has BMI2 and ADX, as `self` shows. The loop runs `count` times, at least once, and each
+        // time reads and writes `WORDS` words of each slice: all of them, and no others. LEA and JRCXZ leave the flags
+        // alone.
         unsafe {
             asm!(
                 "xor {low:e}, {low:e}",

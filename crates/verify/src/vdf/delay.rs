@@ -1,4 +1,4 @@
-//! Evaluating a delay function, and verifying what came out.
+//! Evaluation of a delay function, and verification of the result.
 
 use std::{
     ops::ControlFlow,
@@ -13,40 +13,40 @@ use super::ring::{InRing, Ring};
 use super::wesolowski::{Digits, canonical, is_proved, prove};
 use crate::RuleCode;
 
-/// A segment is proved while the ones behind it are evaluated. A proof costs an eighth of the evaluation or less, so what
-/// follows a segment is an eighth of what is left.
+/// A segment is proved while the following ones are evaluated. A proof costs at most an eighth of the evaluation, so
+/// each later segment is an eighth of what remains.
 const PART: u64 = 8;
 
-/// Squarings that are not divided any more: a tenth of a second, of which a proof is a small part.
+/// Segments of this length are not divided further: a tenth of a second, of which a proof is a small part.
 const LEAST_SEGMENT: u64 = 1 << 16;
 
-/// The most segments of a proof: as many as the largest number of squarings needs.
+/// Maximum number of segments of a proof: as many as the largest number of squarings needs.
 const MOST_SEGMENTS: usize = 24;
 
-/// What a proof's bytes begin with.
+/// Magic bytes at the start of a proof.
 const MAGIC: &[u8; 8] = b"TPDELAY1";
 
-/// What is to be evaluated: a number, to be squared so many times modulo another one.
+/// A delay to evaluate: a number to be squared repeatedly, modulo another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delay {
     /// The modulus, whose factors nobody knows.
     pub modulus: Modulus,
-    /// The number, as [`Modulus::hash`] gives it.
+    /// The number, as [`Modulus::hash`] returns it.
     pub input: Number,
-    /// How many squarings, at least one.
+    /// Number of squarings, at least one.
     pub iterations: u64,
 }
 
-/// A number that is kept on the way, for the proof, and to go on from after a crash.
+/// An intermediate number, kept for the proof and to continue after a crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Squarings before it.
+    /// Number of squarings before it.
     pub at: u64,
-    /// The number, big-endian, of the modulus's length.
+    /// The number, big-endian, in the length of the modulus.
     pub number: Vec<u8>,
 }
 
-/// A part of the way, with its proof.
+/// A part of the squarings, with its proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Segment {
     iterations: u64,
@@ -61,32 +61,32 @@ pub struct Evaluated {
     segments: Vec<Segment>,
 }
 
-/// Why there is no result.
+/// Why an evaluation has no result.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EvaluateError {
-    /// There is nothing to do.
+    /// The input is trivial.
     #[error("at least one squaring is needed, of a number other than 0, 1 and -1")]
     Trivial,
-    /// The numbers are not those that this evaluation keeps.
+    /// The intermediate numbers do not belong to this evaluation.
     #[error("number {index} of those kept, after {at} squarings, is not of this evaluation: begin without them")]
     Foreign {
-        /// Which of them.
+        /// The index of the first wrong one.
         index: usize,
-        /// What it says of itself.
+        /// Its position, according to itself.
         at: u64,
     },
-    /// The proof does not verify: the machine made a mistake, or the numbers that were kept are damaged.
+    /// The proof does not verify: the machine made a mistake, or the intermediate numbers are damaged.
     #[error("the result is wrong: the machine made a mistake, or what was kept is damaged: begin without it")]
     Mistake,
 }
 
-/// Why a result is not accepted.
+/// Why a result is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Invalid {
     /// The input is 0, 1 or -1, whose squares are known.
     #[error("the input is 0, 1 or -1, or nothing is squared")]
     Trivial,
-    /// The output of a segment is the larger one of a number and its negation.
+    /// The output of a segment is the larger of a number and its negation.
     #[error("the output of segment {0} is not the smaller one of itself and its negation")]
     NotCanonical(usize),
     /// A proof is wrong.
@@ -94,19 +94,19 @@ pub enum Invalid {
     Proof(usize),
 }
 
-/// Why bytes are no result.
+/// Why bytes do not encode a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FormatError {
-    /// They do not begin as a result does.
+    /// The magic bytes are wrong.
     #[error("these bytes do not begin as the proof of a delay does")]
     Magic,
-    /// There are too few or too many, or too many segments.
+    /// The length is wrong, or there are too many segments.
     #[error("the proof is not as long as it says")]
     Length,
-    /// The segments are not those that the number of squarings is divided into.
+    /// The segments do not match the division of the number of squarings.
     #[error("the segments of the proof are not those of its number of squarings")]
     Segments,
-    /// A number is none.
+    /// A number is invalid.
     #[error(transparent)]
     Number(#[from] NumberError),
 }
@@ -124,7 +124,7 @@ fn segments(iterations: u64) -> Vec<u64> {
 }
 
 impl Invalid {
-    /// The rule's number among those of all schemes.
+    /// The number of the rule among all schemes.
     pub const fn code(self) -> RuleCode {
         match self {
             Self::Trivial => RuleCode::DelayInput,
@@ -135,7 +135,7 @@ impl Invalid {
 }
 
 impl FormatError {
-    /// The rule's number among those of all schemes.
+    /// The number of the rule among all schemes.
     pub const fn code(self) -> RuleCode {
         match self {
             Self::Magic | Self::Length | Self::Segments => RuleCode::DelayForm,
@@ -152,8 +152,8 @@ impl Delay {
         *iterations == 0 || *input == modulus.small(0) || *input == one || *input == modulus.negate(&one)
     }
 
-    /// Squares, and proves it. It goes on from the numbers that an evaluation before it has kept, all of them, in order; `keep`
-    /// gets those that follow, and may break off: then there is no result.
+    /// Squares and proves. It continues from the intermediate numbers of an earlier evaluation, passed completely and
+    /// in order; `keep` receives the further ones and may stop the evaluation, which then has no result.
     pub fn evaluate(
         &self,
         kept: &[Kept],
@@ -169,7 +169,7 @@ impl Delay {
     }
 }
 
-/// The work of [`Delay::evaluate`].
+/// The state of [`Delay::evaluate`].
 struct Evaluation<'a, K> {
     delay: &'a Delay,
     kept: &'a [Kept],
@@ -221,19 +221,19 @@ impl<K: FnMut(Kept) -> ControlFlow<()>> InRing for Evaluation<'_, K> {
     }
 }
 
-/// The number on its way, and those kept from a way before.
+/// The number being squared, and the intermediate numbers of an earlier run.
 struct Way<'a, R: Ring> {
     modulus: &'a Modulus,
     ring: &'a R,
     kept: &'a [Kept],
-    /// The first of `kept` that is still ahead.
+    /// Index of the first of `kept` that is still ahead.
     next: usize,
     number: R::Element,
     at: u64,
 }
 
 impl<R: Ring> Way<'_, R> {
-    /// The number that was kept at `at`, if any is ahead.
+    /// Returns the intermediate number at `at`, if one is ahead.
     fn peek_kept(&self, at: u64) -> Result<Option<Number>, EvaluateError> {
         let Some(kept) = self.kept.get(self.next) else { return Ok(None) };
         let foreign = EvaluateError::Foreign { index: self.next, at: kept.at };
@@ -241,7 +241,7 @@ impl<R: Ring> Way<'_, R> {
         if kept.at != at { Err(foreign) } else { Ok(Some(number)) }
     }
 
-    /// Takes the number that was kept here; the first one is the input itself.
+    /// Takes the intermediate number at this position; the first one is the input itself.
     fn take_kept(&mut self, input: &Number) -> Result<(), EvaluateError> {
         if let Some(number) = self.peek_kept(self.at)? {
             if self.at == 0 && number != *input {
@@ -253,7 +253,7 @@ impl<R: Ring> Way<'_, R> {
         Ok(())
     }
 
-    /// What is to be kept, if it was not kept before.
+    /// Returns the number to keep at this position, unless it was kept before.
     fn new_kept(&mut self) -> Option<Kept> {
         if self.next > self.kept.len()
             || self.next > 0 && self.kept.get(self.next - 1).is_some_and(|kept| kept.at == self.at)
@@ -263,7 +263,7 @@ impl<R: Ring> Way<'_, R> {
         Some(Kept { at: self.at, number: self.modulus.bytes(&self.ring.plain(&self.number)) })
     }
 
-    /// Squares up to `to`, unless a number from there or further on was kept.
+    /// Squares up to `to`, unless an intermediate number from there or later is available.
     fn go_on(&mut self, to: u64) {
         if self.next == self.kept.len() {
             self.ring.square(&mut self.number, to - self.at);
@@ -273,12 +273,12 @@ impl<R: Ring> Way<'_, R> {
 }
 
 impl Evaluated {
-    /// What was evaluated: to be compared with what was asked for.
+    /// The evaluated delay: compare it with the one asked for.
     pub fn delay(&self) -> &Delay {
         &self.delay
     }
 
-    /// The result, big-endian: the smaller one of the number and its negation.
+    /// The result, big-endian: the smaller of the number and its negation.
     pub fn output(&self) -> Vec<u8> {
         let output = self.segments.last().map_or(&self.delay.input, |segment| &segment.output);
         self.delay.modulus.write(output)
@@ -303,13 +303,13 @@ impl Evaluated {
         Ok(())
     }
 
-    /// The length of a result in bytes, for a modulus of this length.
+    /// Length of a result in bytes, for a modulus of this length.
     pub fn bytes(modulus_length: usize, iterations: u64) -> usize {
         MAGIC.len() + size_of::<u16>() + size_of::<u64>() + 2 * modulus_length * (1 + segments(iterations).len())
     }
 
-    /// The result and all that is needed to verify it. All integers are big-endian: `TPDELAY1`; length of the modulus, 2 bytes;
-    /// modulus; input; squarings, 8 bytes; then output and proof of each segment.
+    /// Encodes the result and all that is needed to verify it. All integers are big-endian: `TPDELAY1`; length of the
+    /// modulus, 2 bytes; modulus; input; squarings, 8 bytes; then output and proof of each segment.
     pub fn to_bytes(&self) -> Vec<u8> {
         let Delay { modulus, input, iterations } = &self.delay;
         let mut bytes = Vec::with_capacity(Self::bytes(modulus.length(), *iterations));
@@ -325,7 +325,7 @@ impl Evaluated {
         bytes
     }
 
-    /// A result from its bytes; it is not verified yet.
+    /// Decodes a result without verifying it.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
         let bytes = bytes.strip_prefix(MAGIC).ok_or(FormatError::Magic)?;
         let (length, bytes) = bytes.split_first_chunk().ok_or(FormatError::Length)?;

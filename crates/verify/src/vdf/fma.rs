@@ -1,15 +1,16 @@
-//! Chained squarings with AVX2 and FMA: signed digits of 47 bits as doubles, four in a vector.
+//! Chained squarings with AVX2 and FMA: signed digits of 47 bits as doubles, four per vector.
 //!
-//! **A product of two digits** has up to 93 bits, more than a double. A sum of products is held in two doubles, `high` and
-//! `low`. `high` lies around 1.5 · 2^99, where a double's last bit is worth 2^47: adding a product to it by a fused multiply-add leaves out what is
-//! below, and that is found exactly by a second one, as a · b - (what was added), and goes to `low`. That is four operations a product of
-//! four lanes, half of them for the multipliers and half for the adders, which Zen has two of each. Rounding is to nearest, as everywhere in Rust;
-//! nothing is ever lost to it, as [`Squarer::square_times`] shows.
-//! (The lanes of curves part products in another way, `lanes/fma.rs`: in five operations, into words with the limbs of IFMA, for which
-//! their kernels are written.)
+//! **A product of two digits** has up to 93 bits, more than a double. A sum of products is held in two doubles, `high`
+//! and `low`. `high` lies near 1.5 · 2^99, where the last bit of a double is worth 2^47. A fused multiply-add to `high`
+//! drops the bits below; a second one computes them exactly, as a · b - (what was added), and they go to `low`. That
+//! takes four operations per product of four lanes, half of them on the multipliers and half on the adders, of which
+//! Zen has two each. Rounding is to nearest, as everywhere in Rust, and loses nothing, as [`Squarer::square_times`]
+//! shows. (The lanes of curves split products in another way, `lanes/fma.rs`: in five operations, into words with the
+//! limbs of IFMA, for which their kernels are written.)
 //!
-//! **The reduction** is Montgomery's with all digits at once: the square's lower half, times -1 / n modulo R, is the multiple of n that takes
-//! that half away. A digit at a time would be the same number of products, but with 44 carries to wait for; so it is three.
+//! **The reduction** is Montgomery's with all digits at once: the square's lower half times -1 / n modulo R is the
+//! factor of the multiple of n that cancels that half. Reducing digit by digit would take as many products, but 44
+//! carries that wait for each other instead of three.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -26,25 +27,26 @@ const MASK: i64 = (1 << BITS) - 1;
 const LANES: usize = 4;
 /// Bits of a vector.
 const VECTOR: usize = BITS * LANES;
-/// The most vectors of a number: what the sums have room for.
+/// Maximum number of vectors in a number: the sums have room for them.
 const MAX_VECTORS: usize = 12;
-/// Columns, of a vector each, whose sums are in registers together.
+/// Columns, of a vector each, whose sums are in registers at once.
 const TILE: usize = 4;
 
-/// What `high` begins with. From 2^99 to 2^100 a double's last bit is 2^47, and this is the middle.
+/// Initial value of `high`: the middle of the range from 2^99 to 2^100, in which the last bit of a double is worth
+/// 2^47.
 const CENTER: f64 = 3.0 * (1_u128 << 98) as f64;
-/// A unit of `low`, counted in the next digit.
+/// A unit of `low`, expressed in the next digit.
 const CARRIED: f64 = 1.0 / (1_u64 << BITS) as f64;
 
-/// Squarings that are worth the way into digits and back, which takes two multiplications and more.
+/// Minimum number of squarings worth the conversion to digits and back, which takes more than two multiplications.
 const LEAST: u64 = 8;
 
-/// A processor with AVX2 and FMA, and mostly ADX for what else there is to do. Only [`Fma::get`] makes one.
+/// Proof that the processor has AVX2 and FMA, and usually ADX for the other work. Only [`Fma::get`] creates one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fma(pub(super) Option<Adx>);
 
 impl Fma {
-    /// The processor, if this one has the instructions and is a real one: the emulated one of `scripts/test-avx512` does not give the
+    /// Detects the instructions, except on the emulated processor of `scripts/test-avx512`, which does not give the
     /// same sums.
     pub(super) fn get() -> Option<Self> {
         let is_there = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
@@ -56,7 +58,7 @@ type Vector = __m256d;
 /// The digits of a number, from the lowest.
 type Digits = [Vector; MAX_VECTORS + 1];
 
-/// Four sums of products, for four digits next to each other.
+/// Four sums of products, for four adjacent digits.
 #[derive(Clone, Copy)]
 struct Column {
     high: Vector,
@@ -64,7 +66,7 @@ struct Column {
 }
 
 impl Column {
-    /// Sums that are as yet only these numbers.
+    /// Sums that consist only of these numbers so far.
     #[target_feature(enable = "avx2,fma")]
     #[inline]
     fn of(low: Vector) -> Self {
@@ -72,8 +74,8 @@ impl Column {
     }
 }
 
-/// A number's digits moved up by no, one, two and three lanes: what each of four digits is multiplied by, so that products fall where they belong.
-/// Before the first vector and behind the last there are zeros, so that tiles may reach over the ends.
+/// A number's digits shifted up by zero to three lanes: the factors of each of four digits, so that products land in
+/// their columns. There are zeros before the first vector and after the last, so that tiles may extend past the ends.
 #[derive(Clone, Debug)]
 struct Shifts([[Vector; LANES]; Shifts::LENGTH]);
 
@@ -103,13 +105,14 @@ impl Shifts {
         }
     }
 
-    /// So many vectors from this one on, which may be before the first.
+    /// `count` vectors from `first` on, which may be before the first one.
     fn from(&self, first: isize, count: usize) -> &[[Vector; LANES]] {
         &self.0[(Self::FRONT as isize + first) as usize..][..count]
     }
 }
 
-/// One digit's products, in some columns: each with a column, and the table and the vector in it that the other factors are in.
+/// The products of one digit in some columns: each with its column, and the table and vector that hold the other
+/// factors.
 macro_rules! row {
     ($digit:literal, $row:literal, $($column:literal $table:ident $vector:literal),+) => {
         concat!(
@@ -123,8 +126,8 @@ macro_rules! row {
     };
 }
 
-/// Adds the products of digits, a vector of them after the other, to columns; `shifts` begins with what the last one is multiplied
-/// by in the first column.
+/// Adds the products of digits, one vector of them after the other, to columns; `shifts` begins with the factors of the
+/// last vector in the first column.
 macro_rules! tile {
     ($name:ident, $width:literal, $($column:literal $high:ident $low:ident $rest:ident)+) => {
         #[target_feature(enable = "avx2,fma")]
@@ -132,8 +135,9 @@ macro_rules! tile {
         fn $name(columns: &mut [Column; $width], digits: &[Vector], shifts: &[[Vector; LANES]]) {
             assert!(!digits.is_empty() && shifts.len() == digits.len() - 1 + $width);
             $(let Column { high: mut $high, low: mut $low } = columns[$column];)+
-            // SAFETY: the features are there. The loop runs once for each vector of digits, and reads its four digits and as many vectors of
-            // `shifts` as there are columns, each time one further down, the last time from the first one on.
+            // SAFETY: the features are enabled. The loop runs once per vector of digits, and reads its four digits and
+            // as many vectors of `shifts` as there are columns, each time one further down, the last time from the
+            // first one on.
             unsafe {
                 asm!(
                     "2:",
@@ -160,8 +164,8 @@ macro_rules! tile {
 tile!(tile_of_3, 3, 0 high0 low0 rest0 1 high1 low1 rest1 2 high2 low2 rest2);
 tile!(tile_of_4, 4, 0 high0 low0 rest0 1 high1 low1 rest1 2 high2 low2 rest2 3 high3 low3 rest3);
 
-/// The same for the products of a number with itself that are on the diagonal, and those above it, in a tile that begins with the
-/// square of the first of these eight digits. `masked` has the factors on the diagonal, see [`Prepared::masked`].
+/// The same for the products of a number with itself on and above the diagonal, in a tile that begins with the square
+/// of the first of these eight digits. `masked` holds the factors on the diagonal, see [`Prepared::masked`].
 #[target_feature(enable = "avx2,fma")]
 #[inline]
 fn diagonal_tile(
@@ -171,7 +175,8 @@ fn diagonal_tile(
     masked: &[[Vector; LANES]; 2],
 ) {
     let [mut first, mut second, mut third, mut fourth] = *columns;
-    // SAFETY: the features are there, and what is read is inside of the arrays: digits 0 to 7, vectors 0 to 3 of `shifts`, both of `masked`.
+    // SAFETY: the features are enabled, and all reads are inside the arrays: digits 0 to 7, vectors 0 to 3 of `shifts`,
+    // both of `masked`.
     unsafe {
         asm!(
             row!(0, 0, 0 masked 0, 1 table 1, 2 table 2, 3 table 3),
@@ -196,8 +201,8 @@ fn diagonal_tile(
     *columns = [first, second, third, fourth];
 }
 
-/// Adds the products of digits and another number to columns, the first of which has this place. `those` are the vectors of digits
-/// that count for the columns from a place up to another.
+/// Adds the products of digits and another number to columns, the first of which is at `place`. `those` returns the
+/// vectors of digits that contribute to the columns between two places.
 #[target_feature(enable = "avx2,fma")]
 #[inline]
 fn add_products(
@@ -223,12 +228,12 @@ fn add_products(
     }
 }
 
-/// What goes from one column to the next, in units of that column's digits times 2^47: the last lane matters.
+/// The carry from one column to the next, in units of that column's digits times 2^47: the last lane counts.
 #[derive(Clone, Copy)]
 struct Carry {
     /// `high` of the last column.
     high: Vector,
-    /// What was more than a digit in the last column.
+    /// What exceeds a digit in the last column.
     over: Vector,
 }
 
@@ -239,7 +244,7 @@ impl Carry {
         Self { high: _mm256_setzero_pd(), over: _mm256_setzero_pd() }
     }
 
-    /// One number for each digit, below 2^53.
+    /// One number per digit, below 2^53.
     #[target_feature(enable = "avx2,fma")]
     #[inline]
     fn sum(&mut self, column: Column) -> Vector {
@@ -249,7 +254,7 @@ impl Carry {
         sum
     }
 
-    /// Digits of up to 2^46 + 2^6, as what is carried to a digit is not carried on.
+    /// Digits of up to 2^46 + 2^6, because the carry into a digit is not propagated further.
     #[target_feature(enable = "avx2,fma")]
     #[inline]
     fn settle(&mut self, column: Column) -> Vector {
@@ -263,20 +268,21 @@ impl Carry {
     }
 }
 
-/// The vector moved up by a lane, after the last lane of the one below.
+/// Shifts the vector up by a lane; the last lane of `below` moves in.
 #[target_feature(enable = "avx2,fma")]
 #[inline]
 fn moved_up(below: Vector, this: Vector) -> Vector {
     _mm256_shuffle_pd::<0b0101>(_mm256_permute2f128_pd::<0x21>(below, this), this)
 }
 
-/// A number that is to be squared.
+/// A number prepared for squaring.
 struct Prepared {
-    /// Its digits doubled, for the products above the diagonal.
+    /// Its doubled digits, for the products above the diagonal.
     doubled: Digits,
     shifts: Shifts,
-    /// For each vector, what its doubled digits are multiplied by on the diagonal: half of the digit itself, the next ones, and zeros below. For
-    /// the first two digits of the vector they are in the vector itself, for the others in the next one.
+    /// For each vector, the factors of its doubled digits on the diagonal: half of the digit itself, the following
+    /// digits, and zeros below. For the first two digits of the vector they are in the vector itself, for the others in
+    /// the next one.
     masked: [[Vector; LANES]; MAX_VECTORS + 1],
 }
 
@@ -305,24 +311,24 @@ impl Prepared {
     }
 }
 
-/// A modulus, for squarings in digits.
+/// A modulus with constants for squarings in digits.
 #[derive(Clone, Debug)]
 pub(super) struct Squarer {
-    /// Vectors of a number.
+    /// Vectors in a number.
     vectors: usize,
     modulus: Shifts,
     /// -1 / modulus, modulo R.
     inverse: Shifts,
-    /// By which a number in words, in Montgomery's form, is multiplied to be in that of digits, and back.
+    /// Factors that convert a number in words, in Montgomery's form, to the form in digits, and back.
     to_digits: Box<[u64]>,
     to_words: Box<[u64]>,
 }
 
 impl Squarer {
-    /// For a modulus of words and its negated inverse modulo 2^64, if it has one of the lengths that there is code for.
+    /// For a modulus in words and its negated inverse modulo 2^64, if its length is supported.
     pub(super) fn new(_: Fma, modulus: &[u64], negated_inverse: u64) -> Option<Box<Self>> {
         let bits = 64 * modulus.len() - modulus.last()?.leading_zeros() as usize;
-        // R is eight times the modulus or more.
+        // R is at least eight times the modulus.
         let vectors = (bits + 3).div_ceil(VECTOR);
         if !matches!(vectors, 6 | 11 | 12) {
             return None;
@@ -330,21 +336,21 @@ impl Squarer {
         let inverse = negated_inverse_of(modulus, negated_inverse, (VECTOR * vectors).div_ceil(64));
         let (to_digits, to_words) =
             (power_of_two(VECTOR * vectors, modulus), power_of_two(128 * modulus.len() - VECTOR * vectors, modulus));
-        // SAFETY: whoever has an `Fma` has a processor with the instructions.
+        // SAFETY: an `Fma` exists, so the processor has the instructions.
         let [modulus, inverse] =
             [modulus, &inverse].map(|words| unsafe { Shifts::of(&from_words(words, LANES * vectors)[..vectors]) });
         Some(Box::new(Self { vectors, modulus, inverse, to_digits, to_words }))
     }
 
-    /// Whether so many squarings are worth it.
+    /// Whether this number of squarings is worth the conversion.
     pub(super) fn is_worth(&self, times: u64) -> bool {
         times >= LEAST
     }
 
-    /// `a`, in Montgomery's form in words, is squared so many times. `multiply` is that of words.
+    /// Squares `a`, in Montgomery's form in words, `times` times. `multiply` multiplies numbers in words.
     pub(super) fn square(&self, modulus: &[u64], a: &mut [u64], times: u64, multiply: impl Fn(&mut [u64], &[u64])) {
         multiply(a, &self.to_digits);
-        // SAFETY: whoever made this had an `Fma`, so the processor has the instructions.
+        // SAFETY: `self` was created with an `Fma`, so the processor has the instructions.
         let mut over = unsafe {
             let mut digits = from_words(a, LANES * self.vectors);
             match self.vectors {
@@ -358,14 +364,16 @@ impl Squarer {
         multiply(a, &self.to_words);
     }
 
-    /// The digits of x become those of x² / R modulo the modulus n, so many times over, where R is 2^(188 · N).
+    /// Replaces the digits of x by those of x² / R modulo the modulus n, `times` times, where R is 2^(188 · N).
     ///
-    /// x is between -2 n and 2 n, before and after: 4 n² / R is at most n / 2, and so is what is added of n, but for a little.
+    /// x is between -2 n and 2 n, before and after: 4 n² / R is at most n / 2, and the added multiple of n is little
+    /// more.
     ///
-    /// Nothing is rounded that is not made up for. A digit is at most 2^46 + 2^6 and a sum has at most 4 N ≤ 48 products, so `high` is within
-    /// 48 · 2^92 and a little of the middle, which has room for 2^98 = 64 · 2^92. An addition to `high` leaves at most 2^46 to `low`.
-    /// There are at most 2 N + 1 of them for the square, where most products are doubled, and 4 N for what is added to it; with `high`'s units moved to `low`,
-    /// 2^45 for each product, that is (2 N + 1 + 2 N + 4 N + 2 N) · 2^46 ≤ 121 · 2^46 < 2^53.
+    /// No rounding is lost. A digit is at most 2^46 + 2^6 and a sum has at most 4 N ≤ 48 products, so `high` is within
+    /// little more than 48 · 2^92 of the middle, which leaves room for 2^98 = 64 · 2^92. An addition to `high` leaves
+    /// at most 2^46 to `low`. There are at most 2 N + 1 of them for the square, where most products are doubled, and 4
+    /// N for what is added to it; with the units of `high` moved to `low`, 2^45 for each product, that is (2 N + 1 + 2
+    /// N + 4 N + 2 N) · 2^46 ≤ 121 · 2^46 < 2^53.
     #[target_feature(enable = "avx2,fma")]
     fn square_times<const N: usize>(&self, x: &mut Digits, times: u64) {
         const { assert!(N <= MAX_VECTORS && N >= 6) };
@@ -374,7 +382,7 @@ impl Squarer {
         let mut number = Prepared::of(&x[..N]);
         let mut factor = [zero; MAX_VECTORS + 1];
         for _ in 0..times {
-            // The square's lower half as digits, the upper one as sums.
+            // The square's lower half as digits, its upper half as sums.
             let mut wide = square::<N>(&number);
             let mut carry = Carry::none();
             for (digits, column) in factor.iter_mut().zip(&mut wide[..N]) {
@@ -386,7 +394,7 @@ impl Squarer {
             }
             wide[N].low = _mm256_fmadd_pd(moved_up(carry.over, zero), _mm256_set1_pd(CARRIED), wide[N].low);
 
-            // What n has to be multiplied by: only the lower half of the product is needed.
+            // The factor of n: only the lower half of this product is needed.
             let mut low = [nothing; MAX_VECTORS];
             add_products(&mut low[..N], 0, &factor, &self.inverse, |_, end| 0..end);
             let mut carry = Carry::none();
@@ -394,8 +402,8 @@ impl Squarer {
                 *digits = carry.settle(*column);
             }
 
-            // The lower half is now a multiple of R. How many times R is known from its uppermost digit, as the others are too small to change what
-            // that is rounded to.
+            // The lower half is now a multiple of R. Its topmost digit gives the multiple, because the others are too
+            // small to change the rounding.
             add_products(&mut wide[N - 1..2 * N], N - 1, &factor, &self.modulus, |first, _| first.saturating_sub(N)..N);
             let mut carry = Carry::none();
             carry.settle(wide[N - 1]);
@@ -407,13 +415,13 @@ impl Squarer {
     }
 }
 
-/// The columns of a number's square; some behind them are zero.
+/// The columns of a number's square, followed by some zeros.
 #[target_feature(enable = "avx2,fma")]
 #[inline]
 fn square<const N: usize>(number: &Prepared) -> [Column; 2 * MAX_VECTORS] {
     let mut wide = [Column::of(_mm256_setzero_pd()); 2 * MAX_VECTORS];
     for (tile, columns) in wide.as_chunks_mut::<TILE>().0[..(2 * N).div_ceil(TILE)].iter_mut().enumerate() {
-        // The vector whose square is in the first column; those before it meet only what is above the diagonal.
+        // The vector whose square is in the first column; earlier ones contribute only products above the diagonal.
         let middle = tile * TILE / 2;
         let first = (tile * TILE).saturating_sub(N).min(middle);
         if first < middle {
@@ -429,7 +437,7 @@ fn square<const N: usize>(number: &Prepared) -> [Column; 2 * MAX_VECTORS] {
     wide
 }
 
-/// The lowest signed digits of a number of words; what is carried out of them is dropped.
+/// The lowest signed digits of a number in words; a carry out of them is dropped.
 #[target_feature(enable = "avx2,fma")]
 fn from_words(words: &[u64], count: usize) -> Digits {
     let mut digits = [[0.0; LANES]; MAX_VECTORS + 1];
@@ -442,14 +450,14 @@ fn from_words(words: &[u64], count: usize) -> Digits {
     digits.map(|[a, b, c, d]| _mm256_setr_pd(a, b, c, d))
 }
 
-/// Writes digits and twice the modulus, which together are positive, to words, and gives what is above them.
+/// Writes digits plus twice the modulus, a positive sum, to words and returns what exceeds them.
 #[target_feature(enable = "avx2,fma")]
 fn to_words(digits: &Digits, modulus: &[u64], words: &mut [u64]) -> u64 {
     let mut all = [0; MAX_WORDS + 1];
     let (mut carry, mut bits, mut filled, mut at) = (0, 0_u128, 0, 0);
     for (number, vector) in digits.iter().enumerate() {
         let mut lanes = [0.0; LANES];
-        // SAFETY: the feature is there, and the store asks for no alignment.
+        // SAFETY: the feature is enabled, and the store needs no alignment.
         unsafe { _mm256_storeu_pd(lanes.as_mut_ptr(), *vector) };
         for (lane, signed) in lanes.into_iter().enumerate() {
             let sum = signed as i64 + 2 * digit::<BITS>(modulus, LANES * number + lane) as i64 + carry;
@@ -468,11 +476,11 @@ fn to_words(digits: &Digits, modulus: &[u64], words: &mut [u64]) -> u64 {
     all[words.len()]
 }
 
-/// -1 / modulus, modulo so many words.
+/// -1 / modulus, modulo 2^(64 · length).
 fn negated_inverse_of(modulus: &[u64], lowest: u64, length: usize) -> Vec<u64> {
     let mut modulus = modulus.to_vec();
     modulus.resize(length, 0);
-    // 1 and multiples of the modulus, until the words are zero.
+    // 1 plus multiples of the modulus, until the words are zero.
     let mut sum = vec![0_u64; length];
     sum[0] = 1;
     let multiply = |at: usize| {

@@ -1,16 +1,18 @@
-//! Products modulo a number with AVX-512 IFMA, squarings above all: digits of 52 bits, eight in a vector.
+//! Modular products, above all squarings, with AVX-512 IFMA: digits of 52 bits, eight per vector.
 //!
-//! A number stays in digits from one product to the next, and anywhere below four times the modulus. All sums of a product stay in
-//! registers, so all that is done to them is unrolled.
+//! A number stays in digits from one product to the next, anywhere below four times the modulus. All sums of a product
+//! stay in registers, so all loops over them are unrolled.
 //!
-//! The product is summed up a lane at a time ([`Terms`]). The reduction is Montgomery's, a digit at a time. What each digit has to be
-//! multiplied by to know the multiple of the modulus that takes it away is what everything would wait for. So the modulus n is replaced
-//! by its multiple k n that is -1 modulo 2^52: then the factor is the digit itself, and what is added is (k n + 1) / 2^52 times the
-//! digit, a digit further up. That would leave a result below k n; so the last digit is taken away with n.
+//! The product is summed up lane by lane ([`Terms`]), and reduced by Montgomery's method digit by digit. Normally each
+//! digit would have to be multiplied to get the multiple of the modulus n that cancels it, and everything would wait
+//! for that product. So n is replaced by its multiple k n that is -1 modulo 2^52: then the factor is the digit itself,
+//! and (k n + 1) / 2^52 times the digit is added one digit further up. That would leave a result below k n; so the last
+//! digit is cancelled with n.
 //!
-//! Two products of vectors a cycle are what these processors have. Each digit still waits for the one before it, 8 cycles: a product (4),
-//! what brings the lane with it to all lanes (3), and adding what is carried (1). So what the next digit needs comes first in the
-//! program, and then what fills the time: other products with the digit before, and the upper half of what is reduced.
+//! These processors start two vector products per cycle. Each digit still waits for the one before it, 8 cycles: a
+//! product (4), the broadcast of its lane (3), and the addition of the carry (1). So the code first computes what the
+//! next digit needs, and then fills the time: with other products of the previous digit, and with the upper half of the
+//! number being reduced.
 
 use std::arch::{asm, x86_64::*};
 use std::ops::Range;
@@ -24,12 +26,13 @@ const BITS: usize = 52;
 const MASK: u64 = (1 << BITS) - 1;
 /// Digits in a vector.
 const LANES: usize = 8;
-/// Lengths there is code for are multiples of so many digits, half a vector.
+/// Supported lengths are multiples of this many digits, half a vector.
 const HALF: usize = LANES / 2;
-/// The most vectors of a number.
+/// Maximum number of vectors in a number.
 const MAX_VECTORS: usize = 6;
 
-/// A loop of at most eight, unrolled whatever its size: places are constants then, and an array of vectors is so many registers.
+/// A loop of at most eight iterations, unrolled whatever its size: indexes become constants, and an array of vectors
+/// becomes registers.
 macro_rules! unrolled {
     ($at:ident in 0..$count:ident $body:block) => {{
         if 0 < $count {
@@ -67,10 +70,10 @@ macro_rules! unrolled {
     }};
 }
 
-/// Calls a function of a modulus that is compiled for its length.
+/// Calls a function of a modulus in the version compiled for its length.
 macro_rules! for_length {
     ($modulus:expr, $function:ident($($argument:expr),*)) => {
-        // SAFETY: whoever made the modulus has an `Ifma`, so the processor has the instructions.
+        // SAFETY: a modulus is created with an `Ifma`, so the processor has the instructions.
         unsafe {
             match $modulus.halves {
                 5 => $modulus.$function::<3, 5>($($argument),*),
@@ -83,22 +86,22 @@ macro_rules! for_length {
     };
 }
 
-/// Squarings that are worth the way into digits and back, which takes two products and more.
+/// Minimum number of squarings worth the conversion to digits and back, which takes more than two products.
 const LEAST: u64 = 2;
 
-/// A processor with AVX-512 IFMA, and mostly ADX for what else there is to do. Only [`Ifma::get`] makes one.
+/// Proof that the processor has AVX-512 IFMA, and usually ADX for the other work. Only [`Ifma::get`] creates one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ifma(pub(super) Option<Adx>);
 
 impl Ifma {
-    /// The processor, if this one has the instructions.
+    /// Detects the instructions.
     pub(super) fn get() -> Option<Self> {
         let is_there = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512ifma");
         is_there.then(|| Self(Adx::get()))
     }
 }
 
-/// Eight digits, in one line of the cache.
+/// Eight digits, in one cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
 struct Vector([u64; LANES]);
@@ -109,14 +112,14 @@ impl Vector {
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn load(&self) -> __m512i {
-        // SAFETY: it is 64 bytes, aligned to as many.
+        // SAFETY: it has 64 bytes, aligned to 64.
         unsafe { _mm512_load_si512(self.0.as_ptr().cast()) }
     }
 
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn store(&mut self, digits: __m512i) {
-        // SAFETY: it is 64 bytes, aligned to as many.
+        // SAFETY: it has 64 bytes, aligned to 64.
         unsafe { _mm512_store_si512(self.0.as_mut_ptr().cast(), digits) }
     }
 }
@@ -130,13 +133,13 @@ impl Digits {
         Self(std::array::from_fn(|at| Vector(std::array::from_fn(|lane| digit::<BITS>(words, LANES * at + lane)))))
     }
 
-    /// A digit; zero behind the last one.
+    /// A digit; zero after the last one.
     #[inline(always)]
     fn get(&self, number: usize) -> u64 {
         self.0.get(number / LANES).map_or(0, |vector| vector.0[number % LANES])
     }
 
-    /// Carries what is above 52 bits on.
+    /// Propagates what exceeds 52 bits.
     #[cold]
     #[inline(never)]
     fn carry(&mut self) {
@@ -147,7 +150,7 @@ impl Digits {
         }
     }
 
-    /// Writes what fits into the words, and gives what is above them.
+    /// Writes what fits into the words and returns what exceeds them.
     fn write(&self, words: &mut [u64]) -> u64 {
         let digit = |number: usize| u128::from(self.get(number));
         let word = |at: usize| {
@@ -159,7 +162,7 @@ impl Digits {
     }
 }
 
-/// A number's digits so many lanes further up, at most eight.
+/// The digits of a number, shifted up by at most eight lanes.
 #[derive(Clone, Debug)]
 struct Shifted([Vector; MAX_VECTORS + 1]);
 
@@ -180,31 +183,31 @@ impl Shifted {
     }
 }
 
-/// A modulus, and what numbers in digits are reduced by.
+/// A modulus, with the constants that reduce numbers in digits.
 #[derive(Clone, Debug)]
 pub(super) struct Modulus {
     /// Its words.
     words: Box<[u64]>,
-    /// Half vectors of a number.
+    /// Half vectors in a number.
     halves: usize,
     /// k = -1 / modulus, modulo 2^52.
     factor: u64,
-    /// (k · modulus + 1) / 2^52, by one lane up to eight: every load is of whole lines of the cache.
+    /// (k · modulus + 1) / 2^52, shifted up by one to eight lanes: every load is a whole cache line.
     above: [Shifted; LANES],
-    /// The modulus, where it takes away the last digit, and one lane further up.
+    /// The modulus at the position that cancels the last digit, and one lane further up.
     modulus: [Shifted; 2],
-    /// Each lane's number. A permutation that the compiler knows becomes two.
+    /// The number of each lane. With a permutation known at compile time the compiler would emit two.
     lanes: [i64; LANES],
-    /// By which a number in words, in Montgomery's form, is multiplied to be in that of digits, and back.
+    /// Factors that convert a number in words, in Montgomery's form, to the form in digits, and back.
     to_digits: Digits,
     to_words: Digits,
 }
 
 impl Modulus {
-    /// For a modulus of words and its negated inverse modulo 2^64, if it has one of the lengths that there is code for.
+    /// For a modulus in words and its negated inverse modulo 2^64, if its length is supported.
     pub(super) fn new(_: Ifma, modulus: &[u64], negated_inverse: u64) -> Option<Box<Self>> {
         let bits = 64 * modulus.len() - modulus.last()?.leading_zeros() as usize;
-        // Room for numbers of eight times the modulus keeps them below four times.
+        // With room for eight times the modulus, numbers stay below four times it.
         let halves = match (bits + 3).div_ceil(BITS * HALF) {
             5 => 5,
             6 => 6,
@@ -241,12 +244,12 @@ impl Modulus {
         }))
     }
 
-    /// Whether so many squarings are worth it.
+    /// Whether this number of squarings is worth the conversion.
     pub(super) fn is_worth(&self, times: u64) -> bool {
         times >= LEAST
     }
 
-    /// `a`, in Montgomery's form in words, is squared so many times.
+    /// Squares `a`, in Montgomery's form in words, `times` times.
     pub(super) fn square_words(&self, a: &mut [u64], times: u64) {
         let mut digits = self.enter(a);
         self.square_digits(&mut digits, times);
@@ -275,15 +278,16 @@ impl Modulus {
         for_length!(self, square_times(x, times));
     }
 
-    /// The digits of x become those of x · y / 2^(208 · WIDE), modulo the modulus. Both have `N` vectors, of which the last one may be half
-    /// empty, and their product has `WIDE`.
+    /// Replaces the digits of x by those of x · y / 2^(208 · WIDE), modulo the modulus. Both have `N` vectors, the last
+    /// of which may be half empty; their product has `WIDE` vectors.
     ///
-    /// No lane overflows: to the product and to the multiple of the modulus, each of the 4 WIDE digits adds two halves of a product to each
-    /// lane, of 52 bits: 16 · 12 · 2^52 at most, which is below 2^60. What is carried to the next digit is below 2^8.
+    /// No lane overflows: in the product, and in the multiple of the modulus, each of the 4 WIDE digits adds two halves
+    /// of a product, of 52 bits, to each lane: 16 · 12 · 2^52 at most, which is below 2^60. A carry to the next digit
+    /// is below 2^8.
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn multiply_once<const N: usize, const WIDE: usize>(&self, x: &mut Digits, y: &Digits) {
         const { assert!(N == WIDE.div_ceil(2) && N <= MAX_VECTORS) };
-        // SAFETY: the features are there.
+        // SAFETY: the features are enabled.
         unsafe {
             let pair = Pair::<N>::of(x, y);
             let reduced: [__m512i; N] = self.reduce::<N, WIDE>(pair.lower(), &pair);
@@ -291,12 +295,12 @@ impl Modulus {
         }
     }
 
-    /// The digits of x become those of x² / 2^(208 · WIDE), and so on, so many times over.
+    /// Replaces the digits of x by those of x² / 2^(208 · WIDE), `times` times.
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn square_times<const N: usize, const WIDE: usize>(&self, x: &mut Digits, times: u64) {
         const { assert!(N == WIDE.div_ceil(2) && N <= MAX_VECTORS) };
         for _ in 0..times {
-            // SAFETY: the features are there.
+            // SAFETY: the features are enabled.
             unsafe {
                 let square = Square::<N>::of(x);
                 let reduced: [__m512i; N] = self.reduce::<N, WIDE>(square.lower(), &square);
@@ -305,12 +309,12 @@ impl Modulus {
         }
     }
 
-    /// Adds multiples of the modulus that take away the digits of the lower half of a product. Gives the upper half, which it sums up
-    /// meanwhile.
+    /// Adds multiples of the modulus that cancel the digits of a product's lower half. Returns the upper half, which it
+    /// sums up meanwhile.
     ///
     /// # Safety
     ///
-    /// The processor has AVX-512 IFMA; here and in all that is inlined below.
+    /// The processor must have AVX-512 IFMA; the same holds for everything inlined below.
     #[inline(always)]
     unsafe fn reduce<const N: usize, const WIDE: usize>(
         &self,
@@ -318,7 +322,7 @@ impl Modulus {
         terms: &impl Terms<N, WIDE>,
     ) -> [__m512i; N] {
         let count = HALF * WIDE;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let zero = _mm512_setzero_si512();
             let (mut wide, mut upper) = (lower, [zero; WIDE]);
@@ -330,7 +334,7 @@ impl Modulus {
                         let before = digit;
                         digit = _mm512_permutexvar_epi64(_mm512_set1_epi64(opaque(self).lanes[r]), wide[t]);
                         digit = _mm512_add_epi64(digit, _mm512_srli_epi64::<{ BITS as u32 }>(before));
-                        // The next digit is in the next vector, so it needs the rest too.
+                        // The next digit is in the next vector, so it needs the rest first.
                         let is_last_lane = r == LANES - 1;
                         if is_last_lane {
                             self.add_rest(&mut wide, place, before);
@@ -339,7 +343,7 @@ impl Modulus {
                         if !is_last_lane {
                             self.add_rest(&mut wide, place, before);
                         }
-                        // An eighth of the digits for each lane.
+                        // One lane per eighth of the digits.
                         if LANES * place % count < LANES {
                             let r = LANES - 1 - LANES * place / count;
                             terms.add::<true>(&mut upper, N..WIDE, r);
@@ -356,8 +360,8 @@ impl Modulus {
         }
     }
 
-    /// Adds what the digit behind this place waits for: the lower half of a product with the digit of this place, and the higher half
-    /// of one with the digit before.
+    /// Adds what the next digit waits for: the lower half of a product with the digit at this place, and the upper half
+    /// of one with the previous digit.
     #[inline(always)]
     unsafe fn add_first<const WIDE: usize>(
         &self,
@@ -379,7 +383,7 @@ impl Modulus {
         }
     }
 
-    /// Adds all else that takes away the digit before this place, if there is one.
+    /// Adds the remaining products of the digit before this place, if there is one.
     #[inline(always)]
     unsafe fn add_rest<const WIDE: usize>(&self, wide: &mut [__m512i; WIDE], place: usize, before: __m512i) {
         if place == 0 {
@@ -395,7 +399,7 @@ impl Modulus {
                     wide[at] = _mm512_madd52lo_epu64(wide[at], before, this.above[r].load(q));
                 }
                 if is_reached::<WIDE>(q, r + 2) && at != (place + 1) / LANES {
-                    // Nine lanes up is one, a vector further up.
+                    // Nine lanes up is one lane up, one vector further.
                     let high = if r + 1 < LANES { this.above[r + 1].load(q) } else { this.above[0].load(q - 1) };
                     wide[at] = _mm512_madd52hi_epu64(wide[at], before, high);
                 }
@@ -403,7 +407,7 @@ impl Modulus {
         }
     }
 
-    /// Takes away the last digit of the lower half, and gives the upper one.
+    /// Cancels the last digit of the lower half and returns the upper half.
     #[inline(always)]
     unsafe fn take_last<const N: usize, const WIDE: usize>(
         &self,
@@ -461,39 +465,41 @@ impl Ring for Modulus {
     }
 }
 
-/// The same, though the compiler does not know: it loads again what is in there, rather than to keep it on the stack.
+/// Returns the same reference, hidden from the compiler: so it loads the values again instead of spilling them to the
+/// stack.
 #[inline(always)]
 fn opaque<T>(reference: &T) -> &T {
     let mut pointer: *const T = reference;
-    // SAFETY: nothing is done, so it is the same reference.
+    // SAFETY: nothing happens, so it is the same reference.
     unsafe {
         asm!("/* {} */", inout(reg) pointer, options(readonly, nostack, preserves_flags));
         &*pointer
     }
 }
 
-/// Whether a number of `HALF` · `WIDE` digits, so many lanes further up, has any in vector `at`.
+/// Whether a number of `HALF` · `WIDE` digits, shifted up by `shift` lanes, has any digit in vector `at`.
 const fn is_reached<const WIDE: usize>(at: usize, shift: usize) -> bool {
     shift < LANES * (at + 1) && LANES * at < HALF * WIDE + shift
 }
 
-/// What products of digits a product of numbers is the sum of.
+/// The products of digits that sum up to a product of numbers.
 ///
-/// From the last lane to the first one, each digit of one number that is in this lane is multiplied by whole vectors of the other; then all sums are
-/// shifted by one lane. The higher halves of products belong one lane further up, so they come before the shift.
+/// From the last lane to the first, each digit of one number in this lane is multiplied by whole vectors of the other
+/// number; then all sums are shifted up by one lane. The upper halves of products belong one lane further up, so they
+/// are added before the shift.
 trait Terms<const N: usize, const WIDE: usize> {
-    /// Adds the products with the digits in this lane to those of the sums that are in the range: the higher halves, or the lower ones.
+    /// Adds the products with the digits in lane `r` to the sums in the range: their upper or their lower halves.
     ///
     /// # Safety
     ///
-    /// The processor has AVX-512 IFMA.
+    /// The processor must have AVX-512 IFMA.
     unsafe fn add<const HIGH: bool>(&self, sums: &mut [__m512i; WIDE], range: Range<usize>, r: usize);
 
-    /// Those that are added up in the lower vectors; and what of them is in the first one above.
+    /// Computes the sums of the lower vectors, including what they add to the first vector above.
     ///
     /// # Safety
     ///
-    /// The processor has AVX-512 IFMA.
+    /// The processor must have AVX-512 IFMA.
     #[inline(always)]
     unsafe fn lower(&self) -> [__m512i; WIDE] {
         // SAFETY: as above.
@@ -502,7 +508,7 @@ trait Terms<const N: usize, const WIDE: usize> {
             self.add::<true>(&mut wide, 0..N, LANES - 1);
             unrolled!(lane in 0..LANES {
                 let r = LANES - 1 - lane;
-                // Nothing else is there to be done yet, so these sums do not wait for those before them.
+                // There is no other work yet, so use separate sums that do not wait for the earlier ones.
                 let mut sums = [_mm512_setzero_si512(); WIDE];
                 self.add::<false>(&mut sums, 0..N, r);
                 if r > 0 {
@@ -518,14 +524,14 @@ trait Terms<const N: usize, const WIDE: usize> {
     }
 }
 
-/// The sum with a product of vectors: its higher halves, or the lower ones.
+/// Adds a vector product to a sum: its upper or its lower halves.
 #[inline(always)]
 unsafe fn multiply_add<const HIGH: bool>(sum: __m512i, a: __m512i, b: __m512i) -> __m512i {
     // SAFETY: as above.
     unsafe { if HIGH { _mm512_madd52hi_epu64(sum, a, b) } else { _mm512_madd52lo_epu64(sum, a, b) } }
 }
 
-/// Two numbers.
+/// The product of two numbers.
 struct Pair<'a, const N: usize> {
     digits: &'a Digits,
     vectors: [__m512i; N],
@@ -562,13 +568,14 @@ impl<const N: usize, const WIDE: usize> Terms<N, WIDE> for Pair<'_, N> {
     }
 }
 
-/// A number times itself: products of two different vectors are needed twice, so the upper one of the two is doubled before.
+/// The square of a number: each product of two different vectors occurs twice, so the upper of the two is doubled
+/// beforehand.
 struct Square<'a, const N: usize> {
     digits: &'a Digits,
     vectors: [__m512i; N],
-    /// Of the number from this vector on, doubled, the first vector.
+    /// Each vector doubled, without a carry into it.
     first: [__m512i; N],
-    /// Of the number from a vector before this one on, doubled, this vector: with what is carried into it.
+    /// Each vector doubled, with the carry from the one below.
     further: [__m512i; N],
 }
 
@@ -617,7 +624,7 @@ impl<const N: usize, const WIDE: usize> Terms<N, WIDE> for Square<'_, N> {
     }
 }
 
-/// All sums in the range one lane up.
+/// Shifts all sums in the range up by one lane.
 #[inline(always)]
 unsafe fn shift<const WIDE: usize>(sums: &mut [__m512i; WIDE], range: Range<usize>) {
     // SAFETY: as above.
@@ -629,7 +636,7 @@ unsafe fn shift<const WIDE: usize>(sums: &mut [__m512i; WIDE], range: Range<usiz
     }
 }
 
-/// Carries what is above 52 bits on, and stores the digits.
+/// Propagates what exceeds 52 bits and stores the digits.
 #[target_feature(enable = "avx512f,avx512ifma")]
 #[inline]
 fn normalise<const N: usize>(sums: &[__m512i; N], x: &mut Digits) {
@@ -642,7 +649,7 @@ fn normalise<const N: usize>(sums: &[__m512i; N], x: &mut Digits) {
         all = _mm512_or_si512(all, digits);
         to.store(digits);
     }
-    // What is carried is below 2^8. So only a digit next to 2^52 carries one on, and almost none is.
+    // Carries are below 2^8. So only a digit close to 2^52 passes one on, which is rare.
     if _mm512_cmpgt_epu64_mask(all, mask) != 0 {
         x.carry();
     }
@@ -653,7 +660,7 @@ mod tests {
     use super::super::kernel::{Backend, Kernel};
     use super::*;
 
-    /// What words are filled with: digits at their ends and beside each other, and any.
+    /// Patterns of words: digits at their limits next to each other, and arbitrary ones.
     const FILLS: [fn(u64) -> u64; 5] = [
         |_| 0,
         |_| u64::MAX,
@@ -662,7 +669,7 @@ mod tests {
         |at| (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(at as u32),
     ];
 
-    /// A number of so many bits.
+    /// A number of `bits` bits.
     fn filled(bits: usize, fill: fn(u64) -> u64) -> Vec<u64> {
         let mut words: Vec<u64> = (0..bits.div_ceil(64) as u64).map(fill).collect();
         if let Some(last) = words.last_mut() {
@@ -672,7 +679,7 @@ mod tests {
         words
     }
 
-    /// The number modulo n, which is less than four times n.
+    /// The number, below four times n, modulo n.
     fn words(digits: &Digits, modulus: &[u64]) -> Vec<u64> {
         let mut words = vec![0; modulus.len()];
         let mut over = digits.write(&mut words);
@@ -698,7 +705,7 @@ mod tests {
                     let kernel = Kernel::new(modulus.clone().into(), Backend::Portable);
                     let in_digits = Modulus::new(ifma, &modulus, kernel.negated_inverse).unwrap();
                     assert_eq!(in_digits.halves, halves);
-                    // Less than 2^(bits + 1), which is at most four times the modulus.
+                    // Below 2^(bits + 1), which is at most four times the modulus.
                     let numbers = FILLS.map(|fill| Digits::of(&filled(bits + 1, fill)));
                     for (x, y) in numbers.iter().flat_map(|x| numbers.iter().map(move |y| (x, y))) {
                         let check = |product: &Digits| {

@@ -1,5 +1,6 @@
-//! Montgomery arithmetic modulo an odd number of any length, on the fastest that this processor has.
-//! The lengths of the common moduli are known to the compiler.
+//! Montgomery arithmetic modulo an odd number of any length, on the fastest backend that this processor has.
+//!
+//! The lengths of the common moduli are compiled in as constants.
 
 #[cfg(target_arch = "x86_64")]
 use super::adx::Adx;
@@ -12,7 +13,7 @@ use super::words::{
     MAX_WORDS, Portable, Row, double, is_below, product, reduce, square, subtract, subtract_if_not_below,
 };
 
-/// Rows of a processor, chosen at run time.
+/// A processor's rows, chosen at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Backend {
     /// With vectors for chained squarings.
@@ -26,7 +27,7 @@ pub(super) enum Backend {
 }
 
 impl Backend {
-    /// Those that this processor has, the fastest first.
+    /// The backends that this processor has, the fastest first.
     pub(super) fn all() -> Vec<Self> {
         #[cfg(target_arch = "x86_64")]
         let own = [Ifma::get().map(Self::Ifma), Fma::get().map(Self::Fma), Adx::get().map(Self::Adx)];
@@ -36,7 +37,7 @@ impl Backend {
     }
 }
 
-/// A modulus, odd, and what its reduction needs.
+/// An odd modulus, and the constants for reducing by it.
 #[derive(Clone, Debug)]
 pub(super) struct Kernel {
     pub(super) modulus: Box<[u64]>,
@@ -55,7 +56,7 @@ impl PartialEq for Kernel {
 
 impl Eq for Kernel {}
 
-/// What vectors do: all products, or squarings in a chain.
+/// What the vectors are used for: all products, or only squarings in a chain.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Debug)]
 enum Vectors {
@@ -63,7 +64,7 @@ enum Vectors {
     Fma(Box<fma::Squarer>),
 }
 
-/// Words as they are.
+/// The words are the element.
 impl Ring for Kernel {
     type Element = Box<[u64]>;
 
@@ -92,7 +93,7 @@ impl Ring for Kernel {
     }
 }
 
-/// Calls a function with the backend's rows; on any processor, with a length that the compiler knows if it is a common one.
+/// Calls a function with the backend's rows; the portable backend knows common lengths at compile time.
 macro_rules! on_backend {
     ($kernel:expr, $function:ident, $($argument:expr),*) => {
         match ($kernel.backend, $kernel.modulus.len()) {
@@ -108,10 +109,11 @@ macro_rules! on_backend {
 }
 
 impl Kernel {
-    /// The kernel of an odd modulus.
+    /// A kernel for an odd modulus.
     pub(super) fn new(modulus: Box<[u64]>, backend: Backend) -> Self {
         assert!(modulus.len() <= MAX_WORDS && modulus[0] & 1 == 1, "a modulus that is odd and not too long");
-        // Each step doubles the number of bits that are right; the first three are in any odd number, its own inverse modulo 8.
+        // Each step doubles the number of correct bits; the first three are those of the odd number, which is its own
+        // inverse modulo 8.
         let inverse = (0..5)
             .fold(modulus[0], |inverse, _| inverse.wrapping_mul(2_u64.wrapping_sub(modulus[0].wrapping_mul(inverse))));
         let negated_inverse = inverse.wrapping_neg();
@@ -130,7 +132,7 @@ impl Kernel {
         }
     }
 
-    /// What chained squarings run on.
+    /// The name of what chained squarings run on.
     pub(super) fn backend(&self) -> &'static str {
         #[cfg(target_arch = "x86_64")]
         match (&self.vectors, self.backend) {
@@ -160,7 +162,7 @@ impl Kernel {
         on_backend!(self, square_times, a, times);
     }
 
-    /// Does work that is made of many products, where they are fastest.
+    /// Does work that consists of many products, where they are fastest.
     pub(super) fn many<W: InRing>(&self, work: W) -> W::Output {
         #[cfg(target_arch = "x86_64")]
         if let Some(Vectors::Ifma(modulus)) = &self.vectors {
@@ -169,7 +171,7 @@ impl Kernel {
         work.run(self)
     }
 
-    /// `a` becomes 2a. It is below the modulus, before and after. Whether it had to be reduced.
+    /// Doubles `a`, which is below the modulus before and after. Returns whether it had to be reduced.
     pub(super) fn double(&self, a: &mut [u64]) -> bool {
         double(a, &self.modulus)
     }
@@ -185,7 +187,7 @@ impl Kernel {
         subtract_if_not_below(a, &mut carry.into(), &self.modulus);
     }
 
-    /// `a` becomes the modulus less `a`, which is not 0.
+    /// `a`, which is not 0, becomes the modulus minus `a`.
     pub(super) fn negate(&self, a: &mut [u64]) {
         let mut borrow = false;
         for (word, modulus) in a.iter_mut().zip(&self.modulus) {

@@ -1,12 +1,12 @@
 //! Verifiable delay functions: repeated squaring modulo a number whose factors nobody knows.
 //!
-//! x, squared T times, takes T squarings one after the other, however many processors there are; who has not waited does
-//! not know the result, and who verifies it needs milliseconds (Wesolowski 2019). The same squarings without
-//! a proof are the time-lock puzzle of Rivest, Shamir and Wagner (1996), [`TimeLock`].
+//! Squaring x T times takes T sequential squarings, however many processors there are. So nobody knows the result
+//! without having waited, while verifying it takes milliseconds (Wesolowski 2019). The same squarings without a proof
+//! are the time-lock puzzle of Rivest, Shamir and Wagner (1996), [`TimeLock`].
 //!
 //! - [`Modulus`], [`Number`]: the arithmetic.
-//! - [`Delay`]: what is to be evaluated. [`Delay::evaluate`] keeps numbers on its way: it can go on from them after a crash, and
-//!   makes the proof out of them, on another thread while it goes on.
+//! - [`Delay`]: the function to evaluate. [`Delay::evaluate`] keeps intermediate numbers: it can continue from them
+//!   after a crash, and computes the proof from them on another thread.
 //! - [`Evaluated`]: the result with its proof, as it is sent; [`Evaluated::verify`].
 
 #[cfg(target_arch = "x86_64")]
@@ -30,13 +30,13 @@ pub use delay::{Delay, EvaluateError, Evaluated, FormatError, Invalid, Kept};
 pub use modulus::{Modulus, Number, NumberError};
 pub use timelock::TimeLock;
 
-/// RSA-1024 of the RSA Factoring Challenge, whose factors were destroyed by those who made it; for tests and comparisons, as
-/// 1,024 bits are within the reach of large attackers.
+/// RSA-1024 of the RSA Factoring Challenge, whose creators destroyed the factors. For tests and comparisons only: 1,024
+/// bits are within the reach of large attackers.
 pub const RSA_1024: &str = "135066410865995223349603216278805969938881475605667027524485143851526510604859533833940287150571909441798207282164471\
     551373680419703964191743046496589274256239341020864383202110372958725762358509643110564073501508187510676594629205563685\
     529475213500852879416377328533906109750544334999811150056977236890927563";
 
-/// RSA-2048 of the RSA Factoring Challenge, whose factors were destroyed by those who made it.
+/// RSA-2048 of the RSA Factoring Challenge, whose creators destroyed the factors.
 pub const RSA_2048: &str = "2519590847565789349402718324004839857142928212620403202777713783604366202070759555626401852588078440691829064124951508\
     218929855914917618450280848912007284499268739280728777673597141834727026189637501497182469116507761337985909570009733045\
     974880842840179742910064245869181719511874612151517265463228221686998754918242243363725908514186546204357679842338718477\

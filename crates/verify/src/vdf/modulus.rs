@@ -9,16 +9,16 @@ use crate::{sha256::Tag, tags::VDF_INPUT_TAG};
 
 static EXPAND: Tag = Tag::new(VDF_INPUT_TAG);
 
-/// Why bytes are no modulus, or no number below it.
+/// Why bytes are not a modulus, or not a number below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NumberError {
     /// A modulus is odd and at least 3.
     #[error("a modulus has to be odd and greater than 1")]
     NotAModulus,
-    /// There is a limit to the length.
+    /// The length exceeds the limit.
     #[error("a modulus has at most {} bits", Modulus::MAX_BITS)]
     TooLong,
-    /// A number is below its modulus and of its length.
+    /// A number is below its modulus and has its length.
     #[error("a number has as many bytes as its modulus, and is below it")]
     OutOfRange,
 }
@@ -29,17 +29,17 @@ pub struct Modulus {
     kernel: Kernel,
     /// 1, in Montgomery's form.
     one: Number,
-    /// 2^(64 · words) in Montgomery's form, by which a number is brought into that form.
+    /// 2^(64 · words) in Montgomery's form: multiplying by it converts a number to that form.
     square: Number,
     length: usize,
 }
 
-/// A number below a modulus, in Montgomery's form. It means nothing without its modulus.
+/// A number below a modulus, in Montgomery's form. It is meaningless without its modulus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number(pub(super) Box<[u64]>);
 
 impl Modulus {
-    /// The most bits of a modulus.
+    /// Maximum number of bits of a modulus.
     pub const MAX_BITS: usize = 4096;
 
     /// The modulus of these bytes, big-endian.
@@ -58,12 +58,13 @@ impl Modulus {
         Self::on(Backend::all()[0], modulus, length)
     }
 
-    /// The same on a backend of one's choice.
+    /// The same on a backend of the caller's choice.
     pub(super) fn on(backend: Backend, modulus: Box<[u64]>, length: usize) -> Self {
         let words = modulus.len();
         assert!(words <= MAX_WORDS);
         let kernel = Kernel::new(modulus, backend);
-        // 1 doubled once for each bit of the words is 1 in Montgomery's form, and doubled as often again, 2^(64 · words).
+        // 1 doubled once for each bit of the words is 1 in Montgomery's form; doubled as often again, it is 2^(64 ·
+        // words).
         let mut number: Box<[u64]> = vec![0; words].into();
         number[0] = 1;
         for _ in 0..64 * words {
@@ -106,12 +107,12 @@ impl Modulus {
         Self::from_words(product.into(), length)
     }
 
-    /// What many squarings in a row run on, by its name: it depends on the processor and on the modulus's length.
+    /// Name of the backend for long runs of squarings: it depends on the processor and on the length of the modulus.
     pub fn backend(&self) -> &'static str {
         self.kernel.backend()
     }
 
-    /// Bytes of the modulus, and of every number as it is written.
+    /// Length of the modulus, and of every encoded number, in bytes.
     pub fn length(&self) -> usize {
         self.length
     }
@@ -121,7 +122,7 @@ impl Modulus {
         bytes(&self.kernel.modulus, self.length)
     }
 
-    /// The number of these bytes, big-endian, as many as the modulus has.
+    /// The number of these big-endian bytes, as many as the modulus has.
     pub fn number(&self, bytes: &[u8]) -> Result<Number, NumberError> {
         if bytes.len() != self.length {
             return Err(NumberError::OutOfRange);
@@ -142,7 +143,7 @@ impl Modulus {
         Number(number)
     }
 
-    /// The number that a message is hashed to: evenly spread, with 128 bits more than needed taken modulo the modulus.
+    /// Hashes a message to a number: uniform, because 128 bits more than needed are taken modulo the modulus.
     pub fn hash(&self, message: &[u8]) -> Number {
         let blocks = (self.length + 16).div_ceil(32) as u64;
         let digest = |block: u64| EXPAND.hash_parts(&[&block.to_be_bytes(), message]);
@@ -200,17 +201,17 @@ impl Modulus {
         self.kernel.multiply(&mut a.0, &b.0);
     }
 
-    /// `a` is squared so many times.
+    /// Squares `a` `times` times.
     pub fn square(&self, a: &mut Number, times: u64) {
         self.kernel.square(&mut a.0, times);
     }
 
-    /// a to the power of an exponent, whose words begin with the lowest.
+    /// a to the power of an exponent in words, the lowest first.
     pub fn power(&self, a: &Number, exponent: &[u64]) -> Number {
         self.many(Power { one: &self.one, a, exponent })
     }
 
-    /// Does work that is made of many products, where they are fastest.
+    /// Runs work that consists of many products, in the representation in which they are fastest.
     pub(super) fn many<W: InRing>(&self, work: W) -> W::Output {
         self.kernel.many(work)
     }
@@ -226,7 +227,7 @@ impl InRing for Power<'_> {
     type Output = Number;
 
     fn run<R: Ring>(self, ring: &R) -> Number {
-        /// Bits that are looked at together.
+        /// Exponent bits per step.
         const WINDOW: u32 = 4;
         let a = ring.enter(&self.a.0);
         let mut powers = vec![ring.enter(&self.one.0)];

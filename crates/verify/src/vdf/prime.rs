@@ -17,18 +17,19 @@ pub(super) type Word256 = [u64; WORDS];
 static CANDIDATE: Tag = Tag::new(VDF_PRIME_TAG);
 static BASE: Tag = Tag::new(VDF_BASE_TAG);
 
-/// Primes that candidates are divided by first: nine of ten composite ones fall here, for a hundredth of the cost of a test.
+/// Primes by which candidates are divided first: that removes nine of ten composites, for a hundredth of the cost of a
+/// test.
 static SMALL_PRIMES: LazyLock<Vec<u64>> = LazyLock::new(|| {
     (3..2000).step_by(2).filter(|n| (3..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0)).collect()
 });
 
-/// Rounds of the test. A composite number passes one with a probability of a quarter at most, whichever it is, as the bases
-/// come out of a hash of the number.
+/// Rounds of the test. Any composite number passes a round with a probability of at most a quarter, as the bases are
+/// hashed from the number.
 const ROUNDS: u64 = 64;
 
-/// The prime that a message is hashed to: its highest bit is set.
+/// Hashes a message to a prime whose highest bit is set.
 pub(super) fn hash_to_prime(message: &[u8]) -> Word256 {
-    // One odd number in 89 of this size is prime, so this ends after a few hundred.
+    // One in 89 odd numbers of this size is prime, so this ends after a few hundred.
     let mut counter = 0_u64;
     loop {
         let mut digest = CANDIDATE.hash_parts(&[&counter.to_be_bytes(), message]);
@@ -49,7 +50,7 @@ fn from_bytes(bytes: &[u8; 32]) -> Word256 {
     words
 }
 
-/// Whether an odd number with its highest bit set is prime: trial division, then the test of Miller and Rabin.
+/// Whether an odd number with its highest bit set is prime: trial division, then the Miller-Rabin test.
 pub(super) fn is_prime(bytes: &[u8; 32]) -> bool {
     let words = from_bytes(bytes);
     let remainder = |divisor: u64| {
@@ -61,7 +62,7 @@ pub(super) fn is_prime(bytes: &[u8; 32]) -> bool {
         return false;
     }
     let modulus = Modulus::from_words(words.into(), bytes.len());
-    // The number less one is a power of two times an odd number.
+    // The number minus one is a power of two times an odd number.
     let mut odd = words;
     odd[0] -= 1;
     let twos = trailing_zeros(&odd);
@@ -98,7 +99,7 @@ fn shift_right(words: &mut Word256, bits: u32) {
 mod tests {
     use super::*;
 
-    /// 2^256 less this is prime (the field of secp256k1), or is the order of its group.
+    /// The number with `low` as its lower 128 bits, and 2^128 - 1 - `rest` as its upper 128 bits.
     fn below(low: u128, rest: u32) -> [u8; 32] {
         let mut bytes = [0xff; 32];
         bytes[16..].copy_from_slice(&low.to_be_bytes());

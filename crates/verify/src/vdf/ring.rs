@@ -1,6 +1,8 @@
-//! Products modulo a number, in whatever form they are fastest.
+//! Products modulo a number, in whatever form is fastest.
 
-/// Products modulo a number, of elements in a form of its own, which many of them are worth to be brought to.
+/// Products modulo a number, of elements in a special form.
+///
+/// Converting to it pays off only for many products.
 pub(super) trait Ring: Sync {
     /// A number in that form.
     type Element: Clone + Send + Sync;
@@ -11,21 +13,21 @@ pub(super) trait Ring: Sync {
     /// The number of an element, in words in Montgomery's form.
     fn leave(&self, element: &Self::Element) -> Box<[u64]>;
 
-    /// The same out of Montgomery's form.
+    /// The same, converted from Montgomery's form.
     fn plain(&self, element: &Self::Element) -> Box<[u64]>;
 
     /// `a` becomes a · b.
     fn multiply(&self, a: &mut Self::Element, b: &Self::Element);
 
-    /// `a` is squared so many times.
+    /// `a` is squared `times` times.
     fn square(&self, a: &mut Self::Element, times: u64);
 }
 
-/// Work on a [`Ring`], whichever it is.
+/// Work that runs in any [`Ring`].
 pub(super) trait InRing {
-    /// What comes of it.
+    /// The result.
     type Output;
 
-    /// Does it.
+    /// Does the work.
     fn run<R: Ring>(self, ring: &R) -> Self::Output;
 }

@@ -10,7 +10,7 @@ fn power_of_two_power(base: u128, squarings: u64, modulus: u128) -> u128 {
     (0..squarings).fold(base % modulus, |number, _| number * number % modulus)
 }
 
-/// A modulus of this many 64-bit words, out of a seed.
+/// A modulus of this many 64-bit words, from a seed.
 fn modulus(words: usize, seed: u8) -> Modulus {
     modulus_on(Backend::all()[0], words, seed)
 }
@@ -96,7 +96,7 @@ fn edges(modulus: &Modulus) -> Vec<Number> {
     edges
 }
 
-/// That products in a ring are those of words.
+/// Checks that products in a ring equal those of words.
 struct InWords<'a>(&'a Modulus, &'a [Number]);
 
 impl InRing for InWords<'_> {
@@ -218,7 +218,7 @@ proptest! {
         random in prop::collection::vec(prop_oneof![Just(0), Just(0xff), any::<u8>()], 600),
         times in 8_u64..40,
     ) {
-        // Many words are all zeros or all ones, where what is carried goes far.
+        // Many words are all zeros or all ones, so that carries travel far.
         let length = bits.div_ceil(8);
         let mut bytes = random[..length].to_vec();
         bytes[0] &= 0xff >> (length * 8 - bits);
@@ -278,7 +278,7 @@ fn results_verify_and_nothing_else_does() {
     }
 }
 
-/// The proofs that `vectors/generate.py` has made of docs/delay.md.
+/// The proofs that `vectors/generate.py` made from docs/delay.md.
 #[test]
 fn golden_vectors() {
     let vectors = include_str!("../../../../vectors/delay/proofs.txt");

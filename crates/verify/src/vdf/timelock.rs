@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use super::modulus::{Modulus, Number};
 
-/// A prime of 50 bits, 2^50 - 27. Everything is computed modulo this times n, as A. Shamir proposed: modulo the prime alone
-/// the result is known, so a mistake of the machine shows.
+/// A prime of 50 bits, 2^50 - 27. Everything is computed modulo this times n, as A. Shamir proposed: modulo the prime
+/// alone the result is known, so a mistake of the machine shows.
 const CHECK: u64 = (1 << 50) - 27;
 
 /// Squarings between two checks: about a second.
@@ -18,20 +18,20 @@ pub struct TimeLock {
     checked: Modulus,
 }
 
-/// The machine has made a mistake: the number after so many squarings is not what it should be modulo the check prime.
+/// The machine made a mistake: the number at this position has the wrong remainder modulo the check prime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the machine made a mistake in the last {CHECK_EVERY} squarings before number {at}: go on from the last state that was right"
 )]
 pub struct Mistake {
-    /// Squarings that were done when it showed.
+    /// Number of squarings when it showed.
     pub at: u64,
 }
 
-/// A state on the way: after so many squarings, the number modulo n times the check prime.
+/// An intermediate state: the number of squarings, and the number modulo n times the check prime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Squarings so far.
+    /// Number of squarings so far.
     pub at: u64,
     number: Number,
 }
@@ -43,25 +43,25 @@ impl TimeLock {
         Self { modulus, checked }
     }
 
-    /// Where it begins: with 2.
+    /// The initial state: 2.
     pub fn start(&self) -> Checkpoint {
         Checkpoint { at: 0, number: self.checked.small(2) }
     }
 
-    /// The state as bytes, to go on from later: the squarings in 8 bytes, then the number.
+    /// Encodes the state, to continue later: the squarings in 8 bytes, then the number.
     pub fn save(&self, state: &Checkpoint) -> Vec<u8> {
         [&state.at.to_be_bytes()[..], &self.checked.write(&state.number)].concat()
     }
 
-    /// A state that was saved; none if these are not the bytes of one, or it is not right.
+    /// Decodes a saved state; `None` if the bytes are invalid or the number is wrong.
     pub fn restore(&self, bytes: &[u8]) -> Option<Checkpoint> {
         let (at, number) = bytes.split_first_chunk()?;
         let state = Checkpoint { at: u64::from_be_bytes(*at), number: self.checked.number(number).ok()? };
         self.is_right(&state).then_some(state)
     }
 
-    /// Squares until there were `iterations` squarings, and gives 2^(2^iterations) modulo n, big-endian. `observe` sees
-    /// the state after every check and may break off; then there is no result.
+    /// Squares up to `iterations` squarings, and returns 2^(2^iterations) modulo n, big-endian. `observe` sees the
+    /// state after every check and may stop; then there is no result.
     pub fn solve(
         &self,
         mut state: Checkpoint,
@@ -86,7 +86,7 @@ impl TimeLock {
     fn is_right(&self, state: &Checkpoint) -> bool {
         let remainder = |word: u64, rest: u64| ((u128::from(rest) << 64 | u128::from(word)) % u128::from(CHECK)) as u64;
         let found = self.checked.plain(&state.number).iter().rev().fold(0, |rest, word| remainder(*word, rest));
-        // By Fermat, the exponent counts modulo the prime less one.
+        // By Fermat, the exponent can be reduced modulo the prime minus one.
         found == power(2, power(2, state.at, CHECK - 1), CHECK)
     }
 }

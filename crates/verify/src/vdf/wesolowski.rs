@@ -1,8 +1,8 @@
 //! Proofs of repeated squaring (B. Wesolowski, *Efficient verifiable delay functions*, Eurocrypt 2019).
 //!
-//! That y is x squared t times is proved by π = x^⌊2^t / ℓ⌋ for a prime ℓ that is hashed out of x, y and t; who verifies checks
-//! that π^ℓ · x^(2^t mod ℓ) is y. Numbers count as equal to their negations: -1 has a known order, so a proof could
-//! change the sign.
+//! The proof that y is x squared t times is π = x^⌊2^t / ℓ⌋, where the prime ℓ is a hash of t, the modulus, x and y.
+//! The verifier checks that π^ℓ · x^(2^t mod ℓ) is y. A number counts as equal to its negation: -1 has a known order,
+//! so anybody could change the sign of a proof.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -11,14 +11,14 @@ use super::modulus::{Modulus, Number};
 use super::prime::{WORDS, Word256, hash_to_prime};
 use super::ring::Ring;
 
-/// Powers that are kept of a segment at most: 16 MiB at 2,048 bits, 24 in the digits of vectors.
+/// The most powers kept of a segment: 16 MiB at 2,048 bits, 24 MiB in the vectors' digits.
 const POWERS: u64 = 1 << 16;
 
-/// The most bits of a digit: its buckets cost as much as a quarter of what longer digits save.
+/// The most bits of a digit: its buckets cost a quarter of what longer digits would save.
 const MOST_BITS: u32 = 13;
 
-/// What a proof of `iterations` squarings is made of: the quotient 2^t / ℓ is taken in digits, and of every so many numbers
-/// on the way one is kept.
+/// How the proof of `iterations` squarings is computed: the quotient 2^t / ℓ is cut into digits, and some of the
+/// numbers on the way, at regular intervals, are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Digits {
     iterations: u64,
@@ -29,7 +29,7 @@ pub(super) struct Digits {
 
 impl Digits {
     pub(super) fn of(iterations: u64) -> Self {
-        // The buckets of a digit, two to the power of its bits and each multiplied twice, cost less than the digits.
+        // A digit has two to the power of its bits buckets, each multiplied twice; they cost less than the digits.
         let bits = iterations.max(1).ilog2().saturating_sub(6).clamp(1, MOST_BITS);
         let stride = iterations.div_ceil(u64::from(bits)).div_ceil(POWERS).max(1);
         Self { iterations, bits, stride }
@@ -45,11 +45,11 @@ impl Digits {
         self.iterations.div_ceil(self.every())
     }
 
-    /// The quotient's digits, the lowest first.
+    /// The quotient's digits, lowest first.
     fn quotient(&self, prime: &Word256) -> Vec<u16> {
         let count = self.iterations.div_ceil(self.bits.into()) as usize;
         let mut digits = vec![0_u16; count];
-        // Long division of 2^t, bit by bit: the remainder is doubled, and reduced where it can be.
+        // Long division of 2^t, bit by bit: the remainder is doubled and, where possible, reduced.
         let (kernel, mut remainder) = (Kernel::new((*prime).into(), Backend::Portable), [1, 0, 0, 0]);
         for place in (0..self.iterations).rev() {
             let bit = kernel.double(&mut remainder);
@@ -65,14 +65,16 @@ fn challenge(modulus: &Modulus, x: &Number, y: &Number, iterations: u64) -> Word
     hash_to_prime(&parts.concat())
 }
 
-/// The one of a number and its negation that stands for both: the smaller.
+/// The representative of a number and its negation: the smaller of the two.
 pub(super) fn canonical(modulus: &Modulus, number: &Number) -> Number {
     let negation = modulus.negate(number);
     if modulus.write(&negation) < modulus.write(number) { negation } else { number.clone() }
 }
 
-/// The proof that `y` is `x` squared `iterations` times: the product of all powers, each to the power of the quotient's digits at its place.
-/// `powers` are those that [`Digits`] asks to keep, of which `x` is the first. None if it is to be broken off.
+/// The proof that `y` is `x` squared `iterations` times: the product of all powers, each to the power of the quotient's
+/// digits at its place.
+///
+/// `powers` are those that [`Digits`] says to keep, the first of them `x`. Returns `None` once `is_broken_off` is set.
 pub(super) fn prove<R: Ring>(
     modulus: &Modulus,
     ring: &R,
@@ -87,7 +89,7 @@ pub(super) fn prove<R: Ring>(
     let stride = digits.stride as usize;
     let mut proof = ring.enter(&modulus.one().0);
     let mut buckets = vec![None; 1 << digits.bits];
-    // All powers share the squarings between them: the digits that are furthest above a kept power come first.
+    // All powers share the squarings between them: the digits furthest above a kept power come first.
     for offset in (0..stride).rev() {
         if is_broken_off.load(Relaxed) {
             return None;
@@ -98,7 +100,7 @@ pub(super) fn prove<R: Ring>(
                 join(ring, &mut buckets[usize::from(*digit)], Some(power));
             }
         }
-        // Each bucket to the power of its digit, by summing up twice.
+        // Raises each bucket to the power of its digit, by summing up twice.
         let (mut above, mut sum) = (None, None);
         for bucket in buckets.iter_mut().skip(1).rev() {
             join(ring, &mut above, bucket.take().as_ref());
@@ -111,7 +113,7 @@ pub(super) fn prove<R: Ring>(
     Some(canonical(modulus, &Number(ring.leave(&proof))))
 }
 
-/// `a` becomes a · b; nothing stands for 1.
+/// `a` becomes a · b; `None` stands for 1.
 fn join<R: Ring>(ring: &R, a: &mut Option<R::Element>, b: Option<&R::Element>) {
     match (a.as_mut(), b) {
         (Some(a), Some(b)) => ring.multiply(a, b),

@@ -1,14 +1,14 @@
 //! Numbers of any length in 64-bit words, the lowest first: their products, row by row, and Montgomery's reduction.
 //!
-//! In a squaring the products off the diagonal are computed once and doubled, which leaves three quarters of the work of
-//! a multiplication including the reduction.
+//! A squaring computes the products off the diagonal once and doubles them, which leaves three quarters of the work of
+//! a multiplication, including the reduction.
 
-/// The most words of a number: 4,096 bits, and a word for the check prime.
+/// Maximum number of words in a number: 4,096 bits, and a word for the check prime.
 pub(super) const MAX_WORDS: usize = 65;
 
-/// What everything is made of: rows of a product.
+/// The building block: a row of a product.
 pub(super) trait Row: Copy {
-    /// Adds `a` · `factor` + `carry` to `sum`. Gives what is carried out of it.
+    /// Adds `a` · `factor` + `carry` to `sum`. Returns the carry out of it.
     fn add(self, sum: &mut [u64], a: &[u64], factor: u64, carry: u64) -> u64;
 }
 
@@ -55,7 +55,7 @@ pub(super) fn square<R: Row>(row: R, a: &[u64], wide: &mut [u64]) {
     let length = a.len();
     wide.fill(0);
     for place in 0..length - 1 {
-        // What is above the diagonal.
+        // The products above the diagonal.
         let (from, to) = (2 * place + 1, place + length);
         wide[to] = row.add(&mut wide[from..to], &a[place + 1..], a[place], 0);
     }
@@ -93,7 +93,7 @@ pub(super) fn is_below(a: &[u64], modulus: &[u64]) -> bool {
     a.iter().rev().lt(modulus.iter().rev())
 }
 
-/// The digit of so many bits with this number, the lowest being number 0; zero behind the last word.
+/// Digit `number` of `BITS` bits, counted from the lowest; zero after the last word.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn digit<const BITS: usize>(words: &[u64], number: usize) -> u64 {
     let word = |at: usize| words.get(at).copied().unwrap_or(0);
@@ -101,7 +101,7 @@ pub(super) fn digit<const BITS: usize>(words: &[u64], number: usize) -> u64 {
     (word(at) >> shift | word(at + 1).checked_shl(64 - shift as u32).unwrap_or(0)) & ((1 << BITS) - 1)
 }
 
-/// 2 to this power, modulo the modulus.
+/// 2 to the power of `exponent`, modulo the modulus.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn power_of_two(exponent: usize, modulus: &[u64]) -> Box<[u64]> {
     let mut power: Box<[u64]> = vec![0; modulus.len()].into();
@@ -110,7 +110,7 @@ pub(super) fn power_of_two(exponent: usize, modulus: &[u64]) -> Box<[u64]> {
     power
 }
 
-/// `a` becomes 2a. It is below the modulus, before and after. Whether it had to be reduced.
+/// Doubles `a`, which is below the modulus before and after. Returns whether it had to be reduced.
 pub(super) fn double(a: &mut [u64], modulus: &[u64]) -> bool {
     let mut carry = 0;
     for word in a.iter_mut() {
@@ -119,7 +119,7 @@ pub(super) fn double(a: &mut [u64], modulus: &[u64]) -> bool {
     subtract_if_not_below(a, &mut carry, modulus)
 }
 
-/// Subtracts the modulus from `over` · 2^(64 · words) + `a` if that is not below it. Whether it was not.
+/// Subtracts the modulus from `over` · 2^(64 · words) + `a` unless that is below it. Returns whether it did.
 #[inline(always)]
 pub(super) fn subtract_if_not_below(a: &mut [u64], over: &mut u64, modulus: &[u64]) -> bool {
     let is_reduced = *over != 0 || !is_below(a, modulus);

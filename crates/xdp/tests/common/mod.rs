@@ -18,23 +18,23 @@ pub const PEER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 pub const WINDOW: usize = 1024;
 const SPARE: usize = 4096;
 
-/// Where the tables of the tests are.
+/// The tables of the tests.
 pub struct Tier {
     pub arena: Arena,
     pub state: State,
     pub ledger: Ledger,
     pub cache: Cache,
     pub offsets: Offsets,
-    /// A page behind the state, for whatever a test wants there.
+    /// A page after the state, for use by a test.
     pub spare: Option<Region>,
     window: usize,
     elapsed: u64,
 }
 
-/// For how long the tests' ledgers recognise retries.
+/// How long the tests' ledgers recognise retries.
 const RETENTION: Duration = Duration::from_secs(10);
 
-/// A memory for so many retries.
+/// A memory for this number of retries.
 fn limits(operations: usize) -> retries::Limits {
     retries::Limits { retention: RETENTION, ..retries::Limits::of(operations) }
 }
@@ -44,7 +44,7 @@ impl Tier {
         Self::with_cache(accounts, window, 1 << 20)
     }
 
-    /// One whose proof cache has so many bytes.
+    /// The same with a proof cache of `bytes` bytes.
     pub fn with_cache(accounts: usize, window: usize, bytes: usize) -> Option<Self> {
         let limits = Limits { accounts, retries: limits(window) };
         let [accounts, header, index, ring] = limits.memory().unwrap();
@@ -84,7 +84,7 @@ impl Tier {
         Some(Self { arena, state, ledger, cache, offsets, spare: Some(spare), window, elapsed: 0 })
     }
 
-    /// The program over the tables, unless it was not built or the kernel does not take it.
+    /// The program over the tables, unless it was not built or the kernel refuses it.
     pub fn program(&self) -> Option<Program> {
         match Program::load(&self.arena, true) {
             Ok(program) => Some(program),
@@ -96,12 +96,12 @@ impl Tier {
         }
     }
 
-    /// Executes an operation, and makes its compact reply.
+    /// Executes an operation and returns its compact reply.
     pub fn execute(&mut self, request: CompactFrame) -> CompactFrame {
         let mut reply = request;
         let mut operation: Operation = request.to_operation();
         let mut value = 0;
-        // As if there were so many operations in a second that the memory of retries is always full, but never more.
+        // Time advances such that the memory of retries is always full, but never overfull.
         self.elapsed += RETENTION.as_micros() as u64 * 33 / 32 / self.window as u64 + 1;
         let now = Now { elapsed: self.elapsed, unix: self.elapsed };
         self.ledger.execute(std::slice::from_mut(&mut operation), std::slice::from_mut(&mut value), now, |_, _| {});
@@ -126,7 +126,7 @@ pub enum Checksum {
     Right,
     Wrong,
     None,
-    /// That of the pseudo header alone, as a sender on the same machine leaves it.
+    /// That of the pseudo header alone, as left by a sender on the same machine.
     Pseudo,
 }
 

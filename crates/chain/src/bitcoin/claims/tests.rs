@@ -1,4 +1,4 @@
-//! The examples of BIP143 and BIP341, and what breaks a claim.
+//! The examples of BIP143 and BIP341, and violations of claims.
 use super::*;
 use crate::bitcoin::sighash::SignatureHasher;
 use secp256k1::{Message, PublicKey, SECP256K1, XOnlyPublicKey, ecdsa, schnorr};
@@ -34,7 +34,7 @@ const NATIVE: &str = "01000000000102fff7f7881a8099afa6940d42d1e7f6362bec38171ea3
     7b84f6a7d30c80bfa610b5b4542f32a8a0d5447a12fb1366d7f01cc44a0220573a954c4518331561406f90300e8f3358f51928d43c212a8caed02de67eeb\
     ee0121025476c2e83188368da1ff3e292e7acafcdb3566bb0ad253f62fc70f07aeee635711000000";
 
-/// What it spends.
+/// The coins that it spends.
 fn native_coins() -> [Option<Coin>; 2] {
     let key = "2103c9f4836b9a4f77fc0d81f7bcb01b7f1b35916864b9476c241ce9fc198bd25432ac";
     [coin(key, 625_000_000), coin("00141d0f172a0ecb48aee1be1f2687d2963ae33f71a1", 600_000_000)]
@@ -116,8 +116,8 @@ fn what_breaks_a_claim_is_named() {
     assert_eq!(found(&native, &with(&key), 1), Some(Err(Unclaimed::Witness)), "a key takes no witness");
 }
 
-/// The signed transaction of BIP341's `wallet-test-vectors.json` ("keyPathSpending"): nine inputs, seven of them of Taproot outputs, with
-/// signatures of all seven kinds of coverage.
+/// The signed transaction of BIP341's `wallet-test-vectors.json` ("keyPathSpending"): nine inputs, seven of them of
+/// Taproot outputs, with signatures of all seven sighash types.
 const TAPROOT: &str = "\
     020000000001097de20cbff686da83a54981d2b9bab3586f4ca7e48f57f5b55963115f3b334e9c010000000000000000d7b7cab57b1393ace2d064f4d4\
     a2cb8af6def61273e127517d44759b6dafdd990000000000fffffffff8e1f583384333689228c5d28eac13366be082dc57441760d957275419a4184200\
@@ -139,7 +139,7 @@ const TAPROOT: &str = "\
     15095ba47c3a9963dc1e6c432939872bc49212fe34c632cd3ab9fed429c4820141bbc9584a11074e83bc8c6759ec55401f0ae7b03ef290c3139814f545\
     b58a9f8127258000874f44bc46db7646322107d4d86aec8e73b8719a61fff761d75b5dd9810065cd1d";
 
-/// What it spends: amount and script.
+/// The coins that it spends: amount and script.
 const TAPROOT_COINS: [(u64, &str); 9] = [
     (420_000_000, "512053a1f6e454df1aa2776a2814a721372d6258050de330b3c6d10ee8f4e0dda343"),
     (462_000_000, "5120147c9c57132f6e7ecddba9800bb0c4449251c92a1e60371ee77557b6620f3ea3"),
@@ -187,7 +187,7 @@ fn what_breaks_a_taproot_claim_is_named() {
     let found = |encoded: &[u8], coins: &[Option<Coin>], input: usize| {
         claims(&transaction(encoded), coins, Rules::ALL)[input].clone().map(|claim| claim.map(|_| ()))
     };
-    // The last byte of the first signature, which covers one output: the coverage of none but of 0 to 3, with or without the upper bit.
+    // The sighash byte of the first signature: valid types are only 0 to 3, with or without the upper bit.
     let at = encoded.windows(3).position(|window| window == [0x27, 0x6c, 0x03]).unwrap() + 2;
     for (hash_type, expected) in [
         (0x03, Ok(())),
@@ -202,7 +202,7 @@ fn what_breaks_a_taproot_claim_is_named() {
         changed[at] = hash_type;
         assert_eq!(found(&changed, &coins, 0), Some(expected), "{hash_type:02x}");
     }
-    // Output 3 is not there to be covered by input 3.
+    // Input 3 has no output 3 to cover.
     let at = encoded.windows(4).position(|window| window == [0xd2, 0x51, 0x0a, 0x01]).unwrap() + 3;
     let mut changed = encoded.clone();
     changed[at] = 0x03;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 const NETWORK: Network = Network::Regtest;
 
-/// Framed blocks with zeros after them, XORed as Bitcoin Core does: the blocks, but not the reserved space.
+/// Framed blocks followed by zeros, XORed as Bitcoin Core does: the blocks are, the reserved space is not.
 fn frames(blocks: &[Vec<u8>], padding: &[usize], key: Key) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (block, padding) in blocks.iter().zip(padding.iter().chain(std::iter::repeat(&0))) {
@@ -56,8 +56,7 @@ proptest! {
         let _ = read_with(&bytes, key, |_| false);
     }
 
-    /// Whatever lies between blocks, blocks come back: junk, pieces of frames, and frames that are cut short by the
-    /// next one.
+    /// All blocks are found, whatever lies between them: junk, pieces of frames, and frames cut short by the next one.
     #[test]
     fn blocks_come_back_from_between_junk(
         parts in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..300), any::<bool>(), 81..500_usize), 1..8),
@@ -67,7 +66,7 @@ proptest! {
             let (mut bytes, mut blocks, mut skipped) = (Vec::new(), Vec::new(), 0);
             for (junk, is_frame, length) in &parts {
                 if *is_frame {
-                    // A frame that promises more than is there.
+                    // A frame that claims more bytes than there are.
                     let mut frame = NETWORK.magic().to_vec();
                     frame.extend((junk.len() as u32 + 81).to_le_bytes());
                     apply(&key, bytes.len() as u64, &mut frame);
@@ -93,7 +92,7 @@ proptest! {
 fn large_blocks_and_keys_made_of_the_magic() {
     let blocks = vec![vec![1; MAX_BLOCK_SIZE], vec![2; 100], vec![0; 2 * READ_SIZE]];
     assert_eq!(read(&frames(&blocks, &[3, READ_SIZE * 2 + 7], Key::default()), Key::default()).unwrap(), blocks);
-    // With this key the first block's frame begins with zeros, and its padding looks like a magic.
+    // With this key, the first block's frame begins with zeros, and its padding looks like a magic number.
     let [a, b, c, d] = NETWORK.magic();
     for key in [[a, b, c, d, 0, 0, 0, 0], [a, b, c, d, 1, 2, 3, 4]] {
         assert_eq!(read(&frames(&blocks, &[], key), key).unwrap(), blocks);
@@ -157,7 +156,7 @@ fn files_of_a_folder() {
         collect(folder.path()).unwrap(),
         expected.map(|(name, offset, size, end)| (name.into(), offset, size, end))
     );
-    // Where there are blk*.dat, only those count, and they are XORed with the key beside them.
+    // If there are blk*.dat files, only those count, and they are XORed with the key beside them.
     let key = [3, 1, 4, 1, 5, 9, 2, 6];
     put("blk00001.dat", &frames(&[vec![8; 100]], &[], key));
     put("blk00000.dat", &frames(&[vec![7; 100]], &[50], key));

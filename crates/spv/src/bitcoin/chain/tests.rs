@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 const LATER: u64 = 4_000_000_000;
 
-/// Turns the nonce until the proof of work is done; on regtest that takes two tries.
+/// Increments the nonce until there is enough proof of work; on regtest, that takes two tries.
 fn mine(mut header: BlockHeader) -> BlockHeader {
     let target = header.target().unwrap();
     while U256::from_le_bytes(&header.hash()) > target {
@@ -89,7 +89,7 @@ fn every_rule_has_its_error() {
     let now = u64::from(next.time.get() - 7_200);
     assert!(insert(next, now).is_ok());
     assert_eq!(insert(next, now - 1), Err(HeaderError::FromTheFuture { height: 13, time: next.time.get() }));
-    // Nothing of this changed the chain.
+    // None of this changed the chain.
     assert_eq!((chain.height(), chain.tip()), (12, &tip));
 }
 
@@ -118,7 +118,7 @@ fn retarget_leaves_a_step_out() {
     let genesis = Network::Mainnet.genesis();
     let bits = 0x1c05_a3f4;
     let mut chain = HeaderChain::new(Network::Mainnet);
-    // Headers without proof of work, put in directly: mining them is beyond a test.
+    // Headers without proof of work, inserted directly: a test cannot mine them.
     for height in 1..RETARGET_INTERVAL * 2 {
         let time = (1_300_000_000 + height * 600 + if height < RETARGET_INTERVAL { 0 } else { 5_000 }).into();
         let header = BlockHeader { time, bits: bits.into(), nonce: height.into(), ..genesis };
@@ -131,7 +131,7 @@ fn retarget_leaves_a_step_out() {
     assert_eq!(chain.next_bits(0, last), expected);
     assert_ne!(expected, chain.retarget(Compact(bits), 0, 600 * RETARGET_INTERVAL));
     assert_eq!(chain.next_bits(0, last - 1), Some(Compact(bits)));
-    // A chain that begins inside of the interval knows the bounds only.
+    // A chain that starts inside the interval only knows the bounds.
     let mut late = HeaderChain::start(Network::Mainnet, genesis, last);
     late.nodes[0].header.bits = bits.into();
     assert_eq!(late.next_bits(0, 0), None);
@@ -142,7 +142,7 @@ fn retarget_leaves_a_step_out() {
     assert_eq!(late.check_difficulty(&header, 0), Ok(()));
 }
 
-/// BIP34, BIP66 and BIP65 retire versions at heights; negative ones are below all.
+/// BIP34, BIP66 and BIP65 retire versions at certain heights; negative versions are below all of them.
 #[test]
 fn versions_are_retired() {
     let genesis = Network::Mainnet.genesis();
@@ -162,7 +162,7 @@ fn versions_are_retired() {
     }
 }
 
-/// A target may be the limit, as Signet's is, and a hash the target.
+/// A target may equal the limit, as Signet's does, and a hash may equal the target.
 #[test]
 fn work_is_enough_at_the_limit() {
     for network in Network::ALL {
@@ -177,7 +177,7 @@ fn work_is_enough_at_the_limit() {
     assert_eq!(check_hash(&above, target), Err(HeaderError::ProofOfWork { hash: above }));
 }
 
-/// On regtest the difficulty is the same for ever, whatever the times are.
+/// On regtest, the difficulty never changes, whatever the times are.
 #[test]
 fn regtest_never_changes_its_difficulty() {
     let (mut chain, genesis) = regtest();
@@ -220,7 +220,8 @@ fn testnet_allows_easy_blocks_after_twenty_minutes() {
     assert_eq!(chain.next_bits(last + 1201, 3), Some(easiest));
 }
 
-/// BIP94: the difficulty of an interval's first block counts, whatever easy ones follow it, and its time is not far back.
+/// BIP94: an interval's difficulty follows from its first block, whatever easy blocks come after it, and that block's
+/// time cannot be far back.
 #[test]
 fn testnet4_follows_the_first_block_of_an_interval() {
     let genesis = Network::Testnet4.genesis();
@@ -234,7 +235,8 @@ fn testnet4_follows_the_first_block_of_an_interval() {
     chain.nodes[0].header.bits = 0x1c05_a3f4.into();
     let expected = chain.retarget(Compact(0x1c05_a3f4), 0, 600 * last);
     assert_eq!(chain.next_bits(0, last), expected);
-    // An interval begins at most 600 s before the block before it; other blocks, and those of other networks, may do so earlier.
+    // An interval starts at most 600 s before the time of the previous block; other blocks, and other networks, may go
+    // back further.
     let time = chain.nodes[last as usize].header.time.get();
     let error = HeaderError::TimeWarp { height: last + 1, time: time - 601, least: time - 600 };
     assert_eq!(chain.check_time(time - 601, last, LATER), Err(error));
@@ -262,7 +264,7 @@ fn begins_at_a_trusted_header() {
         assert_eq!(too_high.err(), Some(HeaderError::Height { height }));
     }
     assert!(HeaderChain::from_trusted(Network::Regtest, headers[1], 1 << 31).is_ok());
-    // A branch that has more work from the middle of it on.
+    // A branch that has more work only from its middle on.
     let better = branch(&headers[2], 3, 9);
     for header in &better[..2] {
         assert!(matches!(chain.insert(*header, LATER), Ok(Inserted::Side { .. })));
@@ -273,7 +275,7 @@ fn begins_at_a_trusted_header() {
     assert_eq!((chain.first_height(), chain.height(), chain.header(700_002)), (700_000, 700_004, Some(&better[0])));
 }
 
-/// So many headers are kept beside the active branch, and that one goes on.
+/// The number of headers beside the active branch is limited; the active branch still grows.
 #[test]
 fn side_headers_have_a_limit() {
     let (mut chain, genesis) = regtest();
@@ -295,7 +297,7 @@ fn side_headers_have_a_limit() {
 }
 
 proptest! {
-    /// The model: of all headers seen, the tip is the one with the most work, and of equals the first.
+    /// The model: of all headers seen, the tip is the one with the most work; of equals, the first.
     #[test]
     fn tip_is_that_of_the_model(parents in prop::collection::vec(any::<prop::sample::Index>(), 1..40)) {
         let (mut chain, genesis) = regtest();

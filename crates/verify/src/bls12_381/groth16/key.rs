@@ -4,10 +4,10 @@ use super::finite;
 use crate::bls12_381::multiple::multiply_and_add_on;
 use crate::bls12_381::{Backend, G1, G2, Group, Point, Rule, Scalar};
 
-/// The most public inputs of a key: far more than circuits have, and a key has to be held in memory.
+/// The most public inputs of a key: far more than circuits have, as a key has to fit into memory.
 const MAX_INPUTS: usize = 1 << 16;
 
-/// What a proof of one circuit is verified with.
+/// The verifying key of one circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyingKey {
     pub(super) alpha: Point<G1>,
@@ -41,9 +41,10 @@ impl VerifyingKey {
         sprout "sprout-groth16.vk";
     }
 
-    /// From bellman's encoding: alpha and beta in G1, beta and gamma in G2, delta in G1 and G2, not compressed; then the number of
-    /// points for inputs (4 bytes, big-endian), which is one more than there are inputs, and these points. The points of beta and of
-    /// delta that provers alone use are checked as the others are.
+    /// Parses bellman's encoding: alpha and beta in G1, beta and gamma in G2, delta in G1 and G2, uncompressed; then
+    /// the number of points for inputs (4 bytes, big-endian), which is the number of inputs plus one, and these points.
+    ///
+    /// The points of beta and delta that only provers use are checked like the others.
     pub fn parse(bytes: &[u8]) -> Result<Self, Rule> {
         let mut rest = bytes;
         let alpha = take(&mut rest)?;
@@ -62,12 +63,12 @@ impl VerifyingKey {
         Ok(Self { alpha, minus_beta, minus_gamma, minus_delta, input_points })
     }
 
-    /// How many public inputs a proof has.
+    /// The number of public inputs that a proof has.
     pub fn inputs(&self) -> usize {
         self.input_points.len() - 1
     }
 
-    /// The points of the inputs, each multiplied by its input; none if there are not as many.
+    /// The sum of the inputs' points, each multiplied by its input; `None` if the number of inputs is wrong.
     pub(super) fn combine(&self, backend: Backend, inputs: &[Scalar]) -> Option<Point<G1>> {
         let mut scalars = vec![Scalar::from(1_u64)];
         scalars.extend(inputs);
@@ -75,7 +76,7 @@ impl VerifyingKey {
     }
 }
 
-/// Takes a point that is not compressed from the beginning of the bytes.
+/// Takes an uncompressed point from the front of the bytes.
 fn take<G: Group>(rest: &mut &[u8]) -> Result<Point<G>, Rule> {
     finite(Point::parse(rest.split_off(..2 * G::COMPRESSED).ok_or(Rule::Length)?)?)
 }

@@ -1,5 +1,5 @@
-//! Groth16 proofs (Groth, *On the Size of Pairing-based Non-interactive Arguments*, 2016) in the encodings of bellman and Zcash:
-//! [`Verifier`] for many, [`verify`] for one.
+//! Groth16 proofs (Groth, *On the Size of Pairing-based Non-interactive Arguments*, 2016) in the encodings of bellman
+//! and Zcash: [`Verifier`] for many, [`verify`] for one.
 
 mod key;
 
@@ -26,13 +26,13 @@ impl Proof {
     /// Bytes of a proof.
     pub const LENGTH: usize = 192;
 
-    /// From the compressed encodings of A, B and C, one after the other.
+    /// Parses the compressed encodings of A, B and C, one after the other.
     pub fn parse(bytes: &[u8]) -> Result<Self, Rule> {
         let [a, b, c] = Self::split(bytes)?;
         Ok(Self { a: finite(Point::parse(a)?)?, b: finite(Point::parse(b)?)?, c: finite(Point::parse(c)?)? })
     }
 
-    /// [`Proof::parse`] of each, faster together.
+    /// Parses many proofs, faster than [`Proof::parse`] for each.
     pub fn parse_each(encodings: &[&[u8]]) -> Vec<Result<Self, Rule>> {
         Self::parse_each_on(Backend::fastest(), encodings)
     }
@@ -50,7 +50,7 @@ impl Proof {
         (0..encodings.len()).map(proof).collect()
     }
 
-    /// The encodings of A, B and C.
+    /// Splits the encodings of A, B and C.
     fn split(bytes: &[u8]) -> Result<[&[u8]; 3], Rule> {
         let (a, rest) = bytes.split_at_checked(48).ok_or(Rule::Length)?;
         let (b, c) = rest.split_at_checked(96).ok_or(Rule::Length)?;
@@ -63,12 +63,12 @@ fn finite<G: super::Group>(point: Point<G>) -> Result<Point<G>, Rule> {
     if point.is_infinity() { Err(Rule::AtInfinity) } else { Ok(point) }
 }
 
-/// A proof, and the public inputs that it is claimed to hold for.
+/// A proof, and the public inputs that it claims to hold for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The proof.
     pub proof: Proof,
-    /// The public inputs, as many as the verifying key asks for.
+    /// The public inputs, as many as the verifying key requires.
     pub inputs: Vec<Scalar>,
 }
 
@@ -78,7 +78,7 @@ impl Claim {
         Self::of(Proof::parse(proof)?, inputs)
     }
 
-    /// [`Claim::parse`] of each proof and its inputs, faster together.
+    /// Parses many proofs and their inputs, faster than [`Claim::parse`] for each.
     pub fn parse_each(items: &[(&[u8], &[u8])]) -> Vec<Result<Self, Rule>> {
         Self::parse_each_on(Backend::fastest(), items)
     }
@@ -89,7 +89,7 @@ impl Claim {
         parsed.map(|(proof, (_, inputs))| Self::of(proof?, inputs)).collect()
     }
 
-    /// As [`Claim::parse_each`], with as many public inputs as the key asks for, so that all can be combined with others.
+    /// As [`Claim::parse_each`], with as many public inputs as the key requires, so that all can be combined.
     pub fn parse_each_for(key: &VerifyingKey, items: &[(&[u8], &[u8])]) -> Vec<Result<Self, Rule>> {
         Self::parse_each_for_on(Backend::fastest(), key, items)
     }
@@ -132,10 +132,10 @@ pub struct Verifier<'a> {
     verdicts: Vec<Result<(), Rule>>,
 }
 
-/// Proofs in a combined check. A larger one costs hardly less each.
+/// Proofs in a combined check. A larger batch costs hardly less per proof.
 const TOGETHER: usize = 1024;
 
-/// From how many on a combined check is faster than one check for each.
+/// Up to this many, checking one by one is faster than a combined check.
 const ALONE: usize = 1;
 
 impl<'a> Verifier<'a> {
@@ -144,7 +144,7 @@ impl<'a> Verifier<'a> {
         Self { backend: Backend::fastest(), key, claims: Vec::new(), verdicts: Vec::new() }
     }
 
-    /// An empty batch for a backend of the caller's choice; none if it is not available.
+    /// An empty batch for a backend of the caller's choice; `None` if it is not available.
     pub fn on(backend: Backend, key: &'a VerifyingKey) -> Option<Self> {
         backend.is_available().then(|| Self { backend, ..Self::new(key) })
     }
@@ -173,7 +173,7 @@ impl BatchVerifier for Verifier<'_> {
     }
 }
 
-/// Writes the verdict of each claim; all are good before.
+/// Writes the verdict of each claim; all are good initially.
 fn verify_together(backend: Backend, key: &VerifyingKey, claims: &[Claim], verdicts: &mut [Result<(), Rule>]) {
     let counted = claims.iter().all(|claim| claim.inputs.len() == key.inputs());
     let random = if counted && claims.len() > ALONE { coefficients::draw(claims.len()) } else { None };
@@ -194,8 +194,8 @@ fn verify_together(backend: Backend, key: &VerifyingKey, claims: &[Claim], verdi
     }
 }
 
-/// The checks of all claims, each to the power of a random coefficient c: the product of the pairings of c A with B, and what is
-/// paired with the points of the key, which is added up.
+/// The checks of all claims, each raised to the power of a random coefficient c: the product of the pairings of c A
+/// with B, and of the key's points with the sums of their partners.
 struct Combination<'a> {
     backend: Backend,
     key: &'a VerifyingKey,
@@ -217,7 +217,7 @@ impl<'a> Combination<'a> {
 
     fn is_good(&self, range: Range<usize>) -> bool {
         let (backend, key, random) = (self.backend, self.key, &self.random[range.clone()]);
-        // The sums of c, which is the input of one, and of c times each input.
+        // The sum of c, the factor of the constant input, and the sums of c times each input.
         let mut sums = vec![Scalar::default(); 1 + key.inputs()];
         for (claim, coefficient) in self.claims[range.clone()].iter().zip(random) {
             let coefficient = Scalar::from(*coefficient);

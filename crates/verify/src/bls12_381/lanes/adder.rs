@@ -6,7 +6,7 @@ use crate::bls12_381::field::Field;
 use crate::bls12_381::pippenger::{Adder, Affine, Pair, Stored, Terms};
 use crate::lanes::{Mask, Row, Vector, mask};
 
-/// Adds as many pairs at once as a vector has lanes.
+/// Adds one pair per lane of a vector at once.
 #[derive(Clone, Copy)]
 pub(in crate::bls12_381) struct InLanes<V>(pub(in crate::bls12_381) V);
 
@@ -122,7 +122,7 @@ impl<V: Vector, E: Field> Adder<E> for InLanes<V> {
                 let left = E::Lanes::load_rows(self.0, |lane| &pairs.point(lane, 0).x);
                 let right = E::Lanes::load_rows(self.0, |lane| &pairs.point(lane, 1).x);
                 let denominators = right.minus(&left);
-                // Hardly ever.
+                // Very rare.
                 if are_special(&left, &right) != 0 {
                     let y = E::Lanes::load_rows(self.0, |lane| &pairs.point(lane, 0).y);
                     let same = mask::<V>(|lane| pairs.terms(lane).have_same_x());
@@ -156,7 +156,7 @@ impl<V: Vector, E: Field> Adder<E> for InLanes<V> {
                 let slope = numerators.tight().multiply_tight(inverses);
                 let x = slope.square_tight().minus(&x1).minus(&x2);
                 let y = slope.multiply_tight(&x1.minus(&x).tight()).minus(&y1);
-                // Before the places of terms are taken.
+                // Computed before the terms are overwritten.
                 let mut without_slope = Vec::new();
                 if special != 0 {
                     let each = places.iter().enumerate();
@@ -174,13 +174,13 @@ impl<V: Vector, E: Field> Adder<E> for InLanes<V> {
     }
 }
 
-/// Lanes in which a point may be at infinity, which has an x of zero, or both may have the same x.
+/// Lanes in which a point may be at infinity, which has an x of zero, or both points may have the same x.
 #[inline(always)]
 fn are_special<L: Lanes>(left: &L, right: &L) -> Mask {
     left.may_be_zero() | right.may_be_zero() | right.minus(left).may_be_zero()
 }
 
-/// A pair of points in each lane; in lanes that have none, the last.
+/// A pair of points in each lane; lanes without one repeat the last.
 struct Pairs<'a, R> {
     points: &'a [InRows<R>],
     pairs: &'a [Pair],
@@ -197,7 +197,7 @@ impl<R: Copy + Default + PartialEq + AsMut<[Row]>> Pairs<'_, R> {
         &self.points[self.pair(lane)[side].at()]
     }
 
-    /// Lanes in which the negative of the point is meant.
+    /// Lanes in which the negative of the point is used.
     #[inline(always)]
     fn negative<V: Vector>(&self, side: usize) -> Mask {
         mask::<V>(|lane| self.pair(lane)[side].is_negative())

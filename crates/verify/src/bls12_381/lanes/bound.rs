@@ -1,15 +1,15 @@
-//! How large an element may have become. Which operations are done does not depend on the numbers, so a test that does them once with
-//! any has shown for all that no limb overflows.
+//! Bounds of elements. The sequence of operations does not depend on the numbers, so a single test run proves for all
+//! numbers that no limb overflows.
 
-/// What [`super::fp::Fp::tight`] adds, in multiples of p, so that no element is negative.
+/// The multiple of p that [`super::fp::Fp::tight`] adds, so that no element is negative.
 pub(super) const BIAS: u64 = 1 << 10;
 
-/// The bounds of an element, which only tests keep.
+/// The bounds of an element; only tests track them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound(#[cfg(test)] Range);
 
-/// Between `-below` p and `above` p, in limbs that are less than `limbs` times 2^52 from zero. Of a product that is not reduced, they
-/// are multiples of p 2^416, and of its columns.
+/// Between `-below` p and `above` p, in limbs less than `limbs` times 2^52 from zero. For a product before its
+/// reduction the units are p 2^416, and the limbs are its columns.
 #[derive(Clone, Copy, Debug)]
 #[cfg(test)]
 struct Range {
@@ -26,7 +26,7 @@ fn bound(below: u64, above: u64, limbs: u64) -> Bound {
 
 #[cfg(test)]
 impl Bound {
-    /// Of six words: 2^384 is less than ten times p.
+    /// Loaded from six words: 2^384 is less than ten times p.
     pub(super) fn loaded() -> Self {
         bound(0, 10, 1)
     }
@@ -55,18 +55,18 @@ impl Bound {
         bound(self.0.below, self.0.above, 1)
     }
 
-    /// The quotient is less than the right one by one, and by a part of 2^16 of it, at most.
+    /// The quotient is too small by less than one plus a 2^16th of it.
     pub(super) fn folded(self) -> Self {
         assert!(self.0.limbs == 1 && self.0.below == 0 && self.0.above <= 1 << 12, "a tight element");
         bound(0, 2, 4)
     }
 
-    /// Of a number below p.
+    /// A number below p.
     pub(super) fn canonical() -> Self {
         bound(0, 1, 1)
     }
 
-    /// Of what comes from memory: a product, or what is folded.
+    /// Loaded from memory: a product or a folded element.
     pub(super) fn of_stored() -> Self {
         bound(0, 3, 1)
     }
@@ -84,8 +84,8 @@ impl Bound {
         bound(0, 1, 16)
     }
 
-    /// The reduction adds less than p and a quarter, and what products come to is less than a part of 2^11 of their bound; to a column
-    /// it adds 16 halves of products and a carry.
+    /// The reduction adds less than one and a quarter p, and products amount to less than a 2^11th of their bound; it
+    /// adds 16 halves of products and a carry to each column.
     pub(super) fn reduced(self) -> Self {
         bound(self.0.below, self.0.above + 1, self.0.limbs + 17)
     }

@@ -1,5 +1,5 @@
-//! How many instructions the kernels are: those that a vector that counts them is asked for. Loads, stores and moves are not among
-//! them.
+//! How many instructions the kernels take, measured by a vector that counts the operations asked of it. Loads, stores
+//! and moves are not counted.
 
 use std::cell::{Cell, RefCell};
 use std::ops::{Add, BitAnd, BitOr, Sub};
@@ -122,7 +122,7 @@ fn count<R>(work: impl FnOnce(Counting) -> R) -> [u64; 2] {
     std::array::from_fn(|kind| COUNTS.get()[kind] - before[kind])
 }
 
-/// The figures of the documentation: `cargo test -p turnpike-verify --lib counts -- --nocapture` prints them.
+/// The figures in the documentation: `cargo test -p turnpike-verify --lib counts -- --nocapture` prints them.
 #[test]
 fn kernels_are_as_long_as_said() {
     let less = |more: [u64; 2], fewer: [u64; 2]| [more[0] - fewer[0], more[1] - fewer[1]];
@@ -157,7 +157,7 @@ fn kernels_are_as_long_as_said() {
     assert_eq!(wrong.into_inner(), [""; 0]);
 }
 
-/// What an addition is, with its part of an inversion.
+/// The cost of an addition, with its share of an inversion.
 fn add<A: Adder<scalar::Fp>>(adder: A, points: &[Affine<scalar::Fp>]) {
     let mut points = adder.store(points);
     let pairs = [[Entry::new(0, false), Entry::new(1, false)]];

@@ -7,7 +7,7 @@ use crate::bls12_381 as scalar;
 use crate::bls12_381::digits::{self, Z};
 use crate::lanes::{Mask, Vector};
 
-/// x and y. There is no infinity.
+/// x and y. Infinity is not representable.
 #[derive(Clone, Copy)]
 pub struct Affine<L> {
     pub(super) x: L,
@@ -16,8 +16,8 @@ pub struct Affine<L> {
 
 /// X / Z² and Y / Z³.
 ///
-/// The formulas know neither infinity nor sums of a point with itself or its negative. They leave a Z of zero then, and once it is
-/// zero it stays so: whoever looks at the last Z knows whether a sum is right.
+/// The formulas handle neither infinity nor sums of a point with itself or its negative. They yield a Z of zero then,
+/// which stays zero: so the last Z shows whether a sum is right.
 #[derive(Clone, Copy)]
 pub(super) struct Jacobian<L> {
     pub(super) x: L,
@@ -27,19 +27,19 @@ pub(super) struct Jacobian<L> {
 
 /// The curve y² = x³ + b over a field.
 pub trait Curve: Lanes {
-    /// The power of Z that the endomorphism multiplies points of the subgroup by, where -Z is the curve's parameter. There is no
-    /// other point that it multiplies so: its polynomial at that power is a multiple of the order alone (Scott: A note on group
-    /// membership tests for G1, G2 and GT on BLS pairing-friendly curves).
+    /// The power of Z by which the endomorphism multiplies points of the subgroup, where -Z is the curve's parameter.
+    /// It multiplies no other point so: its polynomial at that power is a multiple of the order alone (Scott: A note on
+    /// group membership tests for G1, G2 and GT on BLS pairing-friendly curves).
     const POWER: usize;
 
     /// b.
     fn b(any: Self::Vector) -> Self;
 
-    /// A map of the curve to itself that adds as the curve does.
+    /// An endomorphism of the curve.
     fn endomorphism(point: &Affine<Self>) -> Affine<Self>;
 
-    /// What powers of the endomorphism a multiple of a point is the sum of, and how often each, for a scalar below 2^255; zeros behind
-    /// the first 4 / [`Self::POWER`].
+    /// Splits a scalar below 2^255 into factors of the powers of the endomorphism; zeros after the first 4 /
+    /// [`Self::POWER`].
     fn split(scalar: [u64; 4]) -> [i128; 4];
 }
 
@@ -96,8 +96,8 @@ impl<V: Vector> Curve for Fp2<V> {
         Self { c0: Fp::b(any), c1: Fp::b(any) }
     }
 
-    /// The negative of what Frobenius' map is on the twist, (x, y) to their conjugates over (1 + u)^((p - 1) / 3) and ^((p - 1) / 2):
-    /// that multiplies by p, which is the parameter modulo the order.
+    /// The negative of Frobenius' map on the twist, (x, y) to their conjugates over (1 + u)^((p - 1) / 3) and ^((p - 1)
+    /// / 2): that map multiplies by p, which is the parameter modulo the order.
     #[inline(always)]
     fn endomorphism(point: &Affine<Self>) -> Affine<Self> {
         let (x, y) = (&point.x, &point.y);
@@ -126,7 +126,8 @@ impl<L: Curve> Affine<L> {
     pub(super) fn is_in_subgroup(&self) -> Mask {
         let mut multiple = Jacobian::from(self);
         for _ in 0..L::POWER {
-            // X and Y are a point of the curve with another b, which no formula has. Z goes back to the first.
+            // X and Y are a point of the curve with another b, which no formula uses. Its Z is multiplied by the first
+            // one.
             let next = times_parameter(&Affine { x: multiple.x, y: multiple.y });
             multiple = Jacobian { z: next.z.multiply(&multiple.z), ..next };
         }

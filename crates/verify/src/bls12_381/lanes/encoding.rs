@@ -1,4 +1,4 @@
-//! What parsing points takes, one in each lane.
+//! The arithmetic of parsing points, one in each lane.
 
 use super::curve::{Affine, Curve};
 use super::field::Lanes;
@@ -7,7 +7,7 @@ use crate::bls12_381::encoding::CompressedPoint;
 use crate::bls12_381::field::Field;
 use crate::lanes::{Mask, Vector};
 
-/// y for each x, of a point on the curve; none if there is none.
+/// The y of each x, for a point on the curve; `None` for an x of no point.
 #[inline(always)]
 pub(in crate::bls12_381) fn uncompress<E: Field, V: Vector>(any: V, points: &[CompressedPoint<E>]) -> Vec<Option<E>> {
     let mut found = Vec::with_capacity(points.len());
@@ -26,7 +26,7 @@ pub(in crate::bls12_381) fn uncompress<E: Field, V: Vector>(any: V, points: &[Co
     found
 }
 
-/// A root of x³ + b where it has one.
+/// A square root of x³ + b, where it has one.
 #[inline(always)]
 fn y_of<L: Curve + Root>(x: &L) -> L {
     x.square().multiply(x).plus(&L::b(x.any())).root()

@@ -1,4 +1,4 @@
-//! What [`Fp`] and [`Fp2`] have in common.
+//! The interface that [`Fp`] and [`Fp2`] share.
 
 use ::blst::{blst_fp, blst_fp2};
 
@@ -9,13 +9,13 @@ use crate::lanes::{Mask, Row, Vector};
 
 /// An element of a field in each lane.
 pub trait Lanes: Copy {
-    /// What has the lanes.
+    /// The type of the lanes.
     type Vector: Vector;
 
     /// One element.
     type Element: Field;
 
-    /// An element in memory, as lanes have it.
+    /// An element in memory, in the form of the lanes.
     type Rows: Copy + Default + PartialEq + AsMut<[Row]> + 'static;
 
     /// An element for each lane.
@@ -24,10 +24,10 @@ pub trait Lanes: Copy {
     /// The element of each lane.
     fn elements(&self) -> Vec<Self::Element>;
 
-    /// Each lane's product or folded element.
+    /// Stores each lane's element, which is a product or folded.
     fn store(&self, rows: &mut [Self::Rows]);
 
-    /// What was stored, for each lane.
+    /// Loads stored elements, one per lane.
     fn load_rows<'a>(any: Self::Vector, rows: impl Fn(usize) -> &'a Self::Rows) -> Self
     where
         Self: 'a;
@@ -53,16 +53,16 @@ pub trait Lanes: Copy {
     /// The product with itself.
     fn square(&self) -> Self;
 
-    /// The element ready for [`Self::multiply_tight`] and [`Self::square_tight`].
+    /// The element, made ready for [`Self::multiply_tight`] and [`Self::square_tight`].
     fn tight(&self) -> Self;
 
-    /// The product of two elements that are ready; it is ready itself.
+    /// The product of two ready elements, which is ready itself.
     fn multiply_tight(&self, other: &Self) -> Self;
 
     /// The same of the element with itself.
     fn square_tight(&self) -> Self;
 
-    /// Lanes that may have zero, of canonical elements or a difference of two: hardly any that has not.
+    /// Lanes that may be zero, for canonical elements or a difference of two, with few false positives.
     fn may_be_zero(&self) -> Mask;
 
     /// `other` in the lanes of the mask.
@@ -71,10 +71,10 @@ pub trait Lanes: Copy {
     /// Lanes with zero.
     fn is_zero(&self) -> Mask;
 
-    /// The element less almost as many times p as it has.
+    /// The element minus almost all multiples of p in it.
     fn folded(&self) -> Self;
 
-    /// The element less as many times p as it has, so that equal elements are stored the same.
+    /// The element below p, so that equal elements are stored the same.
     fn canonical(&self) -> Self;
 
     /// The inverses of elements that are not zero. The lanes share one inversion.
@@ -98,14 +98,14 @@ pub trait Lanes: Copy {
         self.plus(self)
     }
 
-    /// The element with the other sign.
+    /// The negative.
     #[inline(always)]
     fn negative(&self) -> Self {
         Self::zero(self.any()).minus(self)
     }
 }
 
-/// The functions that [`Fp`] and [`Fp2`] have by themselves, under the same names.
+/// The functions that [`Fp`] and [`Fp2`] also have as inherent methods, under the same names.
 macro_rules! own_functions {
     () => {
         #[inline(always)]

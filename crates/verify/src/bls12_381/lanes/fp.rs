@@ -1,6 +1,6 @@
 //! The field, an element in each lane: numbers modulo p in eight limbs of 52 bits, in Montgomery's form with 2^416.
 //!
-//! 2^416 is 2^35 times p, so that sums need no reduction: they are only made [`Fp::tight`] before they are multiplied. The limit: a
+//! 2^416 is 2^35 times p, so sums need no reduction: they are only made [`Fp::tight`] before a multiplication. Cost: a
 //! product is 257 fused multiply-adds for eight lanes, 128 for itself and 129 for its reduction; a square is 201.
 
 use super::bound::{BIAS, Bound};
@@ -24,7 +24,7 @@ const PRIME: Limbs = [
 /// Minus the inverse of p modulo 2^52.
 const INVERSE: u64 = 0x3_fffc_fffc_fffd;
 
-/// [`INVERSE`] times p is -1 modulo 2^52: that and one, over 2^52.
+/// ([`INVERSE`] · p + 1) / 2^52; [`INVERSE`] times p is -1 modulo 2^52.
 const MULTIPLE: Limbs = [
     0x0_4be0_7d20_27cb,
     0xd_7786_e390_02d4,
@@ -60,7 +60,7 @@ const HALF: Limbs = [
     0x1_764f,
 ];
 
-/// 2^448 modulo p: what makes Montgomery's form with 2^416 of that with 2^384, which words have.
+/// 2^448 modulo p: converts Montgomery's form with 2^384, which words use, to the form with 2^416.
 const FROM_WORDS: Limbs = [
     0x7_fde3_7dba_9366,
     0x4_e275_25bc_342b,
@@ -72,7 +72,7 @@ const FROM_WORDS: Limbs = [
     0x411c,
 ];
 
-/// 2^384 modulo p: the way back.
+/// 2^384 modulo p: converts back.
 const TO_WORDS: Limbs = [
     0x9_0000_0002_fffd,
     0x0_bc40_c000_2760,
@@ -84,7 +84,7 @@ const TO_WORDS: Limbs = [
     0x1_5f65,
 ];
 
-/// An element. It may be negative, and its limbs may be too large or negative: see [`Bound`].
+/// An element. It may be negative, and its limbs may be out of range: see [`Bound`].
 #[derive(Clone, Copy)]
 pub struct Fp<V> {
     limbs: [V; 8],
@@ -125,7 +125,7 @@ impl<V: Vector> Fp<V> {
         self.limbs[0]
     }
 
-    /// An element for each lane, of words as [`crate::bls12_381::words`] has them.
+    /// An element in each lane, from words in the form of [`crate::bls12_381::words`].
     #[inline(always)]
     pub(super) fn load(any: V, words: impl Fn(usize) -> Words) -> Self {
         let mut word = [any; 6];
@@ -140,7 +140,7 @@ impl<V: Vector> Fp<V> {
         Self::of_words(word)
     }
 
-    /// Apart from [`Fp::load`], so that it is compiled once and not for each place that words come from.
+    /// Separate from [`Fp::load`], so that it is compiled once instead of for each source of words.
     #[inline(always)]
     fn of_words(word: [V; 6]) -> Self {
         let any = word[0];
@@ -169,25 +169,25 @@ impl<V: Vector> Fp<V> {
         self.words_times(TO_WORDS)
     }
 
-    /// The number that each lane's element stands for, below p: not in Montgomery's form.
+    /// The number that each lane's element represents, below p: not in Montgomery's form.
     pub(super) fn numbers(&self) -> Vec<Words> {
         self.words_times([1, 0, 0, 0, 0, 0, 0, 0])
     }
 
-    /// Lanes with a multiple of p.
+    /// Lanes whose element is a multiple of p.
     pub(super) fn is_zero(&self) -> Mask {
         let words = self.words();
         mask::<V>(|lane| words[lane] == [0; 6])
     }
 
-    /// The words of the product with a constant over 2^416.
+    /// The words of the product with a constant, divided by 2^416.
     fn words_times(&self, constant: Limbs) -> Vec<Words> {
         let any = self.any();
         let mut words = vec![[0; 6]; V::LANES];
         any.call(
             #[inline(always)]
             || {
-                // A product alone is not negative.
+                // A product by itself is not negative.
                 let number = self.tight().multiply_tight(&Self::constant(any, constant)).carried();
                 let [a, b, c, d, e, f, g, h] = number.limbs;
                 let vectors = [
@@ -238,7 +238,7 @@ impl<V: Vector> Fp<V> {
         element
     }
 
-    /// The element ready to be multiplied: not negative, in limbs of 52 bits.
+    /// The element ready for multiplication: not negative, in limbs of 52 bits.
     #[inline(always)]
     pub(super) fn tight(&self) -> Self {
         let mut sum = *self;
@@ -262,14 +262,14 @@ impl<V: Vector> Fp<V> {
         element
     }
 
-    /// The element less almost as many times p as it has: for those that would become larger and larger.
+    /// The element minus almost all multiples of p in it: for elements that would otherwise keep growing.
     #[inline(always)]
     pub(super) fn folded(&self) -> Self {
         let tight = self.tight();
         let mut sum = tight.limbs;
-        // What divides the top limb is p's and one, so the quotient is not too large. It has 13 bits.
+        // The divisor of the top limb is that of p plus one, so the quotient is not too large. It has 13 bits.
         let quotient = self.any().with(0).add_high(sum[7], self.any().with((1 << 52) / (PRIME[7] + 1)));
-        // 2^416 less p is added, and 2^416 left out.
+        // Add 2^416 - p and drop 2^416.
         for (at, limb) in COMPLEMENT.into_iter().enumerate() {
             sum[at] = sum[at].add_low(quotient, self.any().with(limb));
             if at < 7 {
@@ -281,7 +281,7 @@ impl<V: Vector> Fp<V> {
         folded
     }
 
-    /// The number below p, so that equal elements are the same.
+    /// The number below p, so that equal elements are identical.
     #[inline(always)]
     pub(super) fn canonical(&self) -> Self {
         // Below 2p.
@@ -313,13 +313,13 @@ impl<V: Vector> Fp<V> {
         Self::of_columns(&columns, self.bound.product(other.bound))
     }
 
-    /// What the upper columns come to, after the reduction.
+    /// The value of the upper columns after the reduction.
     #[inline(always)]
     fn of_columns([.., a, b, c, d, e, f, g, h]: &[V; 16], bound: Bound) -> Self {
         Self { limbs: [*a, *b, *c, *d, *e, *f, *g, *h], bound: bound.reduced() }.carried()
     }
 
-    /// The reduced square of a tight element: products of different limbs are there twice.
+    /// The reduced square of a tight element: products of different limbs count twice.
     #[inline(always)]
     pub(super) fn square_tight(&self) -> Self {
         let a = &self.limbs;
@@ -335,27 +335,27 @@ impl<V: Vector> Fp<V> {
         Product { columns, bound: self.bound.product(self.bound) }.reduced()
     }
 
-    /// Lanes that may have zero, of canonical elements or a difference of two: hardly any that has not.
+    /// Lanes that may be zero, for canonical elements or a difference of two, with few false positives.
     #[inline(always)]
     pub(super) fn may_be_zero(&self) -> Mask {
         self.limbs[0].equals(self.any().with(0))
     }
 
-    /// Limbs of each lane in a row: of an element that is a product or folded.
+    /// Stores the limbs of each lane in a row, for an element that is a product or folded.
     #[inline(always)]
     pub(super) fn store(&self, rows: &mut [Row]) {
         self.bound.stored();
         V::store_rows(self.limbs, rows);
     }
 
-    /// What was stored.
+    /// Loads stored elements.
     #[inline(always)]
     pub(super) fn load_rows<'a>(any: V, row: impl Fn(usize) -> &'a Row) -> Self {
         Self { limbs: any.load_rows(row), bound: Bound::of_stored() }
     }
 }
 
-/// The negative of a canonical element that was stored.
+/// The negative of a stored canonical element.
 pub(super) fn negative_row(row: &Row) -> Row {
     let mut negative = Row::default();
     if *row == negative {
@@ -381,7 +381,7 @@ const COMPLEMENT: Limbs = {
     complement
 };
 
-/// So many times p.
+/// p times `times`.
 const fn primes(times: u64) -> Limbs {
     let mut primes = [0; 8];
     let mut carry = 0;
@@ -406,7 +406,7 @@ impl<V: Vector> Product<V> {
         difference
     }
 
-    /// The difference of one or two from another, made so that it is not negative.
+    /// The difference of one or two from another, biased so that it is not negative.
     #[inline(always)]
     pub(super) fn biased(self) -> Self {
         const TWICE: Limbs = primes(2);
@@ -419,7 +419,7 @@ impl<V: Vector> Product<V> {
         sum
     }
 
-    /// The product over 2^416.
+    /// The product, divided by 2^416.
     #[inline(always)]
     pub(super) fn reduced(self) -> Fp<V> {
         let Self { mut columns, bound } = self;
@@ -430,10 +430,11 @@ impl<V: Vector> Product<V> {
     }
 }
 
-/// Adds a multiple of p that makes the column zero, as those before it are, and carries the rest of it to the next.
+/// Adds a multiple of p that makes the column zero, like those before it, and carries its rest to the next.
 ///
-/// But for the last column it is a multiple of what [`MULTIPLE`] is of: the column itself is the factor then, and the next one waits for
-/// one multiplication only. It would be too large for the last column: all the others together come to a quarter of p.
+/// Except for the last column, it is a multiple of the number of [`MULTIPLE`]: the column itself is then the factor,
+/// and the next one waits for one multiplication only. It would be too large for the last column: all the others
+/// together amount to a quarter of p.
 #[inline(always)]
 fn reduce<V: Vector>(columns: &mut [V; 16], at: usize) {
     let zero = columns[at].with(0);
@@ -448,8 +449,8 @@ fn reduce<V: Vector>(columns: &mut [V; 16], at: usize) {
     }
 }
 
-/// Adds the products of a word with words, all lower halves before the upper ones: so two additions to a column are far apart, and do not
-/// wait for each other.
+/// Adds the products of a word with words, all lower halves before the upper ones: so two additions to a column are far
+/// apart and do not wait for each other.
 #[inline(always)]
 fn add_row<V: Vector, const N: usize>(columns: &mut [V; 16], at: usize, factor: V, words: &[V; N]) {
     for i in 0..N {

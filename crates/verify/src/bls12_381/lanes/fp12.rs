@@ -48,7 +48,7 @@ impl<V: Vector> Fp12<V> {
         (0..V::LANES).map(|lane| blst_fp12 { fp6: [half(&halves[0], lane), half(&halves[1], lane)] }).collect()
     }
 
-    /// The element to the power of p^6: of one of the cyclotomic subgroup, the inverse.
+    /// The element to the power of p^6; in the cyclotomic subgroup, its inverse.
     #[inline(always)]
     pub(super) fn conjugate(&self) -> Self {
         let zero = Fp2::zero(self.any());
@@ -68,8 +68,8 @@ impl<V: Vector> Fp12<V> {
         )
     }
 
-    /// The square of an element of the cyclotomic subgroup, by nine squares in Fp2 (Granger, Scott: Faster Squaring in the Cyclotomic
-    /// Subgroup of Sixth Degree Extensions).
+    /// The square of an element of the cyclotomic subgroup, by nine squares in Fp2 (Granger, Scott: Faster Squaring in
+    /// the Cyclotomic Subgroup of Sixth Degree Extensions).
     #[inline(always)]
     pub(super) fn cyclotomic_square(&self) -> Self {
         self.any().call(
@@ -99,7 +99,7 @@ impl<V: Vector> Fp12<V> {
         Self { c0: c0.multiply_each(&factors.c0), c1: c1.multiply_each(&factors.c1) }
     }
 
-    /// What the powers v^i w^j are multiplied with where they are taken to the power of p^n.
+    /// The factors of the powers v^i w^j when they are raised to the power of p^n.
     #[inline(always)]
     pub(super) fn frobenius_factors(any: V, n: usize) -> Self {
         let one = blst_fp2 { fp: [Element::one().0, Element::default().0] };

@@ -1,8 +1,9 @@
-//! Miller loops, a pair in each lane.
+//! Miller loops, one pair in each lane.
 //!
-//! Points of the twist are in homogeneous coordinates, (X / Z, Y / Z), so that no step takes an inversion. Lines are those of the
-//! twist times factors of subfields, which the final exponentiation makes one (Costello, Lange, Naehrig: Faster Pairing Computations
-//! on Curves with High-Degree Twists; Aranha et al.: Faster Explicit Formulas for Computing Pairings over Ordinary Curves).
+//! Points of the twist are in homogeneous coordinates, (X / Z, Y / Z), so that no step needs an inversion. Lines are
+//! those of the twist times factors from subfields, which the final exponentiation turns into one (Costello, Lange,
+//! Naehrig: Faster Pairing Computations on Curves with High-Degree Twists; Aranha et al.: Faster Explicit Formulas for
+//! Computing Pairings over Ordinary Curves).
 
 use ::blst::{blst_fp12, blst_fp12_mul, blst_p1_affine, blst_p2_affine};
 
@@ -15,7 +16,7 @@ use crate::lanes::{Mask, Vector, mask};
 /// The curve's parameter is minus this.
 pub(super) const PARAMETER: u64 = 0xd201_0000_0001_0000;
 
-/// Vectors of pairs that share the squarings of one product: as many as stay in the second level cache.
+/// Vectors of pairs that share the squarings of one product: as many as stay in the second-level cache.
 const SHARED: usize = 64;
 
 /// A pair in each lane, on its way through the loop.
@@ -32,7 +33,7 @@ struct Walk<V> {
     z: Fp2<V>,
 }
 
-/// The product of Miller loops up to factors of subfields, of pairs none of which has a point at infinity.
+/// The product of the Miller loops of these pairs, up to factors from subfields. No point may be at infinity.
 #[inline(always)]
 pub(in crate::bls12_381) fn miller_loop<V: Vector>(any: V, pairs: &[(&blst_p1_affine, &blst_p2_affine)]) -> blst_fp12 {
     let mut product = blst_fp12::default();
@@ -44,7 +45,7 @@ pub(in crate::bls12_381) fn miller_loop<V: Vector>(any: V, pairs: &[(&blst_p1_af
     product
 }
 
-/// In each lane the product of the Miller loops of the pairs whose numbers modulo the lanes it is.
+/// In each lane, the product of the Miller loops of every pair whose number modulo the number of lanes is the lane's.
 #[inline(always)]
 pub(super) fn miller_loops<V: Vector>(any: V, pairs: &[(&blst_p1_affine, &blst_p2_affine)]) -> Fp12<V> {
     let mut walks = Vec::with_capacity(pairs.len().div_ceil(V::LANES));
@@ -89,13 +90,13 @@ impl<V: Vector> Walk<V> {
         }
     }
 
-    /// Doubles the point; the tangent's value.
+    /// Doubles the point, and returns the tangent's value.
     #[inline(always)]
     fn double(&mut self) -> Line<V> {
         self.z.any().call(
             #[inline(always)]
             || {
-                // All of the point four times as large as in the paper, so that nothing is halved.
+                // All coordinates are four times the paper's, so that nothing is halved.
                 let a = self.x.multiply(&self.y).twice();
                 let b = self.y.square();
                 let c = self.z.square();
@@ -113,7 +114,7 @@ impl<V: Vector> Walk<V> {
         )
     }
 
-    /// Adds the pair's point; the value of the line through it and what it is added to.
+    /// Adds the pair's point, and returns the value of the line through it and the point that it is added to.
     #[inline(always)]
     fn add(&mut self) -> Line<V> {
         self.z.any().call(

@@ -1,14 +1,15 @@
-//! BLS12-381 in lanes: a pair, or an element of a field, in each lane of a [`crate::lanes::Vector`].
+//! BLS12-381 in lanes: a pair, or a field element, in each lane of a [`crate::lanes::Vector`].
 //!
-//! - [`fp`], [`fp2`], [`fp6`] and [`fp12`] are the fields, each over the one before it; [`bound`] says why nothing overflows.
+//! - [`fp`], [`fp2`], [`fp6`] and [`fp12`] are the fields, each built on the one before it; [`bound`] shows why nothing
+//!   overflows.
 //! - [`root`] takes square roots; [`curve`] has the curves' formulas and endomorphisms.
-//! - [`encoding`] finds the points of compressed encodings and checks which are in the subgroup.
-//! - [`multiples`] multiplies many points, [`adder`] adds them in affine coordinates, for sums of multiples.
-//! - [`products`] are many of elements of a field.
-//! - [`miller`] is the product of the Miller loops of many pairs, [`pairing`] the pairing of each.
+//! - [`encoding`] decodes compressed points and checks which are in the subgroup.
+//! - [`multiples`] multiplies many points; [`adder`] adds them in affine coordinates, for sums of multiples.
+//! - [`products`] multiplies many field elements.
+//! - [`miller`] computes the product of the Miller loops of many pairs, [`pairing`] the pairing of each.
 //!
-//! None of this is secret, so nothing has to take the same time for all numbers. But lanes cannot branch apart, so all of them do
-//! the same.
+//! Nothing here is secret, so no computation has to take constant time. But lanes cannot branch separately, so all of
+//! them do the same.
 
 mod adder;
 mod bound;

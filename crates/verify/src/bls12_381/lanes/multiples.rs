@@ -1,8 +1,8 @@
 //! Multiples of points, a point and its scalar in each lane.
 //!
-//! The endomorphism makes of a scalar two shorter ones in G1 and four in G2, which share the doublings, and each of them is cut into
-//! signed digits of five bits. The limit: 404,894 fused multiply-adds for eight points of G1
-//! and 762,816 in G2.
+//! The endomorphism splits a scalar into two shorter ones in G1 and four in G2, which share the doublings; each of them
+//! is cut into signed digits of five bits. The limit: 404,894 fused multiply-adds for eight points of G1, and 762,816
+//! in G2.
 
 use std::array::from_fn;
 
@@ -12,17 +12,19 @@ use crate::bls12_381::digits::Plan;
 use crate::bls12_381::field::Field;
 use crate::lanes::{Mask, Vector, mask};
 
-/// Bits of a digit: with four there would be more additions, with six more multiples to begin with, than are saved.
+/// Bits of a digit: four would mean more additions, six more multiples to prepare, than they save.
 const DIGIT: u32 = 5;
 
-/// The multiples that digits ask for, up to half of 2^[`DIGIT`].
+/// The multiples that digits need, up to half of 2^[`DIGIT`].
 const MULTIPLES: usize = 1 << (DIGIT - 1);
 
 /// The most parts that a scalar is split into.
 const PARTS: usize = 4;
 
-/// Multiples of points of the subgroup, none of which is at infinity, by scalars below 2^255. None where the formulas do not do:
-/// where the multiple is infinity, and in a few cases that nobody meets who does not look for them.
+/// Multiples of points in the subgroup, none of them at infinity, by scalars below 2^255.
+///
+/// `None` where the formulas fail: where the multiple is infinity, and in a few cases that only occur if somebody
+/// searches for them.
 #[inline(always)]
 pub(in crate::bls12_381) fn multiply_each<E: Field, V: Vector>(
     any: V,
@@ -45,14 +47,14 @@ pub(in crate::bls12_381) fn multiply_each<E: Field, V: Vector>(
     multiples
 }
 
-/// x and y by the inverse of Z.
+/// x and y, from the inverse of Z.
 #[inline(always)]
 fn affine<L: Curve>(point: &Jacobian<L>, inverse: &L) -> Affine<L> {
     let square = inverse.square();
     Affine { x: point.x.multiply(&square), y: point.y.multiply(&square.multiply(inverse)) }
 }
 
-/// A Z of zero is what the formulas leave where they do not do. Lanes without a scalar have one of zero.
+/// Where the formulas fail, Z is zero. Lanes without a scalar use the scalar zero.
 #[inline(always)]
 fn multiply<L: Curve>(point: &Affine<L>, scalars: &[[u64; 4]]) -> Jacobian<L> {
     let any = point.x.any();
@@ -81,7 +83,7 @@ fn multiply<L: Curve>(point: &Affine<L>, scalars: &[[u64; 4]]) -> Jacobian<L> {
     sum
 }
 
-/// Multiples of each lane's point, and what powers of the endomorphism make of them.
+/// Multiples of each lane's point, and their images under the powers of the endomorphism.
 struct Table<L: Lanes> {
     /// For each part, each multiple, each lane.
     rows: Vec<(L::Rows, L::Rows)>,
@@ -93,10 +95,10 @@ impl<L: Curve> Table<L> {
         let any = point.x.any();
         let mut multiples = [Jacobian::from(point); MULTIPLES];
         for at in 1..MULTIPLES {
-            // Twice the one with half its number, or one more than the one before.
+            // Twice the multiple with half the number, or one more than the one before.
             multiples[at] = if at % 2 == 1 { multiples[at / 2].double() } else { multiples[at - 1].add(point) };
         }
-        // What is before each is multiplied together, so that all share one inversion.
+        // Products of all the Z before each one, so that all share one inversion.
         let mut products = [L::one(any); MULTIPLES];
         for at in 1..MULTIPLES {
             products[at] = products[at - 1].multiply(&multiples[at - 1].z);
@@ -116,7 +118,7 @@ impl<L: Curve> Table<L> {
         Self { rows }
     }
 
-    /// The multiple that each lane's digit asks for; any for a digit of zero.
+    /// The multiple that each lane's digit selects; any for a digit of zero.
     #[inline(always)]
     fn get(&self, any: L::Vector, part: usize, digits: &[i32]) -> Affine<L> {
         let lanes = <L::Vector as Vector>::LANES;
@@ -129,7 +131,7 @@ impl<L: Curve> Table<L> {
     }
 }
 
-/// What the endomorphism left negative is folded before it is stored.
+/// Coordinates that the endomorphism left negative are folded before they are stored.
 #[inline(always)]
 fn store<L: Lanes>(point: &Affine<L>, rows: &mut [(L::Rows, L::Rows)]) {
     let mut each = [L::Rows::default(); Mask::BITS as usize];

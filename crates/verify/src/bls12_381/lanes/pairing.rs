@@ -8,7 +8,7 @@ use super::miller::{PARAMETER, miller_loops};
 use crate::bls12_381::portable::result;
 use crate::lanes::Vector;
 
-/// The pairing of each pair, none of which has a point at infinity.
+/// The pairing of each pair. No point may be at infinity.
 #[inline(always)]
 pub(in crate::bls12_381) fn pairings<V: Vector>(
     any: V,
@@ -23,7 +23,8 @@ pub(in crate::bls12_381) fn pairings<V: Vector>(
     pairings
 }
 
-/// To the power of (p^6 - 1) (p² + 1): an element of the cyclotomic subgroup. Most of it is an inversion, which lanes do no better.
+/// The value to the power of (p^6 - 1) (p² + 1): an element of the cyclotomic subgroup. Most of it is an inversion,
+/// which lanes do no faster.
 fn easy_part(value: &blst_fp12) -> blst_fp12 {
     let inverse: blst_fp12 = result!(blst_fp12_inverse(value));
     let mut conjugate = *value;
@@ -34,7 +35,7 @@ fn easy_part(value: &blst_fp12) -> blst_fp12 {
     result!(blst_fp12_mul(&power, &frobenius))
 }
 
-/// To the power of 3 (p^4 - p² + 1) / r = (z - 1)² (z + p) (z² + p² - 1) + 3, see
+/// The value to the power of 3 (p^4 - p² + 1) / r = (z - 1)² (z + p) (z² + p² - 1) + 3, see
 /// [`crate::bls12_381::Fp12::final_exponentiation`].
 #[inline(always)]
 pub(super) fn hard_part<V: Vector>(any: V, value: &Fp12<V>) -> Fp12<V> {
@@ -45,7 +46,7 @@ pub(super) fn hard_part<V: Vector>(any: V, value: &Fp12<V>) -> Fp12<V> {
     d.multiply(&value.cyclotomic_square().multiply(value))
 }
 
-/// To the power of the parameter z, which is negative.
+/// The value to the power of the parameter z, which is negative.
 #[inline(always)]
 fn power<V: Vector>(value: &Fp12<V>) -> Fp12<V> {
     value.any().call(

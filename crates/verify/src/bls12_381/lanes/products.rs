@@ -1,11 +1,11 @@
-//! Many products of elements of a field, one in each lane.
+//! Many products of field elements, one in each lane.
 
 use super::fp::Fp;
 use super::fp12::Fp12;
 use crate::bls12_381 as scalar;
 use crate::lanes::Vector;
 
-/// Each element multiplied by itself so many times.
+/// Each element multiplied by itself `times` times.
 #[inline(always)]
 pub(in crate::bls12_381) fn in_fp<V: Vector>(any: V, elements: &[scalar::Fp], times: usize) -> Vec<scalar::Fp> {
     let mut products = Vec::with_capacity(elements.len());
@@ -26,7 +26,7 @@ pub(in crate::bls12_381) fn in_fp<V: Vector>(any: V, elements: &[scalar::Fp], ti
     products
 }
 
-/// Each element multiplied by itself so many times.
+/// Each element multiplied by itself `times` times.
 #[inline(always)]
 pub(in crate::bls12_381) fn in_fp12<V: Vector>(any: V, elements: &[scalar::Fp12], times: usize) -> Vec<scalar::Fp12> {
     let mut products = Vec::with_capacity(elements.len());

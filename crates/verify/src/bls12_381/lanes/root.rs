@@ -5,12 +5,13 @@ use super::{Fp, Fp2};
 use crate::bls12_381::words::{PRIME, Words};
 use crate::lanes::{Mask, Vector, mask};
 
-/// Roots of elements, of which an element's negative is the other one.
+/// Square roots of elements; the negative of a root is the other root.
 pub trait Root: Lanes {
-    /// A square root where there is one; else any element.
+    /// A square root if there is one, otherwise an arbitrary element.
     fn root(&self) -> Self;
 
-    /// Lanes with the larger one of the element and its negative, by the order of numbers, of which u's counts first.
+    /// Lanes in which the element is larger than its negative, in the order of numbers; the coefficient of u counts
+    /// first.
     fn is_larger(&self) -> Mask;
 }
 
@@ -57,15 +58,15 @@ const HALF: Words = right(PRIME, 1);
 const EXPONENT: Words = right(PRIME, 2);
 const BITS: usize = 379;
 
-/// Bits of the exponent that are multiplied by at once: more would take more powers than they save products.
+/// Bits of the exponent per multiplication: more would take more powers than they save products.
 const WINDOW: usize = 5;
 
 fn is_above_half(number: &Words) -> bool {
     number.iter().rev().gt(HALF.iter().rev())
 }
 
-/// The element to the power of (p - 3) / 4: for a square the inverse of a root, by sliding windows. The limit: 379 squares and 78
-/// products are 99,400 fused multiply-adds.
+/// The element to the power of (p - 3) / 4: for a square the inverse of a root, by sliding windows. Cost: 379 squares
+/// and 78 products are 99,400 fused multiply-adds.
 #[inline(always)]
 fn power<V: Vector>(element: &Fp<V>) -> Fp<V> {
     let bit = |at: usize| EXPONENT[at / 64] >> (at % 64) & 1;
@@ -94,7 +95,7 @@ fn power<V: Vector>(element: &Fp<V>) -> Fp<V> {
     power.unwrap_or(*element)
 }
 
-/// Squared so many times.
+/// Squares `times` times.
 #[inline(always)]
 fn squares<V: Vector>(element: &Fp<V>, times: usize) -> Fp<V> {
     element.any().call(
@@ -109,25 +110,25 @@ fn squares<V: Vector>(element: &Fp<V>, times: usize) -> Fp<V> {
     )
 }
 
-/// A root of the squares among the elements.
+/// Roots of those elements that are squares.
 #[inline(always)]
 fn in_fp<V: Vector>(element: &Fp<V>) -> Fp<V> {
     Lanes::multiply(&power(element), element)
 }
 
-/// The same in Fp2 (Adj, Rodríguez-Henríquez: Square Root Computation over Even Extension Fields, algorithm 9, with the inverse had
-/// from the second power).
+/// The same in Fp2 (Adj, Rodríguez-Henríquez: Square Root Computation over Even Extension Fields, algorithm 9, with the
+/// inverse taken from the second power).
 ///
-/// A root of a + b u is x + y u with x² - y² = a and 2 x y = b. So x² is (a + n) / 2 for a root n of the norm a² + b², for one n of
-/// the two. Of t = (a + n) / 2 the power e = t^((p - 3) / 4) gives s = t e. Where t is a square, s is its root x, and e is 1 / x, so
-/// that y = b e / 2. Where it is none, s² = -t, which is y² for the other n, and x is - b e / 2.
+/// A root of a + b u is x + y u with x² - y² = a and 2 x y = b. So x² is (a + n) / 2 for one root n of the norm a² +
+/// b². The power e = t^((p - 3) / 4) of t = (a + n) / 2 gives s = t e. If t is a square, s is its root x, and e is 1 /
+/// x, so that y = b e / 2. If not, s² = -t, which is y² for the other n, and x is - b e / 2.
 #[inline(always)]
 fn in_fp2<V: Vector>(element: &Fp2<V>) -> Fp2<V> {
     let (a, b) = (&element.c0, &element.c1);
     let half = Fp::half(a.any());
     let norm = in_fp(&Lanes::square(a).plus(&Lanes::square(b)));
     let t = a.plus(&norm).multiply(&half);
-    // A root of the norm that is - a, where b is zero: t is to be a.
+    // If b is zero, the root of the norm may be -a: t must be a.
     let t = t.or_if(t.is_zero(), a);
     let e = power(&t);
     let s = t.multiply(&e);

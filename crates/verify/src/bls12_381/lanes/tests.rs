@@ -18,10 +18,10 @@ use crate::bls12_381::{CurvePoint, Fp as Element, Fp2 as Element2, G1, G2, Group
 use crate::lanes::Ifma;
 use crate::lanes::{Mask, Model, Plain, Vector, has_ifma, is_emulated, mask};
 
-/// Runs a check on every vector that this processor has, and on the model of what it has not.
+/// Runs a check on every vector that this processor has, and on the model of those that it lacks.
 macro_rules! on_all_vectors {
     ($check:ident $(::<$group:ty>)? ($($argument:expr),*)) => {{
-        // An emulated processor is for what the one that emulates lacks.
+        // An emulated processor only tests what the host lacks.
         if !is_emulated() {
             // SAFETY: a plain word needs no special instructions.
             unsafe { Plain::start(|any| $check $(::<$group, _>)? (any, $($argument),*))? };
@@ -32,7 +32,7 @@ macro_rules! on_all_vectors {
         }
         #[cfg(target_arch = "x86_64")]
         if has_ifma() {
-            // SAFETY: the instructions are there.
+            // SAFETY: the processor has the instructions.
             unsafe { Ifma::start(|any| $check $(::<$group, _>)? (any, $($argument),*))? };
         }
     }};
@@ -92,7 +92,7 @@ fn check_fp2<V: Vector>(any: V, a: &[Element; 8], b: &[Element; 8]) -> Result<()
     Ok(())
 }
 
-/// Roots are there where blst finds one, and which of two numbers is larger is what their bytes say.
+/// A root is found exactly where blst finds one, and numbers compare as their bytes do.
 fn check_roots<V: Vector, E: Field>(
     any: V,
     elements: &[E],
@@ -128,7 +128,7 @@ fn check_all_roots<V: Vector>(any: V, a: &[Element; 8], b: &[Element; 8]) -> Res
         unsafe { blst_fp_sqrt(&mut root, &element.0) }
     };
     check_roots(any, &elements, has_root, |element| element.bytes().to_vec())?;
-    // Such without u, and with nothing else, are among those.
+    // Numbers without u, and with nothing but u, are among those.
     let zero = Element::default();
     let mut elements: Vec<_> = corners.iter().flat_map(|a| corners.iter().map(|b| Element2::new(*a, *b))).collect();
     elements.extend(
@@ -151,7 +151,7 @@ fn coordinates<G: Group>(point: &G::Affine) -> (G::Element, G::Element) {
     (x.into(), y.into())
 }
 
-/// Points with an x of a few small numbers: blst knows which there are, and that they are not in the subgroup.
+/// Points whose x is made of a few small numbers: blst knows which exist, and that they are outside the subgroup.
 fn check_points_of_the_curve<G: Group, V: Vector>(any: V, count: u64) -> Result<(), TestCaseError> {
     let xs = (0..count).map(|number| {
         let mut bytes = vec![0; G::COMPRESSED];
@@ -175,7 +175,7 @@ fn check_points_of_the_curve<G: Group, V: Vector>(any: V, count: u64) -> Result<
     Ok(())
 }
 
-/// Multiples are blst's, in the subgroup, and found again by their x. Scalars are at the edges of what they are split into.
+/// Multiples equal blst's, are in the subgroup, and are found again by their x. Scalars include the edges of the split.
 fn check_multiples<G: Group, V: Vector>(any: V, count: usize) -> Result<(), TestCaseError> {
     let z = Scalar::from(0xd201_0000_0001_0000_u64);
     let (one, order) = (Scalar::from(1_u64), Scalar::default());
@@ -192,7 +192,7 @@ fn check_multiples<G: Group, V: Vector>(any: V, count: usize) -> Result<(), Test
         let point = generator.multiply(&(Scalar::from(at as u64 + 1).inverse() * *scalars[at]));
         prop_assert_eq!(*multiple, point.coordinates(), "{}", at);
     }
-    // With one point twice, and one and its negative.
+    // With a point twice, and a point and its negative.
     let (first, (x, y)) = (points[0], points[1]);
     let terms = Vec::from_iter(points.iter().copied().chain([first, (x, -y)]));
     let affine = Vec::from_iter(terms.iter().map(|(x, y)| G::from_coordinates((*x).into(), (*y).into())));
@@ -216,7 +216,7 @@ fn check_multiples<G: Group, V: Vector>(any: V, count: usize) -> Result<(), Test
     Ok(())
 }
 
-/// Scalars that are not below the order, which nobody has: what the formulas do not do right is said to be so.
+/// Scalars not below the order, which do not occur: where the formulas cannot handle them, they say so.
 fn check_large_scalars<G: Group, V: Vector>(any: V) -> Result<(), TestCaseError> {
     let order: [u64; 4] = std::array::from_fn(|at| u64::from_be_bytes(ORDER.as_chunks().0[3 - at]));
     let generator = Point::<G>::generator();
@@ -231,7 +231,7 @@ fn check_large_scalars<G: Group, V: Vector>(any: V) -> Result<(), TestCaseError>
     Ok(())
 }
 
-/// The same pairings as blst's, of pairs that fill no vector, one, and more than one.
+/// The same pairings as blst's, for pairs that fill less than a vector, one, and more than one.
 fn check_pairings<V: Vector>(any: V, pairs: &[(Point<G1>, Point<G2>)]) -> Result<(), TestCaseError> {
     for count in [1, V::LANES, V::LANES + 1] {
         let pairs: Vec<_> = pairs[..count].iter().map(|(left, right)| (&left.0, &right.0)).collect();
@@ -268,7 +268,7 @@ proptest! {
 
 #[test]
 fn points_agree_with_blst() -> Result<(), TestCaseError> {
-    // What eight lanes do is done once where an emulated processor does it.
+    // On an emulated processor, one vector of eight lanes is enough.
     blst_without_adx_where_emulated();
     let (count, xs) = if is_emulated() { (8, 8) } else { (20, 40) };
     on_all_vectors!(check_points_of_the_curve::<G1>(xs));
@@ -285,7 +285,7 @@ fn multiples_by_more_than_the_order_are_right_or_not_there() -> Result<(), TestC
     Ok(())
 }
 
-/// The processor that Bochs 2.7 emulates computes wrongly with ADX, so blst is told that it has none.
+/// The processor that Bochs 2.7 emulates miscalculates with ADX, so blst is told that it has none.
 fn blst_without_adx_where_emulated() {
     unsafe extern "C" {
         static mut __blst_platform_cap: std::ffi::c_int;
@@ -307,7 +307,8 @@ fn pairings_agree_with_blst() -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What each vector makes of the same numbers, which need not be coordinates of points: the formulas are the same for all numbers.
+/// What each vector computes from the same numbers, which need not be coordinates of points: the formulas are the same
+/// for all numbers.
 fn values<V: Vector>(any: V, numbers: &[[Element; 6]]) -> Vec<blst_fp12> {
     let element = |a: Element, b: Element| blst_fp2 { fp: [a.0, b.0] };
     let point = |[a, b, c, d, e, f]: [Element; 6]| {
@@ -324,7 +325,8 @@ fn values<V: Vector>(any: V, numbers: &[[Element; 6]]) -> Vec<blst_fp12> {
     values.flat_map(|(value, power)| [value, power]).collect()
 }
 
-/// The first bytes of the SHA-256 of what plain words make of the test's numbers: they take a minute on an emulated processor.
+/// The first bytes of the SHA-256 of what plain words compute from the test's numbers, which takes a minute on an
+/// emulated processor.
 const VALUES: u64 = 0xb5db_e7cc_8cc7_190b;
 
 #[test]
@@ -352,7 +354,7 @@ fn eight_lanes_agree_with_one() {
     }
     #[cfg(target_arch = "x86_64")]
     if has_ifma() {
-        // SAFETY: the instructions are there.
+        // SAFETY: the processor has the instructions.
         assert_eq!(hash(unsafe { Ifma::start(|any| values(any, &numbers)) }), VALUES);
         return;
     }

@@ -3,42 +3,42 @@
 use super::Affine;
 use crate::bls12_381::field::Field;
 
-/// Adds a few pairs of points at once, by the inverses of their denominators.
+/// Adds a few pairs of points at once, given the inverses of their denominators.
 pub trait Adder<E: Field>: Copy {
-    /// How many.
+    /// Number of pairs per call.
     const PAIRS: usize;
 
-    /// A number for each of them.
+    /// One number per pair.
     type Numbers: Copy;
 
     /// A point in memory.
     type Point: Stored + 'static;
 
-    /// Points to be added.
+    /// Converts points to be added.
     fn store(self, points: &[Affine<E>]) -> Vec<Self::Point>;
 
-    /// Points that were added.
+    /// Converts sums back.
     fn load(self, points: &[Self::Point]) -> Vec<Affine<E>>;
 
     /// Ones.
     fn one(self) -> Self::Numbers;
 
-    /// The products of ones, denominators, their products and the inverses of those.
+    /// Products, of ones, denominators, their products and the inverses of those.
     fn product(self, left: &Self::Numbers, right: &Self::Numbers) -> Self::Numbers;
 
     /// The inverses of products; none of the numbers is zero.
     fn inverse(self, numbers: &Self::Numbers) -> Self::Numbers;
 
-    /// The denominators of the slopes. Where there are not as many pairs as there could be, the last is taken for the others.
+    /// The denominators of the slopes. If there are fewer than [`Adder::PAIRS`] pairs, the last one fills the rest.
     fn denominators(self, points: &[Self::Point], pairs: &[Pair]) -> Self::Numbers;
 
-    /// Puts the sums of the pairs in their places, with the inverses of their denominators.
+    /// Stores the sums of the pairs at their places, given the inverses of their denominators.
     fn sums(self, points: &mut [Self::Point], pairs: &[Pair], inverses: &Self::Numbers, places: &[u32]);
 }
 
-/// A point as an adder keeps it; infinity by default.
+/// A point in the adder's form; infinity by default.
 pub trait Stored: Copy + Default {
-    /// The point with the other y.
+    /// The point with y negated.
     fn negative(&self) -> Self;
 
     /// Whether it is infinity.
@@ -51,7 +51,7 @@ pub trait Stored: Copy + Default {
     fn has_y_of(&self, other: &Self) -> bool;
 }
 
-/// A point's number times two, and one if the point's negative is meant.
+/// A point's number times two, plus one for the point's negative.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Entry(u32);
 
@@ -77,7 +77,7 @@ impl Entry {
         self.0 & 1 == 1
     }
 
-    /// What is meant.
+    /// The point that it refers to.
     #[inline(always)]
     pub(super) fn of<P: Stored>(self, points: &[P]) -> P {
         let point = points[self.at()];
@@ -106,7 +106,7 @@ impl<E: Field> Stored for Affine<E> {
     }
 }
 
-/// One addition after the other, on any processor.
+/// Sequential additions, on any processor.
 #[derive(Clone, Copy)]
 pub struct OneByOne;
 
@@ -155,7 +155,7 @@ impl<E: Field> Adder<E> for OneByOne {
     }
 }
 
-/// Two points to be added, as they are meant.
+/// Two points to be added, with their signs applied.
 #[derive(Clone, Copy)]
 pub struct Terms<P> {
     left: P,
@@ -173,14 +173,14 @@ impl<P: Stored> Terms<P> {
         self.left.has_x_of(&self.right)
     }
 
-    /// Whether a point is added to itself. It has a tangent then: no point of an odd order is its own negative.
+    /// Whether a point is added to itself. It has a tangent then: no point of odd order is its own negative.
     #[inline(always)]
     pub(in crate::bls12_381) fn is_double(&self) -> bool {
         let Self { left, right } = self;
         left.has_x_of(right) && left.has_y_of(right) && !left.is_infinity()
     }
 
-    /// The sum, where it takes no slope.
+    /// The sum, if it needs no slope.
     #[inline(always)]
     pub(in crate::bls12_381) fn without_slope(&self) -> Option<P> {
         let Self { left, right } = self;
@@ -197,7 +197,7 @@ impl<P: Stored> Terms<P> {
 }
 
 impl<E: Field> Terms<Affine<E>> {
-    /// The denominator of the slope of the line through both; any number but zero if the sum takes none.
+    /// The denominator of the slope of the line through both; an arbitrary nonzero number if the sum needs none.
     #[inline(always)]
     fn denominator(&self) -> E {
         let Self { left, right } = self;

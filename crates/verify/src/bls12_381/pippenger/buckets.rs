@@ -6,25 +6,27 @@ use super::adder::{Adder, Entry, Pair};
 use super::prefetch;
 use crate::bls12_381::field::Field;
 
-/// Pairs that are added up together: enough that an inversion costs little beside the additions, few enough that their points and sums
-/// stay in the second level cache, with all that waits. With 512 or 2048, sums of 2^18 multiples take longer.
+/// Pairs added up together: enough that an inversion costs little next to the additions, few enough that their points
+/// and sums stay in the second-level cache, with everything that waits. With 512 or 2048, sums of 2^18 multiples take
+/// longer.
 const TOGETHER: usize = 1024;
 
-/// Adds up the points of buckets. A point waits in its bucket for another one, or for a sum; then the two are a pair. Many pairs share the
-/// inversion that an addition of affine points takes, and their sums are put in the buckets as points are. So nothing is sorted, and
-/// points are read in the order in which they come. An addition is five multiplications and a squaring.
+/// Adds up the points of buckets. A point waits in its bucket for another point or a sum; then the two form a pair.
+/// Many pairs share the inversion that an addition of affine points takes, and their sums go to the buckets like
+/// points. So nothing is sorted, and points are read in their order of arrival. An addition is five multiplications and
+/// a squaring.
 pub(super) struct Buckets<E: Field, A: Adder<E>> {
     adder: A,
-    /// What waits in each bucket.
+    /// The entry waiting in each bucket.
     waiting: Vec<Entry>,
     next: Round,
-    /// The round before, whose sums are to be put in their buckets.
+    /// The previous round, whose sums must still go to their buckets.
     last: Round,
-    /// Places that have no sum.
+    /// Free places for sums.
     free: Vec<u32>,
-    /// Those that have none after the next round.
+    /// Places that become free after the next round.
     freed: Vec<u32>,
-    /// For each vector of pairs, the denominators, and the products of those before it.
+    /// For each vector of pairs, the denominators, and the products of the earlier ones.
     denominators: Vec<(A::Numbers, A::Numbers)>,
 }
 
@@ -32,9 +34,9 @@ pub(super) struct Buckets<E: Field, A: Adder<E>> {
 struct Round {
     count: usize,
     pairs: Vec<Pair>,
-    /// The bucket of each.
+    /// The bucket of each pair.
     buckets: Vec<u32>,
-    /// Where their sums are put.
+    /// The places of their sums.
     places: Vec<u32>,
 }
 
@@ -45,7 +47,7 @@ impl<E: Field, A: Adder<E>> Buckets<E, A> {
         Self { adder, waiting, next: Round::new(), last: Round::new(), free, freed, denominators }
     }
 
-    /// The sum of each of so many buckets. The entries are points with the bucket that each is in. Sums on the way have places behind the
+    /// The sum of each bucket. The entries are points with their buckets. Intermediate sums are stored after the
     /// points.
     pub(super) fn add_up(
         &mut self,
@@ -64,7 +66,7 @@ impl<E: Field, A: Adder<E>> Buckets<E, A> {
             while self.next.count < TOGETHER
                 && let Some((bucket, entry)) = entries.next()
             {
-                // The denominators take its x.
+                // The denominators need its x.
                 prefetch(&points[entry.at()], 0);
                 self.put(bucket, entry);
             }
@@ -83,7 +85,7 @@ impl<E: Field, A: Adder<E>> Buckets<E, A> {
         sums
     }
 
-    /// Puts a point or a sum in its bucket. Whether another one waits there is as likely as not, so there is no branch.
+    /// Puts a point or a sum in its bucket. Whether another one waits there is unpredictable, so there is no branch.
     #[inline(always)]
     fn put(&mut self, bucket: usize, entry: Entry) {
         let waiting = &mut self.waiting[bucket];
@@ -94,7 +96,8 @@ impl<E: Field, A: Adder<E>> Buckets<E, A> {
         *count += usize::from(is_pair);
     }
 
-    /// Finds places for the sums, without branches: where one of the terms is, if that is a sum, which nothing else needs; else a free one.
+    /// Finds places for the sums, without branches: that of one of the terms, if it is a sum, which nothing else needs;
+    /// otherwise a free one.
     fn find_places(&mut self, points: &mut Vec<A::Point>, count: usize) {
         let pairs = self.next.count;
         while self.free.len() < pairs {
@@ -116,14 +119,14 @@ impl<E: Field, A: Adder<E>> Buckets<E, A> {
         self.free.extend_from_slice(&self.freed[..freed]);
     }
 
-    /// Puts the sums of the pairs in their places.
+    /// Stores the sums of the pairs at their places.
     fn add_pairs(&mut self, points: &mut [A::Point]) {
         let Self { adder, next: Round { count, pairs, places, .. }, denominators, .. } = self;
         let (pairs, places) = (&pairs[..*count], &places[..*count]);
         denominators.clear();
         let mut product = adder.one();
         for pairs in pairs.chunks(A::PAIRS) {
-            // Later, the sums take the y.
+            // The sums need the y later.
             pairs.as_flattened().iter().for_each(|entry| prefetch(&points[entry.at()], 1));
             let these = adder.denominators(points, pairs);
             denominators.push((these, product));

@@ -1,11 +1,12 @@
-//! Sums of multiples of many points, by Pippenger's method of buckets.
+//! Sums of multiples of many points, by Pippenger's bucket method.
 //!
-//! Each scalar is split into halves with the endomorphism of the groups, and each half into signed digits of a few bits, one for each
-//! window. In a window of a half, all points with the same digit go to one bucket. The points of buckets are added up in affine coordinates,
-//! which takes five multiplications and a squaring a point, as those of many buckets share an inversion ([`buckets`]); with
-//! coordinates that need no inversion it would be ten. In the end each bucket's sum is taken as often as its digit says: the buckets are
-//! put in a square, whose rows and columns are added up in the same way, and of those the ones that a bit of the digit selects. So there
-//! is one point for each bit of a half, and what is left to do on one word is a doubling for each, and two additions.
+//! The groups' endomorphism splits each scalar into halves, and each half into signed digits of a few bits, one per
+//! window. In a window of a half, all points with the same digit go to one bucket. The points of buckets are added up
+//! in affine coordinates, with five multiplications and a squaring per point, because many buckets share an inversion
+//! ([`buckets`]); coordinates without inversion would take ten. Finally each bucket's sum counts as often as its digit
+//! says: the buckets form a square, whose rows and columns are added up in the same way, and then, for each bit of the
+//! digit, those that the bit selects. So one point remains per bit of a half; the rest, a doubling and two additions
+//! for each, runs on single words.
 
 mod adder;
 mod buckets;
@@ -18,18 +19,18 @@ use super::Group;
 use super::digits::{self, Plan};
 use super::field::Field;
 
-/// Points that are brought to the adder's form at a time, as they are there twice meanwhile.
+/// Points converted to the adder's form at a time, because they exist twice meanwhile.
 const STORED: usize = 4096;
 
-/// Digits whose points are put in buckets together, if those of one window are not more: enough that buckets of many windows are added up
-/// together, few enough that these stay in the second level cache.
+/// Number of digits to put in buckets together, unless a single window has more: enough that buckets of many windows
+/// are added up together, few enough that these stay in the second-level cache.
 const TOGETHER: usize = 1 << 15;
 
-/// Room behind the points for sums on the way, so that the points need not be moved: for the 2^12 buckets of a window, and for a few
-/// rounds of additions.
+/// Room after the points for intermediate sums, so that the points need not be moved: for the 2^12 buckets of a window,
+/// and for a few rounds of additions.
 const SUMS: usize = 1 << 14;
 
-/// The coordinates of a point; zeros at infinity. Aligned, so that those in G1 are in two cache lines.
+/// The coordinates of a point; zeros at infinity. Aligned, so that those of G1 occupy two cache lines.
 #[repr(align(32))]
 #[derive(Clone, Copy, Default)]
 pub struct Affine<E> {
@@ -41,19 +42,19 @@ pub struct Affine<E> {
 struct Sum<A, P> {
     adder: A,
     points: Vec<P>,
-    /// What the point is multiplied with, and what its image is.
+    /// The factors of the point and of its image.
     halves: Vec<[i128; 2]>,
     plan: Plan,
 }
 
-/// The sum of each point multiplied by its scalar, which is below 2^255. No point is at infinity.
+/// The sum of each point multiplied by its scalar, which is below 2^255. No point may be at infinity.
 pub(super) fn multiply_and_add<G: Group>(
     adder: impl Adder<G::Element>,
     points: &[G::Affine],
     scalars: &[[u64; 4]],
 ) -> G::Jacobian {
     let mut terms = Sum::<_, _>::new::<G>(adder, points, scalars);
-    // Of each window, the one of the first halves and that of the others.
+    // For each digit, the window of the first halves and that of the second.
     let windows = 0..2 * terms.plan.windows;
     let together = (TOGETHER / scalars.len().max(1)).max(1);
     let pieces = windows.clone().step_by(together).map(|first| first..windows.end.min(first + together));
@@ -106,7 +107,7 @@ impl<A, P: Stored> Sum<A, P> {
         });
         let mut sums = buckets.add_up(points, windows.len() * count, entries);
 
-        // A digit is the number of a row and that of a column. Those of number zero count nothing.
+        // A digit consists of a row number and a column number. Number zero contributes nothing.
         let [rows, columns] = plan.square();
         let lines = rows + columns - 1;
         let entries = sums.iter().enumerate().filter(|(_, sum)| !sum.is_infinity()).flat_map(|(at, _)| {
@@ -133,7 +134,7 @@ impl<A, P: Stored> Sum<A, P> {
     }
 }
 
-/// Asks for the cache lines of a coordinate of a point: of x, or of y.
+/// Prefetches the cache lines of a point's coordinate: x or y.
 #[inline(always)]
 fn prefetch<P>(point: &P, coordinate: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! That the backend which is asked for is the one that works.
+//! The requested backend is the one that works.
 
 use crate::BatchVerifier;
 use crate::bls12_381::eip2537::{Word, pairs_on};
@@ -7,7 +7,7 @@ use crate::bls12_381::signature::{self, PROOF_OF_POSSESSION, SecretKey, Signed};
 use crate::bls12_381::{Backend, G1, G2, Pair, Point, Product, multiply_each_on};
 use crate::lanes::STARTED;
 
-/// Enough that each step has a vector of them.
+/// Enough that each step fills a vector.
 const ITEMS: usize = 40;
 
 fn encode(pairs: &[Pair]) -> Vec<u8> {
@@ -20,7 +20,7 @@ fn encode(pairs: &[Pair]) -> Vec<u8> {
     bytes
 }
 
-/// Does all that a backend does, with good items and bad ones, and returns how often work on vectors began.
+/// Does everything that a backend does, with good items and bad ones. Returns how often work on vectors began.
 fn on_vectors(backend: Backend) -> usize {
     STARTED.set(0);
     let mut signed = Vec::new();

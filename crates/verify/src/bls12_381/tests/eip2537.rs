@@ -9,7 +9,7 @@ type Contract = fn(&[u8]) -> Result<Vec<u8>, Rule>;
 const CONTRACTS: [(&str, Contract, usize, usize); 9] = [
     ("add_G1", add::<G1>, 9, 6),
     ("add_G2", add::<G2>, 9, 6),
-    // A multiplication is the sum of one.
+    // A multiplication is a sum of one term.
     ("mul_G1", multi_scalar_multiply::<G1>, 11, 7),
     ("mul_G2", multi_scalar_multiply::<G2>, 11, 7),
     ("multiexp_G1", multi_scalar_multiply::<G1>, 13, 7),

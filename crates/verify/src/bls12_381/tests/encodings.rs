@@ -42,13 +42,13 @@ fn ethereum() {
     deserialise::<G2>("ethereum/deserialization_g2.json", "signature", Rule::NotOnCurve);
 }
 
-/// All that can be wrong with the flags, in both encodings.
+/// Everything that can be wrong with the flags, in both encodings.
 fn flags<G: Group>(zero_x: Result<(), Rule>) {
     let (finite, infinity) = (Point::<G>::generator(), Point::<G>::default());
     let zeros = |length: usize, is_infinity: bool| match (is_infinity, length == G::COMPRESSED) {
         (false, _) => (Ok(()), Err(Rule::Infinity)),
         (true, true) => (zero_x, Ok(())),
-        // Zeros are no point where no flag says that it is infinity.
+        // All zeros are not a point unless a flag says that it is infinity.
         (true, false) => (Err(Rule::NotOnCurve), Ok(())),
     };
     for point in [finite, infinity] {
@@ -99,14 +99,15 @@ fn numbers_are_below_their_modulus() {
     assert_eq!((-Scalar::from(1_u64)).little_endian()[1..], little[1..]);
 }
 
-/// A point of each small order that there is: the cofactor of G1 is 3 · 11² · 10177² · 859267² · 52437899², and 13² divides that of G2.
+/// A point of each possible small order: the cofactor of G1 is 3 · 11² · 10177² · 859267² · 52437899², and 13² divides
+/// that of G2.
 #[test]
 fn points_of_small_order_are_not_in_the_subgroup() {
     let two = Fp::from(2);
     let third = CurvePoint::<G1>::new(Fp::default(), two).unwrap();
     assert_eq!(third.add(&third).add(&third), CurvePoint::default());
     assert_eq!(third.in_subgroup(), Err(Rule::NotInSubgroup));
-    // The rest of a point of the curve that r takes the subgroup's part from.
+    // The part of a curve point outside the subgroup: multiplying by r removes the subgroup's part.
     let mut rest = Vec::new();
     for x in (1..).map(Fp::from).take(8) {
         for flags in [0x80, 0xa0] {
@@ -182,7 +183,7 @@ fn the_coefficient_of_u_comes_first() {
     assert_eq!(x, Fp2::new(c0, c1));
 }
 
-/// Encodings of all kinds, and such with each rule broken, in one batch: each backend says what is said of one alone.
+/// Encodings of all kinds, including one breaking each rule, in one batch: each backend says what it says of one alone.
 fn batches<G: Group>() {
     let point = |number: u64| Point::<G>::generator().multiply(&Scalar::from(number));
     let mut encodings = vec![Point::<G>::default().compressed(), vec![], vec![0x80], point(1).uncompressed()];
@@ -195,7 +196,8 @@ fn batches<G: Group>() {
             encodings.push(encoded);
         }
     }
-    // x of small numbers, on the curve outside of the subgroup or not at all, and of ones around p, in each coordinate.
+    // x of small numbers, which may be outside the subgroup or not on the curve at all, and around p, in each
+    // coordinate.
     for (number, larger) in (0..24_u8).map(|number| (number, (number % 2) << 5)) {
         let mut encoded = vec![0; G::COMPRESSED];
         *encoded.last_mut().unwrap() = number;

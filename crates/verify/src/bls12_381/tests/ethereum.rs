@@ -52,7 +52,7 @@ fn verifying() {
         let verdict = item.and_then(|item| verify(&item, PROOF_OF_POSSESSION));
         let expected = match name {
             _ if name.starts_with("verify_infinity") => Err(Rule::AtInfinity),
-            // The last four bytes of the signature are ff: there is hardly a point with such an x.
+            // The last four bytes of the signature are ff, which is hardly ever the x of a point.
             _ if name.starts_with("verify_tampered") => verdict.and(Err(Rule::SignatureMismatch)),
             _ if name.starts_with("verify_wrong") => Err(Rule::SignatureMismatch),
             _ => Ok(()),
@@ -60,7 +60,7 @@ fn verifying() {
         assert_eq!(verdict, expected, "{name}");
         assert_eq!(*output, verdict.is_ok(), "{name}");
         assert_ne!(verdict, Err(Rule::Length));
-        // As a batch, with a good one beside it.
+        // In a batch, with a good one beside it.
         if let Ok(item) = item {
             let key = SecretKey::parse(&[9; 32]).unwrap();
             let mut batch = Verifier::default();
@@ -158,7 +158,7 @@ fn the_bad_ones_are_found_in_a_batch() {
     }
 }
 
-/// Two signatures of which each has what the other lacks: their sum is good.
+/// Two signatures whose errors cancel out: their sum is good.
 #[test]
 fn errors_do_not_cancel_out() {
     let signed = signed(4);

@@ -6,7 +6,7 @@ use crate::bls12_381::portable::result;
 use crate::bls12_381::words::PRIME;
 use crate::bls12_381::{Fp, Fp2, Fp12, products};
 
-/// Numbers below p around all that is special about it and its words, and others; in Montgomery's form.
+/// Numbers below p around its special values and those of its words, and others; in Montgomery's form.
 pub(in crate::bls12_381) fn elements() -> impl Strategy<Value = Fp> {
     let word = prop_oneof![any::<u64>(), prop::sample::select(vec![0, 1, u64::MAX, 1 << 52, (1 << 52) - 1, 1 << 63])];
     let near = prop::sample::select(vec![[0; 6], PRIME, [0, 0, 0, 1, 0, 0], PRIME.map(|word| word / 2)]);

@@ -37,7 +37,7 @@ fn proofs_of_mainnet() {
         let claims = Vec::from_iter(records.iter().map(|record| claim(record).unwrap()));
         claims.iter().for_each(|claim| assert_eq!(verify(key, claim), Ok(())));
         assert_eq!(verdicts(key, &claims), vec![Ok(()); claims.len()]);
-        // One that does not hold, first, last and between.
+        // A proof that does not hold: first, last and between.
         for bad in [0, claims.len() / 2, claims.len() - 1] {
             let mut claims = claims.clone();
             claims[bad].inputs[0] = claims[bad].inputs[0] + Scalar::from(1_u64);
@@ -49,8 +49,10 @@ fn proofs_of_mainnet() {
     assert_eq!(VerifyingKey::sprout().inputs(), 9);
 }
 
-/// The public inputs of a JoinSplit: its values as bits, the highest of each byte first, 254 of them in a number, the lowest first.
-/// Zcash protocol specification, section A.4 and `multipack` of bellman.
+/// The public inputs of a JoinSplit: its values as bits, the highest of each byte first, packed into numbers of 254
+/// bits, lowest first.
+///
+/// Zcash protocol specification, section A.4, and `multipack` of bellman.
 fn joinsplit_inputs(values: &[u8]) -> Vec<u8> {
     let bits = Vec::from_iter(values.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1)));
     let pack = |bits: &[u8]| {
@@ -63,7 +65,7 @@ fn joinsplit_inputs(values: &[u8]) -> Vec<u8> {
 
 #[test]
 fn joinsplits_of_mainnet_and_testnet() {
-    /// Root, h_sig, nullifier, its MAC, the second ones, two commitments, value in and value out.
+    /// Root, h_sig, nullifier and its MAC, the second nullifier and MAC, two commitments, value in and value out.
     const VALUES: [usize; 10] = [32, 32, 32, 32, 32, 32, 32, 32, 8, 8];
     let key = VerifyingKey::sprout();
     let bytes = read("sprout/joinsplits.bin");
@@ -77,7 +79,7 @@ fn joinsplits_of_mainnet_and_testnet() {
     claims.iter().for_each(|claim| assert_eq!((claim.inputs.len(), verify(key, claim)), (9, Ok(()))));
     assert_eq!(verdicts(key, &claims), [Ok(()); 7]);
 
-    // With any value changed in its first or last bit, and with the nullifiers exchanged, it does not hold.
+    // It does not hold with any value changed in its first or last bit, nor with the nullifiers swapped.
     let mut at = Proof::LENGTH;
     let mut changed = vec![];
     for length in VALUES {
@@ -94,7 +96,7 @@ fn joinsplits_of_mainnet_and_testnet() {
     first[..32].swap_with_slice(&mut second[..32]);
     changed.push(parse(&exchanged));
     changed.iter().for_each(|claim| assert_eq!(verify(key, claim), Err(Rule::ProofMismatch)));
-    // A proof of another JoinSplit does not hold either; in a batch only what is wrong is.
+    // A proof of another JoinSplit does not hold either; in a batch, only the wrong one fails.
     let mut mixed = claims.clone();
     mixed[3].inputs = claims[4].inputs.clone();
     mixed.push(changed[5].clone());
@@ -116,7 +118,7 @@ fn proofs_of_another_key_do_not_hold() {
     assert_eq!(found, [Err(Rule::InputCount), Ok(())]);
 }
 
-/// Each part of a record broken in each way that it can be.
+/// Each part of a record, broken in each possible way.
 #[test]
 fn encodings_are_refused_by_name() {
     let record = &spends()[0];
@@ -175,7 +177,7 @@ fn keys_are_refused_by_name() {
     assert_eq!(with(868 + 95, key[868 + 95] ^ 1), Rule::NotOnCurve);
 }
 
-/// A circuit of which the secrets of the set-up are known, so that anything can be proved.
+/// A circuit whose set-up secrets are known, so that anything can be proved.
 struct Circuit {
     alpha: Scalar,
     beta: Scalar,
@@ -217,7 +219,7 @@ fn secrets() -> impl Strategy<Value = Scalar> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
-    /// Keys of any number of inputs, and proofs of which some do not hold.
+    /// Keys with any number of inputs, and proofs some of which do not hold.
     #[test]
     fn batches_say_what_single_checks_say(
         alpha in secrets(), beta in secrets(), gamma in secrets(), delta in secrets(),

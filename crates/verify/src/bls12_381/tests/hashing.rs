@@ -2,7 +2,7 @@ use super::vectors;
 use crate::bls12_381::signature::PROOF_OF_POSSESSION;
 use crate::bls12_381::{CurvePoint, G1, G2, Group, Point, encode_to_curve, hash_to_curve};
 
-/// A point whose coordinates a vector has, coefficients parted by commas.
+/// The point with a vector's coordinates, whose coefficients are separated by commas.
 fn point<G: Group>(value: &serde_json::Value) -> Point<G> {
     let coordinate = |name: &str| {
         let text = value[name].as_str().unwrap();

@@ -31,7 +31,7 @@ fn from_hex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
 }
 
-/// The bytes that a JSON string has in hexadecimal.
+/// The bytes of a hexadecimal JSON string.
 fn bytes(value: &Value) -> Vec<u8> {
     from_hex(value.as_str().unwrap())
 }

@@ -24,7 +24,7 @@ fn check<G: Group>(points: &[Point<G>], scalars: &[Scalar], short: &[u128]) {
     assert_eq!(multiply_short_each(points, short), multiples);
 }
 
-/// All backends, with however few points.
+/// Checks all backends, for any number of points.
 fn check_backends<G: Group>(points: &[Point<G>], scalars: &[Scalar]) {
     let finite = points.iter().zip(scalars).filter(|(point, _)| !point.is_infinity());
     let (affine, limbs): (Vec<_>, Vec<_>) = finite
@@ -42,7 +42,7 @@ fn check_backends<G: Group>(points: &[Point<G>], scalars: &[Scalar]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// Infinity, points that are there twice, points and their negatives, zero and the order less one among them.
+    /// Includes infinity, repeated points, points and their negatives, zero and the order minus one.
     #[test]
     fn sums_of_multiples(
         items in prop::collection::vec((points::<G1>(), points::<G2>(), scalars(), any::<u128>()), 0..40), again in any::<bool>(),

@@ -65,7 +65,7 @@ fn the_exponent_is_three_times_that_of_the_tate_pairing() {
     assert_eq!(element.final_exponentiation().coefficients(), expected);
 }
 
-/// Products of coefficients by the definition of the tower.
+/// Products of coefficients, by the definition of the tower.
 #[test]
 fn the_tower_is_what_it_is_said_to_be() {
     let element = |seed: u64| Fp12::new(std::array::from_fn(|at| Fp::from(seed + at as u64) * -Fp::from(977)));

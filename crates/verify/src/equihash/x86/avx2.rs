@@ -8,13 +8,13 @@ use super::super::blake2b::{Hash, Word};
 #[derive(Clone, Copy)]
 pub(super) struct Vector(__m256i);
 
-/// Rotates by one shuffle, of which the compiler would make two to save its constant.
+/// Rotates by one shuffle; to save its constant, the compiler would use two.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn rotate_by_16(words: __m256i) -> __m256i {
     static BYTES: [[u8; 16]; 2] = [[2, 3, 4, 5, 6, 7, 0, 1, 10, 11, 12, 13, 14, 15, 8, 9]; 2];
     let rotated;
-    // SAFETY: reads the constant only; 32 bytes of it need not be aligned in this encoding.
+    // SAFETY: only reads the constant; its 32 bytes need not be aligned in this encoding.
     unsafe {
         asm!(
             "vpshufb {rotated}, {words}, ymmword ptr [rip + {bytes}]",
@@ -52,7 +52,8 @@ impl Word<4> for Vector {
         Self(unsafe { _mm256_xor_si256(self.0, other.0) })
     }
 
-    /// One shuffle of whole bytes where that does it, else two shifts: by 63 bits, the shift to the left is an addition.
+    /// One shuffle of whole bytes where that suffices, otherwise two shifts; for 63 bits, the left shift is an
+    /// addition.
     #[inline(always)]
     unsafe fn rotate<const R: i32>(self) -> Self {
         // SAFETY: as above.

@@ -1,4 +1,5 @@
-//! BLAKE2b in lanes of x86-64's vectors: each kernel is compiled for its own instructions, however the program was built.
+//! BLAKE2b in lanes of x86-64's vectors. Each kernel is compiled for its own instructions, however the program was
+//! built.
 
 mod avx2;
 mod avx512;
@@ -10,7 +11,7 @@ use super::blake2b::{AT_ONCE, Hash, Midstate, Twice};
 /// The processor must have AVX-512 F.
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn avx512(midstate: &Midstate, indices: &[u32; AT_ONCE], count: usize, hashes: &mut [Hash; AT_ONCE]) {
-    // SAFETY: the instructions are those that this function asks for.
+    // SAFETY: the caller guarantees the instructions.
     unsafe { midstate.hash_lanes::<Twice<avx512::Vector>, 16>(indices, count, hashes) }
 }
 

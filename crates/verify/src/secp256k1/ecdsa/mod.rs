@@ -1,4 +1,4 @@
-//! ECDSA signatures: [`Policy`] and [`Signature`] for the encodings, [`Verifier`] for many signatures, [`verify`] for one;
+//! ECDSA signatures: [`Policy`] and [`Signature`] for encodings, [`Verifier`] for many signatures, [`verify`] for one,
 //! [`recover_each`] for the keys that signatures were made with.
 
 mod der;
@@ -37,7 +37,7 @@ impl Default for Verifier {
 }
 
 impl Verifier {
-    /// An empty batch for a backend of the caller's choice; none if it is not available.
+    /// An empty batch for the given backend; `None` if it is not available.
     pub fn on(backend: Backend) -> Option<Self> {
         backend.is_available().then(|| Self { backend, ..Self::default() })
     }

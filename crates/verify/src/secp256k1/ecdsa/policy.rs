@@ -1,12 +1,12 @@
 use super::signature::Signature;
 use crate::secp256k1::{PublicKey, Rule};
 
-/// Which encodings of signatures and keys a chain takes at some time.
+/// Which encodings of signatures and keys a chain accepts at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Policy {
     /// How signatures are encoded.
     pub encoding: Encoding,
-    /// What becomes of a signature whose s is above half the order.
+    /// The treatment of a signature whose s is above half the order.
     pub high_s: HighS,
     /// Whether keys may be in the hybrid form.
     pub hybrid_keys: bool,
@@ -17,18 +17,18 @@ pub struct Policy {
 pub enum Encoding {
     /// Strict DER, see [`Signature::from_der`].
     Der,
-    /// What once was taken for DER, see [`Signature::from_der_lax`].
+    /// The old, lax DER, see [`Signature::from_der_lax`].
     LaxDer,
     /// 64 bytes, see [`Signature::from_compact`].
     Compact,
 }
 
-/// What becomes of a signature with a high s.
+/// The treatment of a signature with a high s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HighS {
     /// It breaks [`Rule::HighS`].
     Refuse,
-    /// It is taken for the one with a low s.
+    /// It is replaced by the one with a low s.
     Normalise,
 }
 
@@ -37,13 +37,15 @@ impl Policy {
     pub const BITCOIN_LAX: Self = Self { encoding: Encoding::LaxDer, ..Self::BITCOIN };
     /// Bitcoin's consensus since BIP66, block 363,725.
     pub const BITCOIN: Self = Self { encoding: Encoding::Der, high_s: HighS::Normalise, hybrid_keys: true };
-    /// What Bitcoin's nodes relay: its consensus, and flags LOW_S and STRICTENC.
+    /// What Bitcoin's nodes relay: its consensus, and the flags LOW_S and STRICTENC.
     pub const BITCOIN_RELAY: Self = Self { encoding: Encoding::Der, high_s: HighS::Refuse, hybrid_keys: false };
-    /// Compact signatures with a low s: the protocol's own operations, and many other chains.
+    /// Compact signatures with a low s, as in the protocol's own operations and many other chains.
     pub const COMPACT: Self = Self { encoding: Encoding::Compact, high_s: HighS::Refuse, hybrid_keys: false };
 
-    /// Parses a signature. One of which a key is to be recovered is parsed by [`Recoverable::parse`](super::Recoverable::parse), as a low
-    /// s goes with another recovery id.
+    /// Parses a signature.
+    ///
+    /// If a key is to be recovered from it, use [`Recoverable::parse`](super::Recoverable::parse), as a low s needs
+    /// another recovery id.
     pub fn signature(&self, bytes: &[u8]) -> Result<Signature, Rule> {
         let signature = self.decode(bytes)?;
         match self.high_s {

@@ -1,17 +1,17 @@
-//! A signature of which the key is asked for.
+//! A signature whose key is to be recovered.
 
 use super::policy::{HighS, Policy};
 use super::signature::Signature;
 use crate::secp256k1::number::{ORDER, PRIME_LESS_ORDER, add};
 use crate::secp256k1::{PublicKey, Rule};
 
-/// What a signature leaves open of the nonce's point: whether its y is odd (1), and whether its x is r + n instead of
-/// r (2).
+/// What a signature leaves open about the nonce's point: whether its y is odd (1), and whether its x is r + n instead
+/// of r (2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecoveryId(u8);
 
 impl RecoveryId {
-    /// From a number from 0 to 3.
+    /// Parses a number from 0 to 3.
     pub fn parse(id: u8) -> Result<Self, Rule> {
         if id <= 3 { Ok(Self(id)) } else { Err(Rule::RecoveryId) }
     }
@@ -22,27 +22,29 @@ impl RecoveryId {
     }
 }
 
-/// A digest and its signature, the key of which is asked for.
+/// A digest and its signature, whose key is to be recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recoverable {
     /// The digest.
     pub digest: [u8; 32],
     /// The signature.
     pub signature: Signature,
-    /// Which of the points that r stands for is the nonce's.
+    /// Which of the points with this r is the nonce's.
     pub id: RecoveryId,
 }
 
 impl Recoverable {
-    /// Parses a signature and a recovery id. Where the policy replaces a high s, the id goes with it, so that the key is that of the
-    /// signature as it was made.
+    /// Parses a signature and a recovery id.
+    ///
+    /// If the policy replaces a high s, the id changes with it, so that the recovered key is that of the original
+    /// signature.
     pub fn parse(policy: Policy, digest: [u8; 32], signature: &[u8], id: u8) -> Result<Self, Rule> {
         let signature = policy.decode(signature)?;
         let signature = if policy.high_s == HighS::Refuse { signature.require_low_s()? } else { signature };
         Ok(Self { digest, signature, id: RecoveryId::parse(id)? }.normalised())
     }
 
-    /// The same with a low s. A negative s is that of the nonce's negative, which has the other y.
+    /// The same with a low s. A negated s belongs to the negated nonce, which has the other y.
     fn normalised(self) -> Self {
         if self.signature.has_low_s() {
             return self;

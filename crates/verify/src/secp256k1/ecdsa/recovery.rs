@@ -1,10 +1,11 @@
-//! The keys that signatures were made with.
+//! Recovery of the keys that signatures were made with.
 
 use super::recoverable::Recoverable;
 use crate::secp256k1::{Backend, PublicKey, Rule};
 
-/// The key with which the signature is one of the digest: [`Rule::RecoveryId`], [`Rule::NonceNotOnCurve`] or
-/// [`Rule::NoKey`] if there is none.
+/// The key with which the signature is one of the digest.
+///
+/// [`Rule::RecoveryId`], [`Rule::NonceNotOnCurve`] or [`Rule::NoKey`] if there is none.
 pub fn recover(item: &Recoverable) -> Result<PublicKey, Rule> {
     recover_each_on(Backend::Portable, &[*item]).swap_remove(0)
 }
@@ -14,7 +15,7 @@ pub fn recover_each(items: &[Recoverable]) -> Vec<Result<PublicKey, Rule>> {
     recover_each_on(Backend::fastest(), items)
 }
 
-/// As [`recover_each`], on a backend of the caller's choice.
+/// [`recover_each`] on the given backend.
 ///
 /// # Panics
 ///

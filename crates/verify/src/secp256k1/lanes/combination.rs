@@ -1,11 +1,11 @@
-//! u G + v Q, with numbers u and v and a point Q of its own in each lane.
+//! u G + v Q, with its own numbers u and v and point Q in each lane.
 //!
-//! u G is a sum of 32 points from a table. v is split into two halves of 128 bits with the curve's endomorphism, and both
+//! u G is a sum of 32 points from a table. v is split into two halves of 128 bits with the curve's endomorphism; both
 //! are taken four bits at a time, as odd digits from -15 to 15, from a table of Q's odd multiples.
 //!
-//! The limit: 129 doublings, 107 additions, the square root and the rest are 1,296 multiplications and 1,099 squarings, of
-//! 62 and 42 fused multiply-adds. A Zen 5 core does two of those a cycle: 63,000 cycles for eight lanes, 1.8 us each at
-//! 4.34 GHz. The multiplications of a point wait for each other, which is why two vectors are used side by side.
+//! The limit: 129 doublings, 107 additions, the square root and the rest are 1,296 multiplications and 1,099 squarings,
+//! of 62 and 42 fused multiply-adds. A Zen 5 core does two of those per cycle: 63,000 cycles for eight lanes, 1.8 us
+//! each at 4.34 GHz. The multiplications for one point wait for each other, which is why two vectors run side by side.
 
 use super::field::{Element, square_root};
 use super::kernel::Kernel;
@@ -16,16 +16,16 @@ use crate::lanes::{Mask, mask};
 use crate::secp256k1::PublicKey;
 use crate::secp256k1::key::Y;
 
-/// The factor that the curve's endomorphism multiplies x with.
+/// The factor by which the curve's endomorphism multiplies x.
 const BETA: [u64; 5] = [0x9_6c28_7195_01ee, 0x7_512f_5899_5c13, 0xc_3434_e99c_f049, 0x7106_e644_79ea, 0x7ae9_6a2b_657c];
 
 /// Four-bit digits of half a number.
 const DIGITS: usize = 32;
 
-/// What is to be added up in a lane.
+/// What to add up in a lane.
 #[derive(Clone, Copy)]
 pub(super) struct Terms {
-    /// The point's x and, if it is given, y.
+    /// The point's x and, if given, y.
     x: [u64; 4],
     y: Option<[u64; 4]>,
     /// Whether y is odd.
@@ -44,8 +44,10 @@ impl Terms {
     }
 }
 
-/// The sums, and in which lanes the point is one of the curve. Where a sum's z is zero, an addition has met one of the
-/// cases that its formula does not know, and another way has to be taken.
+/// The sums, and the lanes whose point is on the curve.
+///
+/// Where a sum's z is zero, an addition met a case that its formula cannot handle, and the caller must compute it
+/// another way.
 #[inline(always)]
 pub(super) fn combine<'a, V: Kernel>(any: V, terms: impl Fn(usize) -> &'a Terms) -> (Jacobian<V>, Mask) {
     let x = Element::load(any, |lane| terms(lane).x);
@@ -63,7 +65,7 @@ pub(super) fn combine<'a, V: Kernel>(any: V, terms: impl Fn(usize) -> &'a Terms)
     (add(&sum, &generator), on_curve)
 }
 
-/// The points with these x, whose y is given or odd or even, and in which lanes they are on the curve.
+/// The points with these x, whose y is given or odd or even, and the lanes where they are on the curve.
 #[inline(always)]
 pub(super) fn decompress<V: Kernel>(x: &Element<V>, odd: Mask, y: &Element<V>, given: Mask) -> (Affine<V>, Mask) {
     x.any().call(
@@ -88,7 +90,7 @@ pub(super) fn times_lambda<V: Kernel>(x: &Element<V>) -> Element<V> {
 /// u times the generator.
 #[inline(always)]
 fn generator_times<'a, V: Kernel>(any: V, terms: &impl Fn(usize) -> &'a Terms) -> Jacobian<V> {
-    // An empty sum would be a wrong answer; z = 0 asks for another way.
+    // An empty sum would be a wrong answer; z = 0 asks the caller for another way.
     let zero = Element::small(any, 0);
     let Some(table) = Table::get() else { return Jacobian { x: zero, y: zero, z: zero } };
     let byte = |place: usize, lane: usize| (terms(lane).u[place / 8] >> (8 * (place % 8))) as u8;
@@ -129,8 +131,10 @@ fn add<V: Kernel>(point: &Jacobian<V>, other: &Jacobian<V>) -> Jacobian<V> {
     )
 }
 
-/// The odd multiples from 1 to 15 of a point, and those of lambda times the point. They are not on secp256k1 but on a
-/// curve with other coordinates, where all of them have z = 1: on secp256k1 their z is the one here.
+/// The odd multiples from 1 to 15 of a point, and those of lambda times the point.
+///
+/// They are not on secp256k1 but on a curve with other coordinates, where all of them have z = 1. On secp256k1, their z
+/// is the one here.
 struct Multiples<V> {
     x: [[Element<V>; 8]; 2],
     y: [Element<V>; 8],
@@ -156,7 +160,7 @@ impl<V: Kernel> Multiples<V> {
         for i in 1..8 {
             (points[i], factors[i]) = points[i - 1].add_affine(&twice);
         }
-        // Then to those where the last multiple has.
+        // Then to those where the last multiple has z = 1.
         let mut multiples = Self { x: [[twice.x; 8]; 2], y: [twice.y; 8], z: twice.x };
         let mut factor = Element::small(point.x.any(), 1);
         for i in (0..8).rev() {
@@ -170,7 +174,7 @@ impl<V: Kernel> Multiples<V> {
         multiples
     }
 
-    /// In each lane the multiple with that number, of the point or of lambda times it.
+    /// In each lane, the multiple with this number, of the point or of lambda times it.
     #[inline(always)]
     fn select(&self, half: usize, numbers: V) -> Affine<V> {
         let mut point = Affine { x: self.x[half][0], y: self.y[0] };
@@ -188,7 +192,7 @@ impl<V: Kernel> Multiples<V> {
 fn point_times<'a, V: Kernel>(any: V, point: &Affine<V>, terms: &impl Fn(usize) -> &'a Terms) -> Jacobian<V> {
     let multiples = Multiples::new(point);
     let negative = [0, 1].map(|half| mask::<V>(|lane| terms(lane).v[half].negative));
-    // A number that is even is taken for the odd one after it, and the point subtracted in the end.
+    // An even number is replaced by the odd one after it, and the point is subtracted at the end.
     let even = [0, 1].map(|half| mask::<V>(|lane| terms(lane).v[half].magnitude & 1 == 0));
     let first = [
         Affine { x: multiples.x[0][0], y: multiples.y[0] }.negative_if(negative[0]),

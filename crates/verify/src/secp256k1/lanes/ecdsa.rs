@@ -1,5 +1,6 @@
-//! ECDSA in lanes. A signature is good if u G + v Q has r as its x, with u = digest / s and v = r / s. The key of one is
-//! (s R - digest G) / r.
+//! ECDSA in lanes.
+//!
+//! A signature is good if u G + v Q has r as its x, with u = digest / s and v = r / s. Its key is (s R - digest G) / r.
 
 use super::combination::{Terms, combine};
 use super::field::Element;
@@ -35,7 +36,7 @@ pub(in crate::secp256k1) fn verify_each<V: Kernel>(any: V, items: &[Signed], ver
     }
 }
 
-/// Not more items than lanes. Lanes that are left over do the last signature again.
+/// Verifies at most one item per lane. The remaining lanes repeat the last signature.
 #[inline(always)]
 fn verify_lanes<V: Kernel>(any: V, items: &[Signed], terms: &[Terms], verdicts: &mut Vec<Result<(), Rule>>) {
     let at = |lane: usize| lane.min(items.len() - 1);

@@ -7,11 +7,11 @@ use crate::lanes::{LIMB, Mask, Plain, Row, mask};
 
 /// p in limbs of 64 bits.
 const PRIME_WORDS: [u64; 4] = [FOLD.wrapping_neg(), u64::MAX, u64::MAX, u64::MAX];
-/// Twice p, in limbs of which few have to be added. The fourth is so large that with it the lower four limbs are not negative
-/// as a whole when an element's are subtracted, and the highest is larger than an element's.
+/// Twice p, in limbs of which few must be added. The fourth is so large that with it the lower four limbs are not
+/// negative as a whole when those of an element are subtracted, and the highest exceeds that of any element.
 const TWICE_PRIME: [u64; 5] = [(2 * FOLD).wrapping_neg(), 0, 0, 2 << 52, (2 << 48) - 2];
 
-/// An element ready to be multiplied: limbs of at most 52 bits, and the whole below 2^256 + 2^218. So an element may
+/// An element ready for multiplication: limbs of at most 52 bits, and the whole below 2^256 + 2^218. So an element may
 /// have two representations, itself and itself plus p.
 #[derive(Clone, Copy)]
 pub(super) struct Element<V>([V; 5]);
@@ -146,7 +146,7 @@ impl<V: Kernel> Element<V> {
         )
     }
 
-    /// The square, so many times.
+    /// Squares `times` times.
     #[inline(always)]
     pub(super) fn squares(&self, times: usize) -> Self {
         let mut square = *self;
@@ -188,7 +188,7 @@ impl<V: Kernel> Element<V> {
     /// A representation below 2^256.
     #[inline(always)]
     fn below(self) -> Self {
-        // It nearly always is.
+        // Usually it is already below 2^256.
         let is_below = self.0[4].right::<48>().equals(self.any().with(0));
         if is_below == mask::<V>(|_| true) { self } else { self.canonical() }
     }
@@ -196,7 +196,7 @@ impl<V: Kernel> Element<V> {
     /// The representation below p.
     #[inline(always)]
     fn canonical(&self) -> Self {
-        // Adding 2^256 - p overflows 256 bits just if the number is p or more.
+        // Adding 2^256 - p overflows 256 bits if and only if the number is p or more.
         let limb = self.any().with(LIMB);
         let top = self.any().with(TOP);
         let mut more = self.0;
@@ -212,7 +212,7 @@ impl<V: Kernel> Element<V> {
 
     #[inline(always)]
     pub(super) fn is_zero(&self) -> Mask {
-        // Zero is zero or p, and nearly all others are told from those by one limb.
+        // Zero is represented by 0 or p; one limb distinguishes nearly all other elements from those.
         let lowest = self.0[0];
         if lowest.equals(lowest.with(0)) | lowest.equals(lowest.with(PRIME[0])) == 0 {
             return 0;
@@ -239,7 +239,7 @@ impl Element<Plain> {
 
 #[cfg(test)]
 impl<V: Kernel> Element<V> {
-    /// The numbers below p of all lanes, after a check that the limbs are as they must be.
+    /// The numbers below p of all lanes, after a check of the limb invariants.
     pub(super) fn numbers(&self) -> Vec<[u64; 4]> {
         for (at, limb) in self.0.iter().enumerate() {
             let mut words = vec![0; V::LANES];
@@ -268,7 +268,7 @@ impl<V: Kernel> Sum<V> {
         Self(sum)
     }
 
-    /// Less 2^BITS times the other, as many times 2p more, so that the result stays positive.
+    /// Subtracts 2^BITS times the other, and adds 2^BITS times 2p, so that the result stays positive.
     #[inline(always)]
     pub(super) fn minus<const BITS: u32>(self, other: &Element<V>) -> Self {
         let mut sum = self.0;
@@ -278,15 +278,15 @@ impl<V: Kernel> Sum<V> {
         Self(sum)
     }
 
-    /// The element. What is above 2^256 comes in again at the bottom, times 2^256 - p.
+    /// The element. What exceeds 2^256 is added at the bottom, times 2^256 - p.
     #[inline(always)]
     pub(super) fn tight(self) -> Element<V> {
         Element(tight(self.0))
     }
 }
 
-/// The square root of a number that has one: it to the power of (p + 1) / 4. The names tell how many bits are set in a row in
-/// the exponent so far.
+/// The square root of a number that has one: its power of (p + 1) / 4. Names give the number of consecutive ones in the
+/// exponent so far.
 #[inline(always)]
 pub(super) fn square_root<V: Kernel>(a: &Element<V>) -> Element<V> {
     a.any().formula(
@@ -308,7 +308,7 @@ pub(super) fn square_root<V: Kernel>(a: &Element<V>) -> Element<V> {
     )
 }
 
-/// The inverse of a number, and zero for zero.
+/// The inverse of a number; zero for zero.
 #[inline(always)]
 pub(super) fn invert<V: Kernel>(a: &Element<V>) -> Element<V> {
     a.any().formula(
@@ -327,7 +327,7 @@ pub(super) fn invert<V: Kernel>(a: &Element<V>) -> Element<V> {
     )
 }
 
-/// Replaces each number by its inverse, at the price of one inversion for all. Zero stays zero.
+/// Replaces each number by its inverse, at the cost of one inversion for all. Zero stays zero.
 fn invert_each(numbers: &mut [[u64; 4]]) {
     let element = |number: &[u64; 4]| Element::load(Plain(0), |_| *number);
     let mut product = Element::small(Plain(0), 1);

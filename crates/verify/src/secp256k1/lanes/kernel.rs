@@ -1,4 +1,4 @@
-//! The product of field elements, as each vector makes it best.
+//! The product of field elements, computed as each vector does it best.
 
 #[cfg(any(test, fuzzing))]
 use crate::lanes::Model;
@@ -10,7 +10,7 @@ use super::limbs::{FOLD, TOP, multiply_limbs, square_limbs, tight};
 
 /// A vector that field elements are multiplied on.
 pub(in crate::secp256k1) trait Kernel: Vector {
-    /// How many signatures libsecp256k1 verifies one after the other before all lanes have done theirs.
+    /// Up to this many signatures, libsecp256k1 verifies them one after the other in less time than the lanes.
     const WORTH: usize = 1;
 
     /// The product of two field elements, in limbs as [`super::field::Element`] has them.
@@ -40,7 +40,7 @@ fn plus<V: Kernel>(mut product: [V; 5], sum: &[V; 5]) -> [V; 5] {
     tight(product)
 }
 
-/// Products of limbs of 52 bits, which is what lanes have.
+/// Products of limbs of 52 bits, as the lanes have them.
 macro_rules! in_limbs {
     ($vector:ty, worth $worth:literal) => {
         impl Kernel for $vector {
@@ -111,7 +111,7 @@ fn limbs<V: Vector>(limbs: &[Pair<V>; 5]) -> ([V; 5], [V; 5]) {
 }
 
 impl Kernel for Plain {
-    // As long as it is, a call costs it nothing.
+    // The function is so long that a call costs it nothing.
     #[inline(never)]
     fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
         let mut columns = [0; 9];
@@ -154,7 +154,7 @@ fn reduce(mut columns: [u128; 9]) -> [Plain; 5] {
         limbs[at] = column as u64 & LIMB;
         carry = column >> 52;
     }
-    // What is above 2^256: at most 55 bits above 2^260, and four below.
+    // The part above 2^256: at most 55 bits above 2^260, and four below.
     let over = (carry as u64) << 4 | limbs[4] >> 48;
     limbs[4] &= TOP;
     let mut carry = wide(over, FOLD);

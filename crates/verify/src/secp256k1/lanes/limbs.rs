@@ -9,18 +9,18 @@ pub(super) const TOP: u64 = (1 << 48) - 1;
 /// p.
 pub(super) const PRIME: [u64; 5] = [0xf_fffe_ffff_fc2f, LIMB, LIMB, LIMB, TOP];
 
-/// Brings the limbs of a sum of elements to at most 52 bits, and the whole below 2^256 + 2^218.
+/// Reduces the limbs of a sum of elements to at most 52 bits, and the whole to below 2^256 + 2^218.
 #[inline(always)]
 pub(super) fn tight<V: Vector>(mut sum: [V; 5]) -> [V; 5] {
     let (fold, top) = (sum[0].with(FOLD), sum[0].with(TOP));
-    // At most a few bits: no sum is of more than 30 elements. Nor is it negative: what is subtracted has twice p added.
+    // At most a few bits: no sum has more than 30 elements. Nor is it negative: each subtraction adds twice p.
     let over = sum[4].right::<48>();
     sum[4] = sum[4] & top;
     sum[0] = sum[0].add_low(over, fold);
     carry(sum)
 }
 
-/// Brings limbs to 52 bits; the last takes what is over.
+/// Normalises limbs to 52 bits; the last keeps the excess.
 #[inline(always)]
 fn carry<V: Vector>(mut limbs: [V; 5]) -> [V; 5] {
     let limb = limbs[0].with(LIMB);
@@ -31,10 +31,10 @@ fn carry<V: Vector>(mut limbs: [V; 5]) -> [V; 5] {
     limbs
 }
 
-/// What columns begin with so that none is negative, where the lower parts of products may be: in all a multiple of p.
+/// Initial value of columns, so that none is negative if the lower parts of products may be: in total a multiple of p.
 const fn bias<V: Vector>() -> [u64; 10] {
-    // There are at most six lower parts in a column, of half of 2^52 each. So each column has four times 2^52 more, and
-    // the next one four less, as that is the same.
+    // A column has at most six lower parts, of half of 2^52 each. So each column starts with four times 2^52 more, and
+    // the next one with four less, which is the same value.
     const MOST: u64 = 4;
     let mut bias = [0; 10];
     if V::LEAST_LOW == 0 {
@@ -45,8 +45,8 @@ const fn bias<V: Vector>() -> [u64; 10] {
         bias[at] = (MOST << 52) - if at > 0 { MOST } else { 0 };
         at += 1;
     }
-    // What the highest column would have less, the middle one has: 2^260 is 16 times 2^256. And p more, so that the
-    // whole is not negative.
+    // The middle column has what the highest column would lack: 2^260 is 16 times 2^256. And p more, so that the whole
+    // is not negative.
     bias[4] -= MOST * 16 * FOLD;
     let mut at = 0;
     while at < 5 {
@@ -56,7 +56,7 @@ const fn bias<V: Vector>() -> [u64; 10] {
     bias
 }
 
-/// The product with these columns, each of at most ten parts of products, plus a sum.
+/// Reduces the product with these columns, each of at most ten parts of products, plus a sum.
 #[inline(always)]
 fn reduce<V: Vector>(wide: [V; 10], sum: &[V; 5]) -> [V; 5] {
     let any = wide[0];
@@ -65,7 +65,7 @@ fn reduce<V: Vector>(wide: [V; 10], sum: &[V; 5]) -> [V; 5] {
         *column = *column + any.with(bias);
     }
     let [a, b, c, d, e, mut upper @ ..] = wide;
-    // The product is below 2^520, so that the last column has no more than a limb.
+    // The product is below 2^520, so the last column fits a limb.
     for i in 0..4 {
         upper[i + 1] = upper[i + 1] + upper[i].right::<52>();
     }
@@ -76,7 +76,7 @@ fn reduce<V: Vector>(wide: [V; 10], sum: &[V; 5]) -> [V; 5] {
     for (at, upper) in upper.into_iter().enumerate() {
         add_product::<V, 6>(&mut columns, at, upper.low_factor(), fold);
     }
-    // What is above 2^256 has at most 42 bits.
+    // What exceeds 2^256 has at most 42 bits.
     let [.., e, over] = sums::<V, 6>(&columns);
     let over = over.left::<4>() + e.right::<48>();
     add_product::<V, 6>(&mut columns, 0, over.factor(), any.with(FOLD).factor());

@@ -1,16 +1,18 @@
-//! Verification in lanes: a signature, or a point, in each lane of a [`crate::lanes::Vector`]. Everything here is written once for all
-//! vectors: those of AVX-512 IFMA and of AVX2 with FMA, of which two are used side by side, and one plain word for processors without.
+//! Verification in lanes: a signature, or a point, in each lane of a [`crate::lanes::Vector`].
 //!
-//! - [`limbs`], [`kernel`], [`field`] and [`point`] are the arithmetic, each over the one before it; [`scalar`] is that
-//!   of numbers modulo the order, which takes no lanes.
-//! - [`combination`] is u G + v Q with a point Q of its own in each lane: what ECDSA, recovery and a single Schnorr signature
-//!   come down to.
-//! - [`multiple`] is a sum of multiples of any number of points: what a batch of Schnorr signatures comes down to.
+//! Everything here is written once for all vectors: AVX-512 IFMA, AVX2 with FMA (two vectors side by side of either),
+//! and one plain word for other processors.
 //!
-//! None of this is secret, so nothing has to take the same time for all numbers. But lanes cannot branch apart, so all of
+//! - [`limbs`], [`kernel`], [`field`] and [`point`] are the arithmetic, each built on the one before it; [`scalar`] is
+//!   arithmetic modulo the order, which needs no lanes.
+//! - [`combination`] computes u G + v Q with its own point Q in each lane: the core of ECDSA, recovery and a single
+//!   Schnorr signature.
+//! - [`multiple`] sums multiples of any number of points: the core of a batch of Schnorr signatures.
+//!
+//! Nothing here is secret, so no computation has to take constant time. But lanes cannot branch separately, so all of
 //! them do the same.
 
-// The fuzzers have the model too; cargo does not know their flag.
+// The fuzzers need the model, too; cargo does not know their flag.
 #![allow(unexpected_cfgs)]
 
 mod combination;

@@ -1,17 +1,17 @@
-//! A sum of multiples of many points, by Pippenger's method of buckets.
+//! A sum of multiples of many points, by Pippenger's bucket method.
 //!
-//! Each number is split into halves of 128 bits with the curve's endomorphism, and each half into signed digits of a few
-//! bits, one for each window. In a window, all points with the same digit go to one bucket. The points of a bucket are added
-//! up in pairs, and the sums again, until there is one: pairs of all buckets and windows do not depend on each other, so they
-//! fill the lanes, and share the inversion that an addition of affine points takes ("batch affine"). Such an addition is
-//! 5 multiplications and a squaring. What is left, the sum of each bucket's point as often as its number says, is made of
-//! additions in pairs too, about two for each bucket: for each bit, those of the buckets whose numbers have it. Then there is
-//! a point for each bit of a digit in each window, and doublings make one of those, with a window in each lane.
+//! The curve's endomorphism splits each number into halves of 128 bits, and each half into signed digits of a few bits,
+//! one per window. In a window, all points with the same digit go to one bucket. The points of a bucket are added up in
+//! pairs, and the sums again, until one is left. Pairs of all buckets and windows are independent, so they fill the
+//! lanes and share the inversion that an addition of affine points takes ("batch affine"). Such an addition is 5
+//! multiplications and a squaring. The remaining sum, of each bucket's point times its number, consists of pairwise
+//! additions too, about two per bucket: for each bit, of the buckets whose numbers have it. Then there is one point per
+//! bit of a digit in each window; doublings combine them, with a window in each lane.
 //!
-//! The limit: a signature of a batch of 1,024 is 48 additions, of 352 fused multiply-adds for a vector of eight, and two
-//! square roots of 11,500. That makes 40,000 for eight signatures: at two a cycle 0.61 us each at 4.04 GHz. A product is a
-//! third more operations than its multiply-adds, and each addition loads two points and stores one, which are turned from
-//! rows to vectors and back.
+//! The limit: a signature of a batch of 1,024 is 48 additions, of 352 fused multiply-adds per vector of eight, and two
+//! square roots of 11,500. That makes 40,000 for eight signatures: at two per cycle 0.61 us each at 4.04 GHz. A product
+//! is a third more operations than its multiply-adds, and each addition loads two points and stores one, which are
+//! transposed from rows to vectors and back.
 
 use std::sync::LazyLock;
 
@@ -26,19 +26,19 @@ use super::table::{GENERATOR, to_row};
 use crate::lanes::{Mask, Plain, Row, Vector, mask};
 use crate::sha256::Tag;
 
-/// Pairs that share an inversion. It takes as long as 200 additions in lanes, and what is kept of a pair until then, 120
-/// bytes, should stay in the second level cache.
+/// Pairs that share an inversion. It takes as long as 200 additions in lanes, and the data kept per pair until then,
+/// 120 bytes, should stay in the second-level cache.
 const SHARED: usize = 4096;
 
-/// Bits of half a number, one for the carry of its signed digits included.
+/// Bits of half a number, including one for the carry of its signed digits.
 const BITS: u32 = 129;
 
 /// Points that are used in every sum.
 struct Constants {
     /// The generator, and lambda times it.
     generator: [Row; 2],
-    /// A point that sums begin with, so that they never are the point at infinity, and which multiple of the generator it is.
-    /// If somebody made a sum meet one of the cases that the formulas do not know, it would count as not zero.
+    /// A point that sums start with, so that they are never the point at infinity, and its multiple of the generator. A
+    /// sum that an attacker makes hit an exception of the formulas counts as not zero.
     blind: Row,
     blind_number: Scalar,
 }
@@ -49,7 +49,8 @@ impl Constants {
         CONSTANTS.as_ref()
     }
 
-    /// None only if a hash is not below the order, or a point is not one, which is not so: tests make these.
+    /// `None` only if a hash is not below the order, or a point is invalid. Neither happens: the tests create these
+    /// constants.
     fn make() -> Option<Self> {
         const TAG: Tag = Tag::new("turnpike/blind");
         let number = TAG.hash(&[]);
@@ -84,14 +85,14 @@ fn lambda_row(row: &Row) -> Row {
 pub(super) struct Multiples {
     /// For each point, itself and lambda times it.
     rows: Vec<Row>,
-    /// For each row, how often it is taken.
+    /// For each row, its multiplier.
     numbers: Vec<Half>,
-    /// How often the generator is.
+    /// Multiplier of the generator.
     generator: Scalar,
 }
 
 impl Multiples {
-    /// Adds a multiple of a point, which comes with lambda times the point; both halves are below 2^128.
+    /// Adds a multiple of a point, given with lambda times the point; both halves are below 2^128.
     pub(super) fn push(&mut self, point: &[Row; 2], number: [Half; 2]) {
         self.rows.extend(point);
         self.numbers.extend(number);
@@ -102,13 +103,12 @@ impl Multiples {
         self.generator = scalar::add(&self.generator, number);
     }
 
-    /// Whether the sum is zero. It may be said not to be though it is, if the points were chosen for that; never the other
-    /// way round.
+    /// Whether the sum is zero. Points chosen for it can cause a false negative, never a false positive.
     #[inline(always)]
     pub(super) fn sum_is_zero<V: Kernel>(&mut self, any: V) -> bool {
         let Some(constants) = Constants::get() else { return false };
         let plan = Plan::for_numbers(&self.numbers);
-        // The blind is in each window's sum as often as its doublings make it. One is to be left.
+        // Each window's sum contains the blind as often as its doublings multiply it. One must remain.
         let in_window = scalar::from_u64(1 << plan.bits);
         let in_sum = (0..plan.windows).fold([0; 4], |sum, _| {
             let sum = (0..plan.bits).fold(sum, |sum, _| scalar::add(&sum, &sum));
@@ -121,7 +121,7 @@ impl Multiples {
         self.push(&constants.generator, number);
 
         let buckets = Lists::of_buckets(&plan, &self.numbers);
-        // There are not more sums than that, and those of lanes that are left over.
+        // An upper bound of the sums, plus those of unused lanes.
         self.rows.reserve(buckets.entries.len() + 2 * plan.windows * plan.buckets + V::LANES);
         let mut sums = Sums { any, rows: &mut self.rows, pairs: Vec::new() };
         let Some(bits) = sums.of_buckets(&plan, buckets) else { return false };
@@ -130,44 +130,44 @@ impl Multiples {
     }
 }
 
-/// How digits are cut.
+/// How digits are split.
 struct Plan {
     /// Bits of a digit.
     bits: u32,
     windows: usize,
-    /// Buckets in a window: digits are not further from zero.
+    /// Buckets in a window, which is the maximum absolute digit.
     buckets: usize,
 }
 
 impl Plan {
-    /// The one that takes the fewest additions.
+    /// The plan that takes the fewest additions.
     fn for_numbers(numbers: &[Half]) -> Self {
         let plan = |bits: u32| Self { bits, windows: BITS.div_ceil(bits) as usize, buckets: 1 << (bits - 1) };
         let length: usize = numbers.iter().map(|number| (BITS - number.magnitude.leading_zeros()) as usize).sum();
-        // Each digit's own, and two for each bucket.
+        // One per digit, and two per bucket.
         let cost = |plan: &Self| length / plan.bits as usize + 2 * plan.windows * plan.buckets;
         (4..=13).map(plan).min_by_key(cost).unwrap_or(plan(8))
     }
 }
 
-/// Row number times two, and one if the row's negative is meant.
+/// Row number times two, plus one for the row's negative.
 type Entry = u32;
 
 /// Lists of points to be added up.
 #[derive(Default)]
 struct Lists {
-    /// Those of all lists, one after the other.
+    /// The entries of all lists, concatenated.
     entries: Vec<Entry>,
-    /// Where each list ends.
+    /// The end of each list.
     ends: Vec<u32>,
 }
 
 impl Lists {
-    /// A list for each bucket of each window: each row is in those of its number's digits.
+    /// A list for each bucket of each window: each row is in the lists of its number's digits.
     fn of_buckets(plan: &Plan, numbers: &[Half]) -> Self {
         assert!(numbers.len() < 1 << 26, "entries of all rounds have 31 bits");
         let mut digits: Vec<(u32, Entry)> = Vec::with_capacity(numbers.len() * plan.windows);
-        // Of each bucket first how many are in it, then where its next one is to be.
+        // For each bucket, first its size, then the position of its next entry.
         let mut ends = vec![0u32; plan.windows * plan.buckets];
         for (row, number) in numbers.iter().enumerate() {
             let mut rest = number.magnitude;
@@ -205,10 +205,10 @@ impl Lists {
         &self.entries[start as usize..self.ends[at] as usize]
     }
 
-    /// A list more, of the entries of these.
+    /// Adds a list with the entries of these.
     fn push(&mut self, lists: [&[Entry]; 2]) {
         for list in lists {
-            // One at a time: they are mostly one.
+            // One at a time: usually there is just one.
             for entry in list {
                 self.entries.push(*entry);
             }
@@ -216,8 +216,8 @@ impl Lists {
         self.ends.push(self.entries.len() as u32);
     }
 
-    /// Takes pairs from each list as long as it has some, and puts a new row for each in their place, from this one on. It
-    /// has the sign of the pair's first.
+    /// Takes pairs from each list while it has some, and replaces each by a new row, numbered from `row` on, with the
+    /// sign of the pair's first entry.
     fn pair_up(&mut self, mut row: usize, pairs: &mut Vec<[Entry; 2]>) {
         pairs.clear();
         let (mut from, mut end) = (0, 0);
@@ -239,7 +239,7 @@ impl Lists {
     }
 }
 
-/// Adds points up. New ones are appended to the rows.
+/// Adds up points. New ones are appended to the rows.
 struct Sums<'a, V> {
     any: V,
     rows: &'a mut Vec<Row>,
@@ -247,13 +247,13 @@ struct Sums<'a, V> {
 }
 
 impl<V: Kernel> Sums<'_, V> {
-    /// Adds up pairs of all lists: how many there were, or none if a sum was the point at infinity.
+    /// Adds up the pairs of all lists. Returns their number, or `None` if a sum was the point at infinity.
     #[inline(always)]
     fn halve(&mut self, lists: &mut Lists) -> Option<usize> {
         let pairs = &mut self.pairs;
         lists.pair_up(self.rows.len(), pairs);
         let count = pairs.len();
-        // Lanes that are left over do the last pair again.
+        // Unused lanes repeat the last pair.
         if let Some(last) = pairs.last() {
             pairs.resize(count.next_multiple_of(V::LANES), *last);
         }
@@ -270,13 +270,13 @@ impl<V: Kernel> Sums<'_, V> {
         Some(count)
     }
 
-    /// For each bit of the buckets' numbers and each window, a list of one point or none: the sum of the points in buckets
-    /// whose numbers have the bit. The highest bit comes first, then the others from the lowest on. None if a sum was the
-    /// point at infinity.
+    /// For each bit of the buckets' numbers and each window, a list of at most one point: the sum of the points in
+    /// buckets whose numbers have the bit. The highest bit comes first, then the others from the lowest on. `None` if a
+    /// sum was the point at infinity.
     #[inline(always)]
     fn of_buckets(&mut self, plan: &Plan, mut buckets: Lists) -> Option<Lists> {
         while self.halve(&mut buckets)? > 0 {}
-        // Bucket 2j and 2j + 1 make up a bucket j that counts twice. Those with an odd number count once more.
+        // Buckets 2j and 2j + 1 form a bucket j that counts twice. Those with an odd number count once more.
         let mut lists = buckets;
         let mut count = plan.buckets;
         while count > 1 {
@@ -305,7 +305,7 @@ impl<V: Kernel> Sums<'_, V> {
         Some(lists)
     }
 
-    /// For each window, the sum of its bits' points, each as often as the bit says, with the blind.
+    /// For each window, the sum of its bits' points, each times the bit's value, with the blind.
     #[inline(always)]
     fn windows(&self, plan: &Plan, bits: &Lists, blind: &Row) -> Vec<Jacobian<Plain>> {
         let any = self.any;
@@ -334,22 +334,23 @@ impl<V: Kernel> Sums<'_, V> {
     }
 }
 
-/// What is kept of the additions of pairs until there is the inverse that they share.
+/// The data kept of the additions of pairs until their shared inverse is known.
 struct Slope<V> {
     numerator: Element<V>,
     denominator: Element<V>,
-    /// The product of the denominators before.
+    /// The product of the earlier denominators.
     before: Element<V>,
 }
 
-/// Both points of pairs, one in each lane, the second with the sign that it has more than the first.
+/// Both points of each pair, one pair per lane; the second has the sign relative to the first.
 #[inline(always)]
 fn load_pairs<V: Kernel>(any: V, rows: &[Row], pairs: &[[Entry; 2]]) -> (Affine<V>, Affine<V>, Mask) {
     let load = |side: usize| Affine::load(any, |lane| &rows[pairs[lane][side] as usize >> 1]);
     (load(0), load(1), mask::<V>(|lane| (pairs[lane][0] ^ pairs[lane][1]) & 1 == 1))
 }
 
-/// Appends the sum of each pair to the rows, with the sign of its first point, and says whether none is the point at infinity.
+/// Appends the sum of each pair to the rows, with the sign of its first point. Returns whether none is the point at
+/// infinity.
 #[inline(always)]
 fn add_pairs<V: Kernel>(any: V, rows: &mut Vec<Row>, pairs: &[[Entry; 2]]) -> bool {
     let groups = || pairs.chunks_exact(V::LANES);
@@ -387,7 +388,7 @@ fn add_pairs<V: Kernel>(any: V, rows: &mut Vec<Row>, pairs: &[[Entry; 2]]) -> bo
     true
 }
 
-/// The sum of the windows' points, the first once, each other 2^bits times as often as the one before it.
+/// Combines the windows' points: the first once, each other 2^bits times as often as the one before.
 fn horner(windows: &[Jacobian<Plain>], bits: u32) -> Jacobian<Plain> {
     let (last, others) = windows.split_last().expect("there is a window");
     others.iter().rev().fold(*last, |sum, window| {

@@ -1,6 +1,6 @@
 //! Points of curves y^2 = x^3 + b, one in each lane.
 //!
-//! None of the formulas looks at b, so they serve for all curves that are secp256k1 in other coordinates.
+//! No formula uses b, so they serve all curves that are secp256k1 in other coordinates.
 
 use super::field::{Element, Sum, invert};
 use super::kernel::Kernel;
@@ -13,9 +13,11 @@ pub(super) struct Affine<V> {
     pub(super) y: Element<V>,
 }
 
-/// (x / z^2, y / z^3). The additions here do not know the point at infinity, nor sums of a point with itself or its
-/// negative; of those they make z = 0. It stays zero whatever is done to the point from then on, so it is enough to look
-/// at z in the end: where it is not zero, all is right, and where it is zero, another way has to be taken.
+/// (x / z^2, y / z^3).
+///
+/// The additions here cannot handle the point at infinity, nor a point plus itself or its negative; for those, they
+/// return z = 0. From then on z stays zero, whatever is done to the point, so it is enough to check z at the end: if it
+/// is not zero, the result is right; if it is zero, it must be computed another way.
 #[derive(Clone, Copy)]
 pub(super) struct Jacobian<V> {
     pub(super) x: Element<V>,
@@ -29,14 +31,14 @@ impl<V: Kernel> Affine<V> {
         Jacobian { x: self.x, y: self.y, z: Element::small(self.x.any(), 1) }
     }
 
-    /// A point for each lane. A row is its x and its y, both below 2^256, in limbs of 64 bits, the lowest first.
+    /// Loads a point for each lane. A row is its x and its y, both below 2^256, in limbs of 64 bits, lowest first.
     #[inline(always)]
     pub(super) fn load<'a>(any: V, row: impl Fn(usize) -> &'a Row) -> Self {
         let (x, y) = Element::load_rows(any, row);
         Self { x, y }
     }
 
-    /// The same point on the curve whose coordinates are as many times the factor's square and cube.
+    /// The same point on the curve whose x and y are multiplied by the factor's square and cube.
     #[inline(always)]
     pub(super) fn scale(&self, factor: &Element<V>) -> Self {
         let square = factor.square();
@@ -84,7 +86,7 @@ impl<V: Kernel> Jacobian<V> {
         )
     }
 
-    /// 8 multiplications and 3 squarings. Also returns what z was multiplied with.
+    /// Adds an affine point, in 8 multiplications and 3 squarings. Also returns the factor by which z was multiplied.
     #[inline(always)]
     pub(super) fn add_affine(&self, other: &Affine<V>) -> (Self, Element<V>) {
         self.z.any().formula(

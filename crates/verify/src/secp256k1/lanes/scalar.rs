@@ -1,4 +1,4 @@
-//! Numbers modulo the order of the group, in plain integers: what a signature needs before the points come in.
+//! Numbers modulo the order of the group, in plain integers: the part of a verification before the points.
 
 use super::inverse;
 
@@ -13,7 +13,7 @@ const ONE: Scalar = [0x402da1732fc9bebf, 0x4551231950b75fc4, 1, 0];
 /// 2^512 modulo the order.
 const SQUARE: Scalar = [0x896cf21467d7d140, 0x741496c20e7cf878, 0xe697f5e45bcd07c6, 0x9d671cd581c69bc5];
 
-/// The number that the curve's endomorphism multiplies points with.
+/// The number by which the curve's endomorphism multiplies points.
 pub(super) const LAMBDA: Scalar = [0xdf02967c1b23bd72, 0x122e22ea20816678, 0xa5261c028812645a, 0x5363ad4cc05c30e0];
 
 /// A small number.
@@ -49,7 +49,7 @@ fn subtract(a: Scalar, b: Scalar) -> (Scalar, bool) {
     (difference, borrow)
 }
 
-/// The subtraction with borrow that stable integers lack.
+/// Subtraction with borrow, which stable integers lack.
 trait Borrowing {
     fn subtract_with(self, other: u64, borrow: bool) -> (u64, bool);
 }
@@ -62,7 +62,7 @@ impl Borrowing for u64 {
     }
 }
 
-/// A number below 2^256, modulo the order: it is below twice the order.
+/// Reduces a number below 2^256, which is below twice the order, modulo the order.
 pub(super) fn reduce(number: [u64; 4]) -> Scalar {
     match subtract(number, ORDER) {
         (reduced, false) => reduced,
@@ -70,7 +70,7 @@ pub(super) fn reduce(number: [u64; 4]) -> Scalar {
     }
 }
 
-/// a + b × c + carry, and the upper half of that.
+/// a + b × c + carry, as lower and upper half.
 fn multiply_add(a: u64, b: u64, c: u64, carry: u64) -> (u64, u64) {
     let wide = u128::from(a) + u128::from(b) * u128::from(c) + u128::from(carry);
     (wide as u64, (wide >> 64) as u64)
@@ -108,7 +108,7 @@ pub(super) fn product(a: &Scalar, b: &Scalar) -> Scalar {
 
 /// a + b modulo the order.
 pub(super) fn add(a: &Scalar, b: &Scalar) -> Scalar {
-    // a - (order - b), and the order more if that is negative.
+    // a - (order - b), plus the order if that is negative.
     subtract_modulo(a, &negate(b))
 }
 
@@ -125,13 +125,13 @@ fn subtract_modulo(a: &Scalar, b: &Scalar) -> Scalar {
     }
 }
 
-/// 1 / a in Montgomery's form, of an `a` in that form.
+/// 1 / a in Montgomery's form, for an `a` in that form.
 fn invert(a: &Scalar) -> Scalar {
     let inverse = inverse::invert(a, &ORDER);
     multiply(&multiply(&inverse, &SQUARE), &SQUARE)
 }
 
-/// Replaces each number by its inverse, in Montgomery's form, at the price of one inversion for all. None may be zero.
+/// Replaces each number by its inverse, in Montgomery's form, with a single inversion. None may be zero.
 pub(super) fn invert_each(numbers: &mut [Scalar]) {
     let mut products = Vec::with_capacity(numbers.len());
     let mut product = ONE;
@@ -187,9 +187,11 @@ fn to_half(number: [u64; 4]) -> Half {
     Half { negative, magnitude: u128::from(number[1]) << 64 | u128::from(number[0]) }
 }
 
-/// Two halves k1 and k2 with k = k1 + k2 × lambda modulo the order, where lambda is the number that the curve's
-/// endomorphism (x, y) -> (beta x, y) multiplies points with. By the lattice of short vectors (a1, b1) and (a2, b2) with
-/// a + b × lambda = 0, as in "Guide to Elliptic Curve Cryptography", algorithm 3.74; b2 = a1.
+/// Splits k into two halves k1 and k2 with k = k1 + k2 × lambda modulo the order.
+///
+/// lambda is the number by which the curve's endomorphism (x, y) -> (beta x, y) multiplies points. Uses the lattice of
+/// short vectors (a1, b1) and (a2, b2) with a + b × lambda = 0, as in "Guide to Elliptic Curve Cryptography", algorithm
+/// 3.74; b2 = a1.
 pub(super) fn split(k: &Scalar) -> [Half; 2] {
     const A1: [u64; 4] = [0xe86c90e49284eb15, 0x3086d221a7d46bcd, 0, 0];
     const MINUS_B1: [u64; 4] = [0x6f547fa90abfe4c3, 0xe4437ed6010e8828, 0, 0];
@@ -199,7 +201,7 @@ pub(super) fn split(k: &Scalar) -> [Half; 2] {
     const G2: [u64; 4] = [0x1571b4ae8ac47f71, 0x221208ac9df506c6, 0x6f547fa90abfe4c4, 0xe4437ed6010e8828];
     let c1 = multiply_high(k, &G1);
     let c2 = multiply_high(k, &G2);
-    // The halves are shorter than 129 bits, so that 256 bits, with a sign, are enough on the way.
+    // The halves are shorter than 129 bits, so 256 bits with a sign are enough for intermediate results.
     let k1 = subtract(subtract(*k, multiply_low(c1, &A1)).0, multiply_low(c2, &A2)).0;
     let k2 = subtract(multiply_low(c1, &MINUS_B1), multiply_low(c2, &A1)).0;
     [to_half(k1), to_half(k2)]

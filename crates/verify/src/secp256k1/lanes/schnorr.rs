@@ -1,5 +1,7 @@
-//! BIP340 in lanes. A signature is good if s G - e P is the point with an even y and r as its x. Of many at once, it is
-//! enough that the sum of all s G - e P - R, each taken a number of times that nobody could foresee, is zero.
+//! BIP340 in lanes.
+//!
+//! A signature is good if s G - e P is the point with an even y and r as its x. For many signatures at once, it is
+//! enough that the sum of all s G - e P - R, each times an unpredictable factor, is zero.
 
 use std::collections::HashMap;
 
@@ -12,17 +14,17 @@ use crate::lanes::{Mask, Pair, Row, Vector};
 use crate::secp256k1::PublicKey;
 use crate::secp256k1::schnorr::challenge::Challenged;
 
-/// What the lanes can say of a signature.
+/// What the lanes can say about a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::secp256k1) enum Finding {
     Good,
     KeyNotOnCurve,
     Mismatch,
-    /// An addition met one of the cases that its formula does not know.
+    /// An addition met a case that its formula cannot handle.
     Unsure,
 }
 
-/// What is found out about each item, on its own.
+/// The finding for each item on its own.
 #[inline(always)]
 pub(in crate::secp256k1) fn verify_each<V: Kernel>(any: V, items: &[Challenged]) -> Vec<Finding> {
     let term = |item: &Challenged| {
@@ -59,7 +61,7 @@ pub(in crate::secp256k1) fn verify_each<V: Kernel>(any: V, items: &[Challenged])
 /// A point with an even y, and lambda times it.
 pub(in crate::secp256k1) type Point = [Row; 2];
 
-/// The points with these x and an even y; none if there is no such point.
+/// The points with these x and an even y; `None` for an x of no point.
 #[inline(always)]
 pub(in crate::secp256k1) fn points<V: Kernel>(any: V, xs: &[[u8; 32]]) -> Vec<Option<Point>> {
     let any = Pair::of(any);
@@ -87,22 +89,23 @@ pub(in crate::secp256k1) struct Combined<'a> {
     pub(in crate::secp256k1) item: &'a Challenged,
     pub(in crate::secp256k1) key: &'a Point,
     pub(in crate::secp256k1) nonce: &'a Point,
-    /// Nobody who had a hand in the item could foresee it.
+    /// Unpredictable to anybody who had a hand in the item.
     pub(in crate::secp256k1) random: [u64; 2],
 }
 
-/// Whether all items are good; if so said, they are, but for a chance of 2^-128. Good ones may be said not to be if their
-/// points were chosen for that.
+/// Whether all items are good.
+///
+/// `true` is wrong with a chance of 2^-128. `false` may be wrong if the points were chosen for that.
 #[inline(always)]
 pub(in crate::secp256k1) fn verify_all<'a, V: Kernel>(any: V, items: impl Iterator<Item = Combined<'a>>) -> bool {
     let mut sum = Multiples::default();
-    // Keys are often there more than once. Points that are equal cost the sum's additions a detour, and the numbers they
-    // are taken with can be added up before.
+    // Keys often repeat. Equal points would send the sum's additions on a detour, so their factors are added up first.
     let mut keys: HashMap<&[u8; 32], usize> = HashMap::new();
     let mut by_key = Vec::new();
     for Combined { item, key, nonce, random: [a, b] } in items {
-        // The factor is a + b lambda: no two of these are equal, since lambda is not the ratio of two numbers so short. As
-        // halves they are half as long as those of any other number, which saves the nonces half of their digits.
+        // The factor is a + b lambda. No two of these are equal, since lambda is not the ratio of two numbers that
+        // short. Split into halves, they are half as long as any other number, which saves half the digits of the
+        // nonces.
         let factor = scalar::add(&scalar::from_u64(a), &scalar::product(&scalar::from_u64(b), &scalar::LAMBDA));
         sum.push_generator(&scalar::product(&factor, &scalar::from_bytes(&item.s)));
         sum.push(nonce, [a, b].map(|half| Half { negative: true, magnitude: half.into() }));

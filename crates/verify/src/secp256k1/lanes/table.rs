@@ -1,4 +1,4 @@
-//! Multiples of the generator, for sums of one point for each byte of a number.
+//! Multiples of the generator, for sums of one point per byte of a number.
 
 use std::sync::LazyLock;
 
@@ -8,12 +8,13 @@ use super::scalar::from_bytes;
 use crate::lanes::Row;
 use crate::sha256::Tag;
 
-/// For byte `i` of a number, row 256 × i + j is j × 256^i times the generator, plus a point that depends on i only. The
-/// sum of those 32 points is nothing. Without them row 0 would be the point at infinity.
+/// For byte `i` of a number, row 256 × i + j is j × 256^i times the generator, plus a point that depends only on i.
+///
+/// The sum of those 32 points is infinity. Without them, row 0 would be the point at infinity.
 pub(super) struct Table(Vec<Row>);
 
 impl Table {
-    /// Made when it is first asked for, in some tens of milliseconds; 512 KiB.
+    /// The table, made at the first call in some tens of milliseconds; 512 KiB.
     pub(super) fn get() -> Option<&'static Self> {
         static TABLE: LazyLock<Option<Table>> = LazyLock::new(Table::make);
         TABLE.as_ref()
@@ -24,7 +25,7 @@ impl Table {
         &self.0[256 * place + usize::from(byte)]
     }
 
-    /// None only if a sum is the point at infinity, which it is for no curve that this is used with: a test makes it.
+    /// `None` only if a sum is the point at infinity, which does not happen: a test makes the table.
     fn make() -> Option<Self> {
         let mut rows = Vec::with_capacity(32 * 256);
         let mut base = PublicKey::from_byte_array_compressed(GENERATOR).ok()?;
@@ -60,7 +61,7 @@ pub(super) const GENERATOR: [u8; 33] = [
     0xfc, 0xdb, 0x2d, 0xce, 0x28, 0xd9, 0x59, 0xf2, 0x81, 0x5b, 0x16, 0xf8, 0x17, 0x98,
 ];
 
-/// A point of which nobody knows which multiple of the generator it is.
+/// A point for which nobody knows which multiple of the generator it is.
 fn unrelated_point() -> Option<PublicKey> {
     const TAG: Tag = Tag::new("turnpike/unrelated point");
     (0..=u8::MAX).find_map(|number| {

@@ -17,7 +17,7 @@ type Number = [u64; 4];
 const PRIME: Number = [0xffff_fffe_ffff_fc2f, u64::MAX, u64::MAX, u64::MAX];
 const ORDER: Number = [0xbfd25e8cd0364141, 0xbaaedce6af48a03b, 0xfffffffffffffffe, 0xffffffffffffffff];
 
-/// a + b modulo m, of numbers below m: the plain model, bit by bit where it multiplies.
+/// a + b modulo m, for numbers below m: the plain model, with multiplication bit by bit.
 fn add(a: Number, b: Number, m: Number) -> Number {
     let mut sum = [0; 4];
     let mut carry = 0;
@@ -51,7 +51,7 @@ fn multiply(a: Number, b: Number, m: Number) -> Number {
     })
 }
 
-/// Numbers around all that is special about the field, its limbs and the group, and others.
+/// Numbers around the special values of the field, its limbs and the group, and others.
 fn number() -> impl Strategy<Value = Number> {
     let near = |number: Number| {
         (0u64..4, any::<bool>()).prop_map(move |(distance, below)| {
@@ -79,14 +79,14 @@ fn numbers() -> impl Strategy<Value = [Number; 16]> {
 /// Runs a check on every vector that this processor has, and on the model of those that it lacks.
 macro_rules! on_all_vectors {
     ($check:ident($($argument:expr),*)) => {{
-        // An emulated processor is for what the one that emulates lacks.
+        // An emulated processor only tests what the host lacks.
         if !is_emulated() {
             // SAFETY: a plain word needs no special instructions.
             unsafe { Plain::start(|any| $check(any, $($argument),*))? };
         }
         #[cfg(target_arch = "x86_64")]
         if has_fma() {
-            // SAFETY: the instructions are there.
+            // SAFETY: the processor has the instructions.
             unsafe {
                 Fma::start(|any| $check(any, $($argument),*))?;
                 Pair::<Fma>::start(|any| $check(any, $($argument),*))?;
@@ -94,7 +94,7 @@ macro_rules! on_all_vectors {
         }
         if has_ifma() {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the instructions are there.
+            // SAFETY: the processor has the instructions.
             unsafe {
                 Ifma::start(|any| $check(any, $($argument),*))?;
                 Pair::<Ifma>::start(|any| $check(any, $($argument),*))?;
@@ -109,7 +109,8 @@ macro_rules! on_all_vectors {
     }};
 }
 
-/// So many cases; an eighth of them where `scripts/test-avx512` emulates the processor, which is some hundred times slower.
+/// This many cases; an eighth of them where `scripts/test-avx512` emulates the processor, which is some hundred times
+/// slower.
 fn cases(many: u32) -> ProptestConfig {
     ProptestConfig::with_cases(if is_emulated() { many.div_ceil(8) } else { many })
 }
@@ -135,7 +136,7 @@ fn check_field<V: Kernel>(any: V, a: &[Number; 16], b: &[Number; 16]) -> Result<
     let signed = |at: usize, a| if at % 2 == 1 { less([0; 4], a) } else { a };
     let expected: Vec<Number> = (0..V::LANES).map(|at| signed(at, reduce(a[at], PRIME))).collect();
     prop_assert_eq!(x.negative_if(0xaaaa).tight().numbers(), expected);
-    // On what products and sums look like, not only what is loaded.
+    // On numbers that products and sums return, not only on those loaded.
     let (product, sum) = (x.multiply(&y), x.times::<1>().plus(&y).tight());
     let twice = |a, b| add(add(a, a, PRIME), b, PRIME);
     let expected = lane(&|a, b| multiply(multiply(a, b, PRIME), twice(a, b), PRIME));
@@ -155,7 +156,7 @@ fn check_field<V: Kernel>(any: V, a: &[Number; 16], b: &[Number; 16]) -> Result<
     Ok(())
 }
 
-/// A point that libsecp256k1 has made.
+/// A point made by libsecp256k1.
 fn multiple_of_generator(number: &Number) -> Option<PublicKey> {
     Some(SecretKey::from_byte_array(scalar::to_bytes(number)).ok()?.public_key(SECP256K1))
 }
@@ -174,7 +175,7 @@ fn check_points<V: Kernel>(any: V, a: &[Number; 16], b: &[Number; 16]) -> Result
     let (p_rows, q_rows) = (rows(&p), rows(&q));
     let load = |rows: &[Row]| Affine::load(any, |lane| &rows[lane]);
     let (x, y) = (load(&p_rows), load(&q_rows));
-    // With another z than 1: as the difference of three times and twice itself.
+    // With a z other than 1: as the difference of three times and twice itself.
     let scaled = |point: &Affine<V>| {
         let twice = point.to_jacobian().double();
         twice.add_affine(point).0.add(&Jacobian { y: twice.y.negative(), ..twice })
@@ -192,7 +193,7 @@ fn check_points<V: Kernel>(any: V, a: &[Number; 16], b: &[Number; 16]) -> Result
     for sum in [x.to_jacobian().add_affine(&y).0, scaled(&x).add_affine(&y).0, scaled(&x).add(&scaled(&y))] {
         let sums = store(&sum);
         for lane in 0..V::LANES {
-            // The formulas know neither the point with itself nor with its negative, and say so.
+            // The formulas cannot add a point to itself or to its negative, and say so.
             if p[lane].serialize()[1..] == q[lane].serialize()[1..] {
                 prop_assert_eq!(sum.z.is_zero() >> lane & 1, 1);
                 prop_assert_eq!(sum.add(&x.to_jacobian()).double().z.is_zero() >> lane & 1, 1, "it stays so");
@@ -204,7 +205,8 @@ fn check_points<V: Kernel>(any: V, a: &[Number; 16], b: &[Number; 16]) -> Result
     Ok(())
 }
 
-/// The sum of multiples of points, which are G times the second number, and of G itself: zero for the right number of those.
+/// The sum of multiples of points, each of them G times its second number, and of G itself: zero for the right multiple
+/// of G.
 fn check_multiples<V: Kernel>(any: V, terms: &[(Number, Number)]) -> Result<(), TestCaseError> {
     let mut total = [0; 4];
     let mut xs = Vec::new();
@@ -247,7 +249,7 @@ proptest! {
     }
 }
 
-// Points that have nothing to do with each other: of others, good sums may be said not to be zero.
+// Unrelated points: with others, a good sum may be reported as not zero.
 proptest! {
     #![proptest_config(cases(12))]
 
@@ -262,7 +264,8 @@ proptest! {
     }
 }
 
-/// The same point again and again: sums of it with itself are doubled, and with its negative at least not said to be right.
+/// The same point again and again: its sums with itself are doubled; sums with its negative are at least not reported
+/// as correct.
 #[test]
 fn equal_points_are_added_up() -> Result<(), TestCaseError> {
     let terms: Vec<(Number, Number)> = (1..40).map(|number| ([number, 0, 0, 0], [7, 0, 0, 0])).collect();
@@ -319,7 +322,7 @@ fn the_table_is_the_generators_multiples() {
         number.reverse();
         let number = match SecretKey::from_byte_array(number) {
             Ok(number) => number,
-            // Not below the order: 2^256 - 1 is 2^256 - 1 - order.
+            // Not below the order: 2^256 - 1 reduces to 2^256 - 1 - order.
             Err(_) => {
                 let less = subtract([u64::MAX; 4], ORDER);
                 let bytes: Vec<u8> = less.iter().rev().flat_map(|limb| limb.to_be_bytes()).collect();

@@ -9,7 +9,7 @@ use crate::secp256k1::{PublicKey, Rule};
 
 pub(in crate::secp256k1) fn verify(item: &Signed) -> Result<(), Rule> {
     let key = point(&item.key)?;
-    // libsecp256k1 itself takes no high s.
+    // libsecp256k1 itself refuses a high s.
     let compact = item.signature.normalised().compact();
     let signature = secp256k1::ecdsa::Signature::from_compact(&compact).map_err(|_| Rule::Range)?;
     SECP256K1.verify_ecdsa(Message::from_digest(item.digest), &signature, &key).map_err(|_| Rule::Mismatch)

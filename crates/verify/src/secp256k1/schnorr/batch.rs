@@ -1,4 +1,4 @@
-//! Many Schnorr signatures at once: one combined check for all, and, if it fails, bisection to a verdict for each.
+//! Many Schnorr signatures at once: one combined check, and, if it fails, bisection to a verdict for each.
 
 use super::challenge::challenge;
 use super::signed::Signed;
@@ -7,10 +7,11 @@ use crate::secp256k1::lanes::Kernel;
 use crate::secp256k1::lanes::schnorr::{Combined, Finding, points, verify_all, verify_each};
 use crate::secp256k1::{Rule, portable};
 
-/// Signatures in a combined check. A larger one costs less each, but its points would not stay in the caches.
+/// Signatures in a combined check. A larger check would cost less per signature, but its points would not stay in the
+/// caches.
 const TOGETHER: usize = 1024;
 
-/// From how many on a combined check is faster than one check for each.
+/// Up to this many signatures, checking one by one is faster.
 const ALONE: usize = 32;
 
 /// Appends the verdict of each item.
@@ -23,11 +24,11 @@ pub(in crate::secp256k1) fn verify<V: Kernel>(any: V, items: &[Signed<'_>], verd
     }
 }
 
-/// Writes the verdict of each item; all are good before.
+/// Writes the verdicts of the items that fail; on entry, all verdicts say good.
 #[inline(always)]
 fn verify_together<V: Kernel>(any: V, items: &[Signed<'_>], verdicts: &mut [Result<(), Rule>]) {
     let mut random = vec![0; 16 * items.len()];
-    // Without random numbers there is no combined check.
+    // A combined check needs random numbers.
     if items.len() <= ALONE || getrandom::fill(&mut random).is_err() {
         return verify_alone(any, items, verdicts);
     }
@@ -76,7 +77,7 @@ fn verify_together<V: Kernel>(any: V, items: &[Signed<'_>], verdicts: &mut [Resu
 /// Writes the verdict of each item, checked on its own.
 #[inline(always)]
 fn verify_alone<V: Kernel>(any: V, items: &[Signed<'_>], verdicts: &mut [Result<(), Rule>]) {
-    // One lane, or one item, is slower than libsecp256k1.
+    // With one lane or one item, libsecp256k1 is faster.
     if V::LANES == 1 || items.len() == 1 {
         for (item, verdict) in items.iter().zip(verdicts) {
             *verdict = portable::schnorr::verify(item);

@@ -1,4 +1,4 @@
-//! What a signature's number s answers to: the hash of its r, the key and the message.
+//! The challenge that a signature's number s answers: the hash of its r, the key and the message.
 
 use super::signed::Signed;
 use crate::sha256::Tag;
@@ -11,7 +11,7 @@ pub(in crate::secp256k1) struct Challenged {
     pub(in crate::secp256k1) r: [u8; 32],
     pub(in crate::secp256k1) s: [u8; 32],
     pub(in crate::secp256k1) key: [u8; 32],
-    /// Not below the order yet.
+    /// Not yet reduced modulo the order.
     pub(in crate::secp256k1) e: [u8; 32],
 }
 

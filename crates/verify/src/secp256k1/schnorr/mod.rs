@@ -31,7 +31,7 @@ impl Default for Verifier<'_> {
 }
 
 impl Verifier<'_> {
-    /// An empty batch for a backend of the caller's choice; none if it is not available.
+    /// An empty batch for the given backend; `None` if it is not available.
     pub fn on(backend: Backend) -> Option<Self> {
         backend.is_available().then(|| Self { backend, ..Self::default() })
     }

@@ -11,7 +11,7 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// From r ‖ s, each 32 bytes, big-endian.
+    /// Parses r ‖ s, each 32 bytes, big-endian.
     pub fn parse(bytes: &[u8]) -> Result<Self, Rule> {
         let ([r, s], []) = bytes.as_chunks() else { return Err(Rule::SignatureLength) };
         if *r < PRIME && *s < ORDER { Ok(Self { r: *r, s: *s }) } else { Err(Rule::Range) }

@@ -1,9 +1,9 @@
-//! A message with its signature and key: what is verified.
+//! A message with its signature and key, ready to be verified.
 
 use super::signature::Signature;
 use crate::secp256k1::{Rule, XOnlyKey};
 
-/// A message, and the signature and the key that it is claimed to be signed with.
+/// A message, and the signature and key that it is claimed to be signed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signed<'a> {
     /// The message: a digest of 32 bytes in Bitcoin, of any length in BIP340.

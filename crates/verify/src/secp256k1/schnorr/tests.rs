@@ -30,7 +30,7 @@ fn from_hex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-/// BIP340's own vectors. What each invalid one breaks is what its comment says.
+/// BIP340's own vectors. The comment of each invalid one says which rule it breaks.
 #[test]
 fn bip340() {
     let text = include_str!("../../../../../vectors/secp256k1/bip340.csv");
@@ -79,7 +79,7 @@ fn lengths_are_checked() {
     assert_eq!(Signed::parse(b"message", &signature, &[&key[..], &[0]].concat()), Err(Rule::KeyEncoding));
 }
 
-/// Some good signatures with keys that repeat, on messages of different lengths.
+/// Valid signatures with repeating keys, on messages of different lengths.
 fn messages(count: usize) -> Vec<Vec<u8>> {
     (0..count).map(|number| vec![number as u8; 32 + number % 3]).collect()
 }
@@ -127,7 +127,7 @@ fn the_bad_ones_are_found_in_a_batch() {
     }
 }
 
-/// Two signatures whose errors cancel out if they are added up without factors.
+/// Two signatures whose errors cancel out when added without factors.
 #[test]
 fn errors_do_not_cancel_out() {
     let messages = messages(60);

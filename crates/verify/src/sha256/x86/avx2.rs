@@ -59,7 +59,7 @@ impl Word<8> for Vector {
 
     #[inline(always)]
     unsafe fn load(blocks: &[&[u8; 64]; 8]) -> [Self; 16] {
-        // SAFETY: as above; each block is 64 bytes long, and the loads ask for no alignment.
+        // SAFETY: as above; each block is 64 bytes long, and the loads need no alignment.
         unsafe {
             let mut halves = [[_mm256_setzero_si256(); 8]; 2];
             for i in 0..8 {
@@ -90,7 +90,7 @@ impl Word<8> for Vector {
     }
 }
 
-/// Turns the bytes of each word around.
+/// Reverses the bytes of each word.
 #[inline(always)]
 unsafe fn swap(words: __m256i) -> __m256i {
     // SAFETY: the caller's promise.

@@ -7,7 +7,7 @@ use super::lanes::Word;
 #[derive(Clone, Copy)]
 pub(super) struct Vector(__m512i);
 
-/// Turns the bytes of each word around.
+/// Reverses the bytes of each word.
 const SWAP: [u8; 16] = [3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12];
 
 impl Word<16> for Vector {
@@ -37,7 +37,8 @@ impl Word<16> for Vector {
 
     #[inline(always)]
     unsafe fn shift<const R: i32>(self) -> Self {
-        // SAFETY: as above. The intrinsic's parameter is unsigned, which a parameter of ours cannot be turned into.
+        // SAFETY: as above. The intrinsic with an immediate has an unsigned parameter, which a const parameter of ours
+        // cannot be converted to.
         Self(unsafe { _mm512_srl_epi32(self.0, _mm_cvtsi32_si128(R)) })
     }
 
@@ -55,7 +56,7 @@ impl Word<16> for Vector {
 
     #[inline(always)]
     unsafe fn load(blocks: &[&[u8; 64]; 16]) -> [Self; 16] {
-        // SAFETY: as above; each block is 64 bytes long, and the loads ask for no alignment.
+        // SAFETY: as above; each block is 64 bytes long, and the loads need no alignment.
         unsafe {
             let swap = _mm512_broadcast_i32x4(_mm_loadu_si128(SWAP.as_ptr().cast()));
             let mut rows = [swap; 16];

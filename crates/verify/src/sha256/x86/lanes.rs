@@ -1,9 +1,9 @@
-//! SHA-256 of as many messages as a vector has 32-bit lanes, over whatever vectors there are.
+//! SHA-256 of one message per 32-bit lane of a vector, for any vector.
 //!
-//! The limit on AVX-512: a round is 7 additions, 6 rotations and 4 three-input logic operations, a new word of the
-//! schedule 3, 4, 2 and 2 shifts; a block is 1,616 operations, one whose schedule is a constant 1,024. A Zen 5 core does
-//! four such operations a cycle, two of them rotations or shifts. So a tagged node (one block of each kind) takes at
-//! least 660 cycles for 16 messages, 9.5 ns a node at 4.34 GHz, and SHA256d of a node 16 ns.
+//! The limit on AVX-512: a round is 7 additions, 6 rotations and 4 three-input logic operations; a new word of the
+//! schedule is 3, 4, 2 and 2 shifts; a block is 1,616 operations, or 1,024 if its schedule is constant. A Zen 5 core
+//! does four such operations per cycle, two of which may be rotations or shifts. A tagged node (one block of each kind)
+//! therefore takes at least 660 cycles for 16 messages, 9.5 ns per node at 4.34 GHz; SHA256d of a node takes 16 ns.
 
 use std::marker::PhantomData;
 
@@ -32,7 +32,7 @@ pub(super) trait Word<const LANES: usize>: Copy {
     unsafe fn store(words: &[Self; 8], digests: &mut [[u8; 32]; LANES]);
 }
 
-/// Two vectors as one. Rounds wait for each other, so two of them side by side keep the processor busy.
+/// Two vectors as one. The steps of a round wait for each other, so two vectors side by side keep the processor busy.
 #[derive(Clone, Copy)]
 pub(super) struct Twice<V>(V, V);
 
@@ -113,7 +113,7 @@ macro_rules! round {
     };
 }
 
-/// Eight rounds, after which every name means again what it did before.
+/// Eight rounds, after which every name has its old meaning again.
 macro_rules! rounds {
     ($state:ident, $word:expr) => {
         let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = $state;

@@ -14,7 +14,7 @@ use super::plan::Plan;
 /// The processor must have AVX-512 F and BW.
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) unsafe fn avx512(plan: &Plan<'_>, messages: &[&[u8]; 32], digests: &mut [Digest; 32]) {
-    // SAFETY: the instructions are those that this function asks for.
+    // SAFETY: the caller guarantees the instructions.
     unsafe { hash_lanes::<lanes::Lanes<lanes::Twice<avx512::Vector>>, 32>(plan, messages, digests) }
 }
 

@@ -9,7 +9,7 @@ use super::super::scalar::{INITIAL, ROUND};
 /// `N` messages at once.
 pub(super) struct Streams<const N: usize>;
 
-/// The words of a state as the instructions want them: {a, b, e, f} and {c, d, g, h}, the first in the highest place.
+/// The words of a state as the instructions need them: {a, b, e, f} and {c, d, g, h}, the first in the highest place.
 #[derive(Clone, Copy)]
 pub(super) struct Pair {
     abef: __m128i,
@@ -40,7 +40,7 @@ unsafe fn unpack(state: Pair) -> [__m128i; 2] {
     }
 }
 
-/// Turns the bytes of each word around.
+/// Reverses the bytes of each word.
 #[inline(always)]
 unsafe fn swap(words: __m128i) -> __m128i {
     // SAFETY: the caller's promise.
@@ -119,7 +119,7 @@ impl<const N: usize> Kernel<N> for Streams<N> {
 
     #[inline(always)]
     unsafe fn compress(state: [Pair; N], blocks: &[&[u8; 64]; N]) -> [Pair; N] {
-        // SAFETY: as above; each block is 64 bytes long, and the loads ask for no alignment.
+        // SAFETY: as above; each block is 64 bytes long, and the loads need no alignment.
         unsafe {
             let mut words = [[_mm_setzero_si128(); 4]; N];
             for (words, block) in words.iter_mut().zip(blocks) {
