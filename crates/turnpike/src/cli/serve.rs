@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 
 use super::common::{IoArg, NodePromiseArg};
 
-/// Options of `serve`. What is given here overrides the configuration file.
+/// Options of `serve`. They override the configuration file.
 #[derive(Args)]
 pub struct ServeArgs {
     /// Read this configuration file (TOML); `turnpike config default` prints one
