@@ -7,31 +7,31 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Error)]
 pub enum Damage {
     /// The record does not have its checksum.
-    #[error("its record does not have its checksum")]
+    #[error("the record does not match its checksum")]
     Record,
     /// The header does not follow the one before, or is not sealed by the chain's key.
-    #[error("its header does not follow the one before it, or its seal is not the chain key's")]
+    #[error("the header does not follow the previous header, or is not sealed by the chain key")]
     Header,
     /// The operations do not have their checksum, or are not what the header commits to.
-    #[error("its operations are not what its header commits to")]
+    #[error("the operations do not match the commitment in the header")]
     Operations,
     /// The back-links do not have their checksum, or lead elsewhere.
-    #[error("its back-links are not what was written")]
+    #[error("the back-links do not match their checksum or the operations")]
     Links,
     /// The stored nodes do not have their checksum, or are not those of the tree.
-    #[error("its Merkle nodes are not what its header commits to")]
+    #[error("the Merkle nodes do not match the commitment in the header")]
     Nodes,
     /// The table of ids does not have its checksum.
-    #[error("its table of transaction ids is not what was written")]
+    #[error("the table of transaction ids does not match its checksum")]
     Ids,
     /// The signed tails do not have their checksum, or are out of order.
-    #[error("its signatures are not what was written")]
+    #[error("the signatures do not match their checksum, or are out of order")]
     Tails,
     /// The index after the block does not have the root that the header commits to.
-    #[error("the accounts after it are not what its header commits to")]
+    #[error("the accounts after the block do not match the commitment in the header")]
     Index,
     /// The sum of balances after the block is not the sum issued, less the deposits.
-    #[error("the sum of balances after it is not the sum that was issued, less deposits")]
+    #[error("the sum of balances after the block is not the sum issued, less deposits")]
     Conservation,
 }
 
@@ -58,11 +58,11 @@ pub enum Error {
     #[error(transparent)]
     Storage(#[from] storage::Error),
     /// The key-value store of the catalog fails.
-    #[error("the catalog of the chain fails: {0}; check the disk, then start again")]
+    #[error("the catalog of the chain failed: {0}; check the disk, then start again")]
     Catalog(#[from] fjall::Error),
     /// What the catalog says is not what was written, or it is missing.
     #[error(
-        "the catalog of the chain does not fit its files; restore the whole data directory from a backup, or \
+        "the catalog of the chain does not match its files; restore the whole data directory from a backup, or \
          replace that of a replica with `turnpike cluster sync --replace`"
     )]
     CatalogDamaged,
@@ -76,7 +76,7 @@ pub enum Error {
     #[error(transparent)]
     Effect(#[from] EffectError),
     /// There is no chain in the directory, and no genesis header was given to begin one.
-    #[error("there is no chain in this directory; initialise it, or name another directory")]
+    #[error("this directory has no chain; initialise it, or name another directory")]
     NoChain,
     /// Nobody sealed a header.
     #[error("block {height} is not sealed: {source}")]
@@ -87,15 +87,13 @@ pub enum Error {
         source: super::SealingError,
     },
     /// A sealer gave something else than a seal by the chain's key.
-    #[error(
-        "block {height} was sealed with another key than the chain's; name the key or the signer that the chain began with"
-    )]
+    #[error("block {height} is not sealed with the chain's key; name the key or the signer that the chain began with")]
     WrongSeal {
         /// Height of the block.
         height: u64,
     },
     /// A block that nobody may build.
-    #[error("a block cannot be built: {0}")]
+    #[error("cannot build a block: {0}")]
     InvalidBlock(&'static str),
 }
 
