@@ -140,6 +140,6 @@ pub fn find(name: &str, version: Version) -> Option<&'static Method> {
 
 /// What a client is told where the store fails; the operator is told why.
 pub(crate) fn failed(error: chain::bitcoin::Error) -> RpcError {
-    tracing::error!(%error, "a request of an Electrum client failed");
+    tracing::error!(%error, "request of an Electrum client failed");
     RpcError::internal()
 }
