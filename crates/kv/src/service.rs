@@ -163,8 +163,10 @@ impl Service {
     /// Reads the users again, for logins to come, and logs the outcome.
     pub fn reload_users(&self) {
         match self.users().map(Users::reload) {
-            Some(Ok(())) => tracing::info!("read the users of the key-value store again"),
-            Some(Err(error)) => tracing::error!("the users of the key-value store stay as they are: {error}"),
+            Some(Ok(())) => tracing::info!("reloaded the users of the key-value store"),
+            Some(Err(error)) => {
+                tracing::error!("cannot reload the users of the key-value store, so the present ones stay: {error}")
+            }
             None => {}
         }
     }

@@ -105,7 +105,7 @@ impl Version {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read.
-    #[error("{path}: {source}; give a file in PEM form that this user may read")]
+    #[error("cannot read {path}: {source}; name a PEM file that this user may read")]
     File {
         /// The file.
         path: PathBuf,
@@ -113,7 +113,7 @@ pub enum Error {
         source: pem::Error,
     },
     /// A file has nothing in it of the kind that is needed.
-    #[error("{path}: there is no {what} in it; expected a file in PEM form, with BEGIN {begin}")]
+    #[error("{path} contains no {what}; expected a PEM file with BEGIN {begin}")]
     Nothing {
         /// The file.
         path: PathBuf,
@@ -123,7 +123,7 @@ pub enum Error {
         begin: &'static str,
     },
     /// The key is not that of the certificate, or of a kind that is not known.
-    #[error("{chain} and {key}: {source}; give the key that the first certificate of the chain was made for")]
+    #[error("cannot use {chain} with {key}: {source}; name the key of the first certificate of the chain")]
     Pair {
         /// The chain's file.
         chain: PathBuf,
@@ -133,10 +133,10 @@ pub enum Error {
         source: Box<rustls::Error>,
     },
     /// Clients are to show certificates, and nobody is told who makes those.
-    #[error("clients are to show certificates: name the file of the authorities that these come from")]
+    #[error("client certificates are required: set the CA file")]
     NoAuthorities,
     /// The authorities' certificates are not good.
-    #[error("{path}: {reason}; give the certificates of authorities in PEM form")]
+    #[error("{path}: {reason}; name a PEM file with CA certificates")]
     Authorities {
         /// The file.
         path: PathBuf,

@@ -29,7 +29,7 @@ pub enum Error {
     #[error("{0} has more than {LONGEST_FILE} bytes; list fewer users")]
     TooLong(PathBuf),
     /// A line is malformed.
-    #[error("{path}, line {line}: expected NAME:PASSWORD, both without spaces at their ends")]
+    #[error("{path}, line {line}: expected NAME:PASSWORD, without spaces before or after either")]
     Line {
         /// The file.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub enum Error {
         line: usize,
     },
     /// There is nobody in it.
-    #[error("{0} lists no user; write a line NAME:PASSWORD for each")]
+    #[error("{0} lists no users; write a line NAME:PASSWORD for each")]
     Empty(PathBuf),
 }
 
@@ -85,7 +85,7 @@ fn read(path: &Path) -> Result<Vec<blake3::Hash>, Error> {
     let fail = |source| Error::Read { path: path.to_owned(), source };
     let file = File::open(path).map_err(fail)?;
     if file.metadata().map_err(fail)?.mode() & READABLE_BY_ALL != 0 {
-        tracing::warn!(file = %path.display(), "every user of this machine can read the passwords: chmod 600 the file");
+        tracing::warn!(file = %path.display(), "every local user can read the passwords: run chmod 600 on the file");
     }
     let mut text = Vec::new();
     file.take(LONGEST_FILE + 1).read_to_end(&mut text).map_err(fail)?;

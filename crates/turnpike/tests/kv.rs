@@ -87,7 +87,7 @@ fn items_outlive_a_stop_and_not_a_kill() {
     let kv = Kv::start(folder);
     assert_eq!(kv.ask(folder, "gets a b\r\n"), "END\r\n");
     let log = kv.end(Signal::TERM);
-    assert!(log.contains("the program that had the file was killed"), "{log}");
+    assert!(log.contains("the previous program was killed"), "{log}");
 }
 
 /// What the program says to options that it refuses.

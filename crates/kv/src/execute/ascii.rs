@@ -170,7 +170,7 @@ fn refresh_certificates(service: &Service, out: &mut Vec<u8>, now: Seconds) {
         Some(Ok(())) => out.extend_from_slice(b"OK\r\n"),
         // What is wrong names files, which are none of a client's business.
         Some(Err(error)) => {
-            tracing::error!("the certificates stay as they were: {error}");
+            tracing::error!("cannot read the certificates, so the present ones stay: {error}");
             out.extend_from_slice(b"ERROR the certificates cannot be read; the log tells why\r\n");
         }
         None => out.extend_from_slice(b"ERROR TLS is not enabled\r\n"),

@@ -150,7 +150,7 @@ impl Memory {
                     source = ?holder.source.map(|prefix| prefix.to_string()),
                     bytes = holder.bytes,
                     limit,
-                    "refusing half requests and closing connections that hold the most memory for the longest"
+                    "requests exceed the memory limit: closing the connections that hold the most for the longest"
                 );
             }
             holder.inbox.release_memory(holder.place, worst);

@@ -81,7 +81,7 @@ pub enum Error {
     #[error("cannot listen on {0}: the file there is not a socket; remove it, or choose another path")]
     NotASocket(PathBuf),
     /// There is nothing to listen on.
-    #[error("there is nothing to listen on: give a port for TCP, one for UDP, or a file for a socket")]
+    #[error("nothing to listen on: set a TCP port, a UDP port, or the path of a Unix socket")]
     Nowhere,
     /// The system has no thread or no descriptor to give.
     #[error("cannot start a thread of the server: {0}; raise the limits of the process (ulimit -n, ulimit -u)")]
@@ -182,7 +182,7 @@ impl Server {
             self.service.stop();
         }
         if let Err(error) = if is_whole { self.service.store.close() } else { Ok(()) } {
-            tracing::error!("the store's items are lost with the program: {error}");
+            tracing::error!("cannot save the items to the memory file, so the next start begins empty: {error}");
         }
     }
 }

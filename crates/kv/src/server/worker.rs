@@ -236,7 +236,7 @@ impl Worker {
         match tls.accept() {
             Ok(session) => Some(Socket::tls(accepted.socket, session, &self.service)),
             Err(error) => {
-                tracing::warn!("cannot speak TLS: {error}");
+                tracing::warn!("cannot start TLS on a connection: {error}");
                 None
             }
         }

@@ -7,10 +7,10 @@ pub enum Cold {
     #[error("the file is new")]
     New,
     /// The program that had the file did not end by itself.
-    #[error("the program that had the file was killed, so its items may be torn")]
+    #[error("the previous program was killed, so items may be torn")]
     NotClosed,
     /// The file is that of another version of the program.
-    #[error("its layout is version {found}, and that of this program {expected}")]
+    #[error("the file has layout version {found}, but this program uses {expected}")]
     Version {
         /// The file's.
         found: u32,
@@ -18,7 +18,7 @@ pub enum Cold {
         expected: u32,
     },
     /// The store was asked for another size.
-    #[error("its {what} was {found}, and {expected} is asked for now")]
+    #[error("the {what} of the file is {found}, but {expected} is configured")]
     OtherSize {
         /// Of what.
         what: &'static str,
@@ -28,6 +28,6 @@ pub enum Cold {
         expected: u64,
     },
     /// The digest is another one.
-    #[error("its digest does not fit, so it was changed since")]
+    #[error("the file does not match its digest, so it was changed")]
     Damaged,
 }

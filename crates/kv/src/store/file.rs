@@ -57,13 +57,13 @@ pub enum FileError {
         source: io::Error,
     },
     /// Another store has it.
-    #[error("{0} is the memory of a store that runs; stop it, or give each store a file of its own")]
+    #[error("{0} is in use by a running store; stop it, or use a different file for each store")]
     InUse(PathBuf),
     /// It is something else.
-    #[error("{0} is no store's memory, and would be overwritten; remove it, or choose another file")]
+    #[error("{0} is not a memory file of a store, so it is not overwritten; remove it, or choose another file")]
     NotOurs(PathBuf),
     /// The file system is full.
-    #[error("{path}: there is no room for {bytes} bytes: {source}; lower the memory, or choose another file system")]
+    #[error("{path}: no room for {bytes} bytes: {source}; lower the memory, or choose another file system")]
     NoRoom {
         /// The file.
         path: PathBuf,
