@@ -106,7 +106,7 @@ impl<'a> JournalBatch<'a> {
 
     /// What is in the batch, whole: the records, and the tails of those that are signed.
     pub fn parts(&self) -> (&'a [Record], &'a [Tail]) {
-        assert_eq!(self.skipped, 0, "it was read from its first operation on");
+        assert_eq!(self.skipped, 0, "the batch was read from its first operation on");
         (self.records, self.tails)
     }
 
