@@ -13,7 +13,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The file exists, though it should be made anew.
-    #[error("{}: exists already", path.display())]
+    #[error("{}: already exists", path.display())]
     Exists {
         /// What was to be created.
         path: PathBuf,
@@ -31,7 +31,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A symbolic link where a file or a directory is to be. Who can plant one chooses what is written, and where.
-    #[error("{}: a symbolic link, which is not followed: move what it leads to in its place, or mount it there", path.display())]
+    #[error("{}: a symbolic link, which is not followed: move its target there, or mount it there", path.display())]
     Link {
         /// The link.
         path: PathBuf,
@@ -43,7 +43,10 @@ pub enum Error {
         path: PathBuf,
     },
     /// Others have access to what is to be the owner's alone, and it is not this user's to change.
-    #[error("{}: mode {found:03o} lets others in, and it belongs to another user: make it {mode:03o}, and run as its owner", path.display())]
+    #[error(
+        "{}: mode {found:03o} lets others in, and another user owns it: set mode {mode:03o}, and run as its owner",
+        path.display()
+    )]
     Exposed {
         /// The file or directory.
         path: PathBuf,
@@ -63,7 +66,10 @@ pub enum Error {
         source: io::Error,
     },
     /// The content is not what was written.
-    #[error("{}: damaged at byte {offset}: {reason}: restore the file from a copy, or check the directory", path.display())]
+    #[error(
+        "{}: damaged at byte {offset}: {reason}: restore the file from a copy, or check the directory",
+        path.display()
+    )]
     Corrupt {
         /// The damaged file.
         path: PathBuf,
@@ -74,7 +80,8 @@ pub enum Error {
     },
     /// Others than its owner may have read a secret.
     #[error(
-        "{}: others may read this secret (mode {mode:04o}, owner {owner}): if they may have, make a new one; if not, make it yours and `chmod 600` it",
+        "{}: other users can read this secret (mode {mode:04o}, owner {owner}): make a new one if they may have read \
+         it; if not, make it yours and `chmod 600` it",
         path.display()
     )]
     ExposedSecret {
@@ -92,7 +99,11 @@ pub enum Error {
         path: PathBuf,
     },
     /// The data directory was written by a version with another format.
-    #[error("{}: format {found}, but this program reads format {expected} and cannot convert it: use the program that wrote it, or name another data directory to begin a new chain in", path.display())]
+    #[error(
+        "{}: format {found}, but this program reads format {expected} and cannot convert it: use the program \
+         that wrote it, or name another data directory to begin a new chain in",
+        path.display()
+    )]
     OtherVersion {
         /// The data directory.
         path: PathBuf,
@@ -102,7 +113,10 @@ pub enum Error {
         expected: u32,
     },
     /// The file that names the format holds something else: it is damaged, or another program's.
-    #[error("{}: must hold the line `{line}`: name another directory, or write that line if this one is the node's", path.display())]
+    #[error(
+        "{}: must hold the line `{line}`: name another directory, or write that line if this one is the node's",
+        path.display()
+    )]
     Format {
         /// The file.
         path: PathBuf,

@@ -97,7 +97,7 @@ pub trait File: Send + Sync + Debug {
         if read == buffer.len() {
             return Ok(());
         }
-        let reason = format!("{} bytes expected, {read} there", buffer.len());
+        let reason = format!("expected {} bytes, but the file has {read}", buffer.len());
         Err(Error::Corrupt { path: self.path().into(), offset, reason })
     }
 }

@@ -79,7 +79,7 @@ impl RealDirectory {
                 Ok(stat) => stat,
                 // Gone since it was listed.
                 Err(Errno::NOENT) => continue,
-                Err(error) => return Err(Error::from_io(&path, "asking for the mode", error.into())),
+                Err(error) => return Err(Error::from_io(&path, "reading the mode", error.into())),
             };
             match kind {
                 FileType::Symlink => return Err(Error::Link { path }),
@@ -157,7 +157,7 @@ impl RealDirectory {
 }
 
 fn stat(file: impl AsFd, path: &Path) -> Result<Stat, Error> {
-    rustix::fs::fstat(file).map_err(|error| Error::from_io(path, "asking for the mode", error.into()))
+    rustix::fs::fstat(file).map_err(|error| Error::from_io(path, "reading the mode", error.into()))
 }
 
 /// Takes everybody else's permissions from a file or a directory that is to have this mode.
@@ -167,7 +167,7 @@ fn take_from_others(file: impl AsFd, path: &Path, mode: u32) -> Result<(), Error
         return Ok(());
     }
     rustix::fs::fchmod(file, mode.into()).map_err(|_| Error::Exposed { path: path.into(), found, mode })?;
-    tracing::warn!(path = %path.display(), "others had access (mode {found:03o}); it is its owner's alone from now on");
+    tracing::warn!(path = %path.display(), "removed other users' access (mode was {found:03o})");
     Ok(())
 }
 
@@ -282,7 +282,7 @@ impl File for RealFile {
     }
 
     fn len(&self) -> Result<u64, Error> {
-        Ok(self.file.metadata().map_err(self.error("asking for the length"))?.len())
+        Ok(self.file.metadata().map_err(self.error("reading the length"))?.len())
     }
 
     fn set_len(&self, len: u64) -> Result<(), Error> {

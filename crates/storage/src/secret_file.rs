@@ -24,7 +24,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
     // Of the file that was opened, so that nobody can put another one in its place in between.
     let metadata = file.metadata().map_err(failed)?;
     if !metadata.is_file() || metadata.len() > LONGEST {
-        return Err(failed(io::Error::other("it is no file of a few bytes")));
+        return Err(failed(io::Error::other("not a file, or too long for a secret")));
     }
     let is_ours = metadata.uid() == rustix::process::geteuid().as_raw() || metadata.uid() == 0;
     if !is_ours || metadata.mode() & OTHERS != 0 {
