@@ -93,7 +93,7 @@ pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, shared
             Ok(progress) => {
                 shared.sealer_failed.store(false, Relaxed);
                 if shared.builder_failed.swap(false, Relaxed) {
-                    tracing::info!("blocks are built again");
+                    tracing::info!("building blocks again");
                 }
                 if order == DRAIN {
                     return;
@@ -111,7 +111,7 @@ pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, shared
                 let unsealed = own::Error::is_of_the_sealer;
                 shared.sealer_failed.store(matches!(&error, ledger::Error::Chain(error) if unsealed(error)), Relaxed);
                 if !shared.builder_failed.swap(true, Relaxed) {
-                    tracing::error!(%error, "no blocks are built; transfers are kept in the journal");
+                    tracing::error!(%error, "cannot build blocks: transfers stay in the journal");
                 }
                 if order == DRAIN {
                     return;

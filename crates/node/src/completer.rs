@@ -64,7 +64,7 @@ impl Completer {
             }
             Err(error) => {
                 if !self.shared.storage_failed.swap(true, Relaxed) {
-                    tracing::error!(%error, "the journal cannot be written: reads only from now on");
+                    tracing::error!(%error, "cannot write the journal: answering reads only from now on");
                 }
                 self.departures.refuse(Status::StorageFailed, &mut *self.transmit);
             }

@@ -355,7 +355,7 @@ impl Config {
         }
         findings.within("chain_signer_timeout", self.chain_signer_timeout, 10, 60_000);
         if ![&self.chain_key, &self.chain_signer].iter().any(|path| path.as_os_str().is_empty()) {
-            findings.refuse("chain_key", format!("{:?}", self.chain_key), "empty where `chain_signer` is set");
+            findings.refuse("chain_key", format!("{:?}", self.chain_key), "empty if `chain_signer` is set");
         }
         findings.within("ledger.accounts", self.ledger.accounts, 16, table_limit());
         let [fewest, most] = [ledger::retries::MIN_CAPACITY, ledger::retries::MAX_CAPACITY].map(|limit| limit as u64);
@@ -379,7 +379,7 @@ impl Config {
         }
         self.cluster.find(self, findings);
         if self.promise == Promise::Final && !self.cluster.is_wanted() {
-            let allowed = "\"accepted\" or \"durable\" where `cluster.replicas` are empty";
+            let allowed = "\"accepted\" or \"durable\" if `cluster.replicas` is empty";
             findings.refuse("promise", "\"final\"", allowed);
         }
         findings.within("proofs.cache", self.proofs.cache, 0, 1 << 16);

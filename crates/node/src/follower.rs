@@ -57,10 +57,11 @@ enum Failure {
     Node(#[from] bitcoind::Error),
     #[error(transparent)]
     Store(#[from] bitcoin::Error),
-    #[error("the Bitcoin node has a transaction that is none: {0}")]
+    #[error("the Bitcoin node sent an invalid transaction: {0}")]
     Transaction(#[from] TransactionError),
     #[error(
-        "the Bitcoin node is of another network, or another chain: `bitcoin.node` has to be one of {0}, as the blocks in the data directory"
+        "the Bitcoin node is of another network or chain: set `bitcoin.node` to a node of {0}, like the blocks in the \
+         data directory"
     )]
     OtherChain(&'static str),
 }
@@ -162,14 +163,14 @@ impl Follower {
         let mut failed = None;
         while !self.stop.load(Relaxed) {
             match self.look() {
-                Ok(()) if failed.take().is_some() => tracing::info!("the Bitcoin node is followed again"),
+                Ok(()) if failed.take().is_some() => tracing::info!("following the Bitcoin node again"),
                 Ok(()) => {}
                 Err(error) => {
                     self.standing.failures.fetch_add(1, Relaxed);
                     self.standing.is_up.store(!matches!(error, Failure::Node(_)), Relaxed);
                     let text = error.to_string();
                     if failed.as_ref() != Some(&text) {
-                        tracing::warn!(%error, "cannot follow the Bitcoin node; it is tried again and again");
+                        tracing::warn!(%error, "cannot follow the Bitcoin node: retrying");
                     }
                     failed = Some(text);
                 }
@@ -348,7 +349,7 @@ impl Arrivals {
                     self.complete.push(complete);
                 }
                 Ok(Read::Misses((transaction, _))) => self.incomplete.entry(transaction).or_default().push(bytes),
-                Err(error @ Failure::Transaction(_)) => tracing::warn!(%error, "a transaction is left out"),
+                Err(error @ Failure::Transaction(_)) => tracing::warn!(%error, "skipped a transaction"),
                 Err(error) => return Err(error),
             }
         }

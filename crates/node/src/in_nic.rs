@@ -152,9 +152,9 @@ impl InNic {
             service.http = Some(http.local_address());
             service.threads.push(spawn("http", None, move || http.run(&stop))?);
         }
-        tracing::warn!(interface = interface.name, %mode, "accepted only: a crash loses what is not in the journal yet");
+        tracing::warn!(interface = interface.name, %mode, "accepted only: a crash loses what is not yet in the journal");
         if mode == Mode::Generic {
-            tracing::warn!("the driver does not take the program; behind it, it is not faster than sockets");
+            tracing::warn!("the driver does not support XDP: in generic mode it is not faster than sockets");
         }
         Ok(service)
     }
@@ -224,7 +224,7 @@ fn operation(committed: &Committed) -> Operation {
     };
     assert!(
         frame.command().is_ok_and(Command::is_executed),
-        "the program executed what is no operation: {committed:?}"
+        "the program executed an invalid operation: {committed:?}"
     );
     frame.to_operation()
 }
@@ -258,7 +258,7 @@ fn follow(ledger: &Mutex<InNicLedger>, mut journal: Journal, shared: &Shared, st
         };
         if let Err(error) = result {
             shared.storage_failed.store(true, Release);
-            tracing::error!(%error, "the journal cannot be written: the in-NIC ledger answers reads until its ring is full, then nothing but them");
+            tracing::error!(%error, "cannot write the journal: the in-NIC ledger answers reads only once its ring is full");
             return;
         }
         shared.executed.fetch_add(written, Relaxed);

@@ -20,7 +20,7 @@ pub struct KvTier {
 impl KvTier {
     /// Loads and attaches the program, and gives the memory of the mirror; or tells why it cannot.
     pub fn prepare(config: &Kv) -> Result<(Self, Region), String> {
-        let listen = config.udp.first().ok_or("XDP answers UDP alone: give it a port, by -U or `kv.udp`")?;
+        let listen = config.udp.first().ok_or("XDP answers UDP only: set a port with -U or `kv.udp`")?;
         let interface = find_interface(&config.interface, *listen)?;
         let text = |error: xdp::Error| error.to_string();
         let bytes = mirror_bytes(config.xdp_memory << 20);

@@ -101,7 +101,7 @@ impl Queries {
         request.tip_hash = tip.hash;
         let count = count(request, Chain::Own, room);
         let headers = self.own.headers(request.first_height.get(), count).map_err(|error| {
-            tracing::error!(%error, "headers cannot be read");
+            tracing::error!(%error, "cannot read headers");
             Status::StorageFailed
         })?;
         Ok(write(request, room, Chain::Own, headers.as_bytes()))
@@ -116,7 +116,7 @@ fn bitcoin_headers(bitcoin: &BitcoinChain, request: &mut HeadersFrame, room: &mu
     let count = count(request, Chain::Bitcoin, room);
     let headers = match u32::try_from(request.first_height.get()) {
         Ok(first) => view.headers(first, count as u32).map_err(|error| {
-            tracing::error!(%error, "headers cannot be read");
+            tracing::error!(%error, "cannot read headers");
             Status::StorageFailed
         })?,
         Err(_) => Vec::new(),

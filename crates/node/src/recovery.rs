@@ -76,16 +76,16 @@ fn tell_clocks(ledger: &Ledger, written: u64) {
     if written > now + tolerance {
         tracing::warn!(
             seconds,
-            "the journal is ahead of the clock: one of them was set wrong. Set the clock by NTP and start again; until it \
-             has passed the journal, blocks are stamped with the journal's time"
+            "the journal is ahead of the clock: one of them was set wrong. Set the clock by NTP and start again; until \
+             it has passed the journal, blocks are stamped with the journal's time"
         );
     }
     let seconds = ledger.signed_horizon().saturating_sub(now) / 1_000_000;
     if ledger.signed_horizon() > now {
         tracing::warn!(
             seconds,
-            "signed operations were executed with timestamps ahead of the clock, and are not remembered any more: all \
-             that are signed now are STALE_TIMESTAMP for so long. Set the clock by NTP, if it is behind"
+            "signed operations with timestamps ahead of the clock were executed, and are no longer remembered: until \
+             the clock has passed them, operations signed now are STALE_TIMESTAMP. Set the clock by NTP if it is slow"
         );
     }
 }

@@ -51,10 +51,10 @@ impl fmt::Display for Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsigned {
     /// The signature is not one of the operation on this network.
-    #[error("{0}: the signature does not hold; restore the data directory from a copy")]
+    #[error("{0}: the signature is not valid; restore the data directory from a copy")]
     Signature(Place),
     /// The key is not that of the account.
-    #[error("{0}: the key is not that of the account; restore the data directory from a copy")]
+    #[error("{0}: the key does not belong to the account; restore the data directory from a copy")]
     Key(Place),
 }
 

@@ -17,7 +17,7 @@ pub fn spawn<T: Send + 'static>(
             if let Some(processor) = processor
                 && let Err(error) = nic::pin_thread(processor)
             {
-                tracing::warn!(thread = name, processor, %error, "cannot pin the thread; it runs anywhere");
+                tracing::warn!(thread = name, processor, %error, "cannot pin the thread: it runs on any processor");
             }
             work()
         }
@@ -62,7 +62,7 @@ pub fn abort_on_panic() {
         if let Some(name) = current.name().filter(|name| KEEPERS.contains(name)) {
             tracing::error!(
                 thread = name,
-                "it panicked, so the node ends: run `turnpike check` before it starts again"
+                "a thread panicked, so the node ends: run `turnpike check` before it starts again"
             );
             std::process::abort();
         }

@@ -62,15 +62,12 @@ fn prepare(config: &Config, sizes: &Sizes) -> Result<(Choice, Tier, Memory), Str
     let Io { backend, interface, .. } = &config.io;
     let interface = find_interface(interface, config.listen)?;
     if *backend == Backend::Auto && interface.is_loopback() {
-        return Err(format!("`{}` is a loopback, which has no driver to answer in", interface.name));
+        return Err(format!("`{}` is a loopback interface, whose driver has no XDP", interface.name));
     }
     // What is on a `veth` came through the stack of this machine already, and what XDP sends there is lost if the other end is not
     // made ready for it (docs/nic.md).
     if *backend == Backend::Auto && !interface.has_device() {
-        return Err(format!(
-            "`{}` has no device: XDP there has to be asked for (`io.backend = \"xdp\"`)",
-            interface.name
-        ));
+        return Err(format!("`{}` has no device: set `io.backend = \"xdp\"` to use XDP there", interface.name));
     }
     let text = |error: xdp::Error| error.to_string();
     let arena = Arena::with_room_for(&sizes.all()).map_err(text)?;
@@ -120,7 +117,7 @@ fn open_sockets(config: &Config, interface: &Interface, program: &Program) -> Re
 /// The interface of a name, or else the one that has the address.
 pub(crate) fn find_interface(name: &str, listen: SocketAddr) -> Result<Interface, String> {
     if name.is_empty() && listen.ip().is_unspecified() {
-        return Err("it listens on every address: name the interface".to_owned());
+        return Err("the node listens on every address: name the interface".to_owned());
     }
     let found = if name.is_empty() { Interface::with_address(listen.ip()) } else { Interface::named(name) };
     found.map_err(|error| error.to_string())

@@ -177,7 +177,7 @@ impl<J: Job> Turns<J> {
             let (shared, mut work) = (turns.shared.clone(), worker());
             turns.threads.push(spawn(&format!("{name}-{number}"), None, move || {
                 if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
-                    tracing::warn!(%error, "verify frames are worked on at the priority of everything else");
+                    tracing::warn!(%error, "cannot lower the priority of verify frames");
                 }
                 while let Some((jobs, costs)) = shared.take() {
                     // The panic itself is reported by the panic hook.

@@ -553,8 +553,8 @@ fn a_configuration_that_makes_no_replica_is_refused() {
             |config, _| config.io.backend = turnpike_node::config::Backend::Rtl,
             "executes operations before they are ordered",
         ),
-        (|config, other| config.cluster.key = other.cluster.key.clone(), "of none of the replicas"),
-        (|config, _| config.cluster.key = "missing".into(), "is not there"),
+        (|config, other| config.cluster.key = other.cluster.key.clone(), "is not the key of a replica in the set"),
+        (|config, _| config.cluster.key = "missing".into(), "is missing"),
     ];
     for (change, expected) in cases {
         let mut config = good.clone();

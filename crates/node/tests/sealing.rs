@@ -124,7 +124,7 @@ fn blocks_wait_for_a_signer_and_nothing_is_lost() {
     let socket = folder.path().join("signer");
     let config = Config { chain_signer: socket.clone(), chain_signer_timeout: 100, ..config(folder.path()) };
     let error = Node::start(&config).unwrap_err().to_string();
-    assert!(error.contains("see that it runs"), "{error}");
+    assert!(error.contains("check that it runs"), "{error}");
     let signer = Signer::start(&socket);
     let node = Node::start(&config).unwrap();
     assert!(!config.data.join("chain.key").exists());

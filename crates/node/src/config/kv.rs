@@ -190,7 +190,7 @@ impl Kv {
         }
         findings.within("kv.socket_mode", self.socket_mode.into(), 0, 0o777);
         if self.has_logins() && !self.udp.is_empty() {
-            let allowed = "empty where kv.auth_file (-Y) requires logins: datagrams (kv.udp, -U) cannot log in";
+            let allowed = "empty if kv.auth_file (-Y) requires logins: datagrams (kv.udp, -U) cannot log in";
             findings.refuse("kv.udp", format!("{:?}", self.udp), allowed.to_owned());
         }
         findings.within("kv.threads", self.threads as u64, 1, 256);

@@ -53,9 +53,8 @@ fn restore(
     retention: Duration,
     now: u64,
 ) -> Result<(), Failure> {
-    let other = || {
-        Error::InNic("this is the data directory of another ledger: it has what does not fit a compact frame".into())
-    };
+    let other =
+        || Error::InNic("the data directory belongs to another ledger: its values do not fit in compact frames".into());
     for (account, balance) in recovered.iter() {
         let account = account.to_compact().ok_or_else(other)?;
         nic.insert(account, balance).map_err(Failure::NoPlace)?;

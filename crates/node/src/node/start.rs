@@ -57,7 +57,7 @@ impl Node {
         if config.is_unlimited() {
             tracing::warn!(
                 listen = %config.listen,
-                "anyone may send as much as the network carries: set `limits.rate`, or listen on a loopback address only"
+                "anyone can send as much as the network carries: set `limits.rate`, or listen on loopback only"
             );
         }
         if config.cluster.is_wanted() {
@@ -175,7 +175,7 @@ impl Node {
         spawn("streams", None, move || {
             if let Err(error) = streams.run(&stop) {
                 shared.io_failed.store(true, Release);
-                tracing::error!(%error, "connections cannot be served any more");
+                tracing::error!(%error, "cannot serve connections");
             }
         })
     }

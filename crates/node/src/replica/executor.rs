@@ -106,7 +106,7 @@ impl<O: Observer> Executor<O> {
             };
             if let Err(error) = result {
                 self.shared.storage_failed.store(true, Relaxed);
-                tracing::error!(%error, "what is final cannot be stored: mend the disk and restart the node");
+                tracing::error!(%error, "cannot store final blocks: fix the disk, then restart the node");
             }
             if ticked.elapsed() >= TICK {
                 for (waiting, status) in self.desk.tick() {
@@ -122,7 +122,7 @@ impl<O: Observer> Executor<O> {
         }
         self.mark.finish(self.ledger.tip().height());
         if let Err(error) = self.ledger.finish() {
-            tracing::warn!(%error, "the ledger was not put away: the next start takes longer");
+            tracing::warn!(%error, "cannot write a snapshot of the ledger: the next start takes longer");
         }
     }
 
@@ -136,11 +136,7 @@ impl<O: Observer> Executor<O> {
         if block.height() <= tip.height() {
             return Ok(());
         }
-        assert_eq!(
-            block.height(),
-            tip.height() + 1,
-            "a block that is final is missing: restore the data directory whole"
-        );
+        assert_eq!(block.height(), tip.height() + 1, "a final block is missing: restore the whole data directory");
         let body = Body::decode(block.body()).expect("a quorum judged the block");
         // Not before the block before, as a quorum judged.
         let time = body.time;

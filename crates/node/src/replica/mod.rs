@@ -206,7 +206,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
         };
         if number.is_none() {
             tracing::warn!(
-                "this replica is not of the set of replicas: it follows what they order, and orders nothing"
+                "this replica is not a member of the set: it follows the order of the members without voting"
             );
         }
         let desk = Arc::new(Desk::new(number, replicas, replay_window, executed, past, changing));

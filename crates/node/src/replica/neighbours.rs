@@ -48,7 +48,7 @@ impl Neighbours {
         if let Some((number, replicas)) = renumbered {
             match number {
                 Some(number) => tracing::info!(number, replicas, "the set of replicas has changed"),
-                None => tracing::warn!(replicas, "this replica is not of the set of replicas"),
+                None => tracing::warn!(replicas, "this replica is not a member of the set of replicas"),
             }
             for group in desk.renumber(number, replicas) {
                 // What others do not hear of waits for this replica's turn.

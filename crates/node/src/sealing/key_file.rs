@@ -29,7 +29,7 @@ pub fn read_or_make(path: &Path) -> Result<SealingKey, Error> {
         // There is none of 0, and of what is not below the group's order: once in 2^127.
         if let Some(key) = SealingKey::from_bytes(&secret) {
             key_file::create(path, &secret)?;
-            tracing::info!(path = %path.display(), "made the chain's key; keep a copy apart from the data");
+            tracing::info!(path = %path.display(), "created the chain's key; keep a copy apart from the data");
             return Ok(key);
         }
     }

@@ -72,7 +72,7 @@ pub struct Progress {
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// The other replica cannot be asked.
-    #[error("{at} does not answer: {reason}; name the HTTP address of a replica that runs")]
+    #[error("{at} does not answer: {reason}; name the HTTP address of a running replica")]
     Unreachable {
         /// What was asked for.
         at: String,
@@ -80,7 +80,7 @@ pub enum FetchError {
         reason: String,
     },
     /// It does not give something.
-    #[error("the replica gives no {what}: {reason}")]
+    #[error("the replica refused {what}: {reason}")]
     Refused {
         /// What was asked for.
         what: String,
@@ -88,10 +88,10 @@ pub enum FetchError {
         reason: String,
     },
     /// What it gave has another form.
-    #[error("what the replica gave as {0} has another form: is it a replica, of this version?")]
+    #[error("malformed {0} from the replica: check that it is a replica of this version")]
     Form(&'static str),
     /// A certificate does not hold.
-    #[error("the certificate of ordered block {height} does not hold: {source}; ask another replica")]
+    #[error("the certificate of ordered block {height} is not valid: {source}; ask another replica")]
     Certificate {
         /// The block.
         height: u64,
@@ -99,10 +99,10 @@ pub enum FetchError {
         source: CertificateError,
     },
     /// What it gave is not what the replicas agreed on.
-    #[error("{0} is not what the replicas agreed on: this replica lies, or is of another network; ask another one")]
+    #[error("{0} is not what the replicas agreed on: the replica lies, or is of another network; ask another one")]
     Untrue(&'static str),
     /// It has nothing that is not here.
-    #[error("this replica has {own} blocks and the other one tells of {of}: start it, and it gets what it misses")]
+    #[error("this replica has {own} blocks and the other one {of}: start it, and it fetches the rest")]
     NotNewer {
         /// Blocks that are here.
         own: u64,
@@ -111,7 +111,8 @@ pub enum FetchError {
     },
     /// It has less than this replica had executed.
     #[error(
-        "this replica had executed {own} blocks and the other one has a checkpoint of {of}: try again in a minute, or ask another one"
+        "this replica has executed {own} blocks, but the other one's checkpoint has {of}: retry in a minute, or ask \
+         another one"
     )]
     Older {
         /// Blocks that were executed here.
@@ -150,7 +151,7 @@ impl Agreed {
         let founders = Membership::new(network, epoch, config.cluster.replicas.clone());
         let founders = founders.map_err(|error| Error::from(crate::sealing::Error::Founders(error)))?;
         let members =
-            founders.restore(&checkpoint.members).ok_or(FetchError::Untrue("what it tells of the sets of replicas"))?;
+            founders.restore(&checkpoint.members).ok_or(FetchError::Untrue("the history of sets of replicas"))?;
         let check = |certificate: &Certificate| {
             let height = certificate.header.height.get();
             if certificate.epoch != epoch_of(height, epoch) {
@@ -164,9 +165,9 @@ impl Agreed {
         check(&checkpoint.stating)?;
         let body = Body::decode(&checkpoint.body.clone().into())
             .filter(|_| checkpoint.stating.header.has_body(&checkpoint.body));
-        let body = body.ok_or(FetchError::Untrue("the body of the block that states what the ledger came to"))?;
+        let body = body.ok_or(FetchError::Untrue("the body of the block that states the ledger"))?;
         if body.executed != checkpoint.floor.header.height.get() {
-            return Err(FetchError::Untrue("the block that the checkpoint is of"));
+            return Err(FetchError::Untrue("the block of the checkpoint"));
         }
         Ok(Self { checkpoint, body })
     }
@@ -268,7 +269,7 @@ fn gather(
         let page = source.get(&format!("/replica/batches?of={}", agreed.height()))?;
         let (start, _) = BatchesStart::read_from_prefix(&page).map_err(|_| FetchError::Form("batches"))?;
         if !(1..=agreed.height()).contains(&start.first.get()) || start.first.get() <= restoring.tip().height() {
-            return Err(FetchError::Untrue("where batches begin"));
+            return Err(FetchError::Untrue("the first batch"));
         }
         take_blocks(&mut restoring, source, start.first.get(), |height| {
             progress(Progress { height, of: agreed.height() });
@@ -284,7 +285,7 @@ fn gather(
     }
     let Checkpoint { floor, members, .. } = &agreed.checkpoint;
     if state_hash(&recent, members) != agreed.body.state {
-        return Err(FetchError::Untrue("what retries are answered from, or who the replicas are,"));
+        return Err(FetchError::Untrue("the memory of retries, or the set of replicas,"));
     }
     data.directory().directory(FOLDER)?.replace(FILE, members)?;
     floor::write(&data, floor)?;
@@ -343,7 +344,7 @@ fn take_batches(
         let height = restoring.tip().height();
         progress(Progress { height, of });
         if height >= of {
-            return if height == of { Ok(()) } else { Err(FetchError::Untrue("where batches end")) };
+            return if height == of { Ok(()) } else { Err(FetchError::Untrue("the last batch")) };
         }
         if height == before {
             return Err(FetchError::Form("batches"));
