@@ -120,8 +120,8 @@ impl Against {
         let text = format!("\nagainst      network {network}\n             {who}\n             block {height} {tip}");
         let unpinned = match self.source {
             Source::Pinned => return text,
-            Source::File => "the network id is that of the file of headers; whoever made that chose it",
-            Source::Node => "the network id is what this node said; another node can say another",
+            Source::File => "the network id comes from the file of headers, whose author chose it",
+            Source::Node => "the network id comes from this node; another node can report another",
         };
         format!("{text}\nnot pinned   {unpinned}. Ask its operator, then pin it:\n             --network-id {network}")
     }
@@ -142,8 +142,8 @@ impl Replaced {
         let Self { from, was_at, is_at, gone } = self;
         let count = thousands(gone.len() as u64);
         let mut text = format!(
-            "replaced {count} headers from height {from} on, as asked for with --accept-reorganisation; what was proved by them \
-             may hold no longer\nwas at  {was_at}\nis at   {is_at}"
+            "replaced {count} headers from height {from} on, as requested with --accept-reorganisation; proofs against \
+             them may no longer be valid\nwas at  {was_at}\nis at   {is_at}"
         );
         for block in gone {
             text.push_str(&format!("\ngone    {block}"));

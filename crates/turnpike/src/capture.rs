@@ -26,7 +26,7 @@ pub enum CaptureError {
         source: std::io::Error,
     },
     /// The file is no capture, or is damaged.
-    #[error("{} is not a capture that can be read (pcap or pcapng): {reason}", path.display())]
+    #[error("{} is not a readable capture (pcap or pcapng): {reason}", path.display())]
     Format {
         /// The file.
         path: PathBuf,
@@ -70,7 +70,7 @@ pub fn parse(path: &Path, input: impl Read + Send, mut take: impl FnMut(Datagram
     let mut is_ng = false;
     loop {
         if is_ng && is_too_short(reader.data()) {
-            return Err(format_error(format!("a block behind packet {packets} is shorter than any can be")));
+            return Err(format_error(format!("a block after packet {packets} is too short")));
         }
         match reader.next() {
             Ok((size, block)) => {
@@ -119,7 +119,7 @@ pub fn parse(path: &Path, input: impl Read + Send, mut take: impl FnMut(Datagram
             Err(PcapError::Incomplete(_)) => {
                 // The parser asks for more, although the file is at its end: the last packet is cut short.
                 if reader.reader_exhausted() {
-                    return Err(format_error(format!("it ends in the middle of packet {}", packets + 1)));
+                    return Err(format_error(format!("the file ends in the middle of packet {}", packets + 1)));
                 }
                 reader.refill().map_err(|error| format_error(error.to_string()))?;
             }
@@ -175,6 +175,6 @@ mod tests {
             file.extend(u32::to_le_bytes(word));
         }
         let read = parse(Path::new("capture"), &file[..], |_| {});
-        assert!(read.unwrap_err().to_string().contains("shorter"));
+        assert!(read.unwrap_err().to_string().contains("too short"));
     }
 }

@@ -32,8 +32,8 @@ pub fn read_own(file: &Path, network: Option<[u8; 32]>) -> Result<HeaderChain, E
 pub fn own_of(bytes: &[u8], file: &Path, network: Option<[u8; 32]>) -> Result<HeaderChain, Error> {
     if bytes.len().is_multiple_of(spv::HEADER_SIZE) && bytes.starts_with(&1_u32.to_be_bytes()) {
         return Err(Error::Input(format!(
-            "{} has headers of version 1, which nobody sealed, so that they prove nothing; delete it and synchronise with a node of \
-             this version",
+            "{} has headers of version 1, which are not sealed and prove nothing; delete it and synchronise with a \
+             node of this version",
             file.display()
         )));
     }
@@ -44,10 +44,7 @@ pub fn own_of(bytes: &[u8], file: &Path, network: Option<[u8; 32]>) -> Result<He
     let genesis = headers.first().ok_or_else(|| not_headers(file))?.hash();
     let mut chain = match HeaderChain::restore(&network.unwrap_or(genesis), headers) {
         Err(HeaderError::WrongNetwork) => {
-            return Err(Error::Input(format!(
-                "{} has the headers of another network than the one asked for with --network-id",
-                file.display()
-            )));
+            return Err(Error::Input(format!("{} has headers of another network than --network-id", file.display())));
         }
         result => result.map_err(Error::other)?,
     };
@@ -95,8 +92,8 @@ pub fn bitcoin_of(
         None if first.hash() == network.genesis().hash() => bitcoin::HeaderChain::new(network),
         None => {
             return Err(Error::Input(format!(
-                "{} does not begin with the genesis block of Bitcoin's {} network; if its first header is to be trusted, \
-                 say at which height it is with --first-height",
+                "{} does not begin with the genesis block of Bitcoin's {} network; to trust its first header, set its \
+                 height with --first-height",
                 file.display(),
                 network.name()
             )));
@@ -116,5 +113,5 @@ pub fn write_bitcoin(file: &Path, chain: &bitcoin::HeaderChain) -> Result<(), Er
 }
 
 fn not_headers(file: &Path) -> Error {
-    Error::Input(format!("{} is not a file of headers as `turnpike headers` writes it", file.display()))
+    Error::Input(format!("{} is not a file of headers written by `turnpike headers`", file.display()))
 }

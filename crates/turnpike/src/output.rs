@@ -30,7 +30,7 @@ impl Output {
         if self.json {
             match serde_json::to_string(value) {
                 Ok(line) => self.line(line),
-                Err(error) => eprintln!("error: the result can't be written as JSON: {error}"),
+                Err(error) => eprintln!("error: cannot write the result as JSON: {error}"),
             }
         } else {
             self.line(text(value));
@@ -40,7 +40,7 @@ impl Output {
     /// Writes a line to standard output. Whoever read it may be gone, as `head` is once it has its lines: that is no error.
     pub fn line(self, text: impl AsRef<str>) {
         match writeln!(io::stdout(), "{}", text.as_ref()) {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => panic!("standard output can't be written: {error}"),
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => panic!("cannot write to standard output: {error}"),
             _ => {}
         }
     }

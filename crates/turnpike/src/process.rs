@@ -49,7 +49,7 @@ impl Process {
                 // Both fail where it has ended already.
                 let _ = (child.kill(), child.wait());
                 read.transpose()?;
-                Err(io::Error::other("it did not come as far as serving; its log above tells why"))
+                Err(io::Error::other("the process ended before it served: see its log above"))
             }
         }
     }

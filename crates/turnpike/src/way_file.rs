@@ -82,10 +82,7 @@ impl WayFile {
 }
 
 fn foreign(path: &Path) -> Error {
-    Error::Input(format!(
-        "{} is the file of another evaluation, or of another program: name another file",
-        path.display()
-    ))
+    Error::Input(format!("{} belongs to another evaluation or another program: name another file", path.display()))
 }
 
 fn digest(delay: &Delay) -> [u8; 32] {

@@ -147,7 +147,7 @@ fn a_session_from_an_account_to_a_verified_proof() {
     );
     let old = folder.path().join("old");
     fs::write(&old, [&[0, 0, 0, 1][..], &[0; 380]].concat()).unwrap();
-    assert!(error(&[&["headers", text(&old)][..], &at].concat()).contains("nobody sealed"));
+    assert!(error(&[&["headers", text(&old)][..], &at].concat()).contains("not sealed"));
 
     let info = json(&[&["info"][..], &at].concat());
     assert_eq!((&info["accounts"], &info["bitcoin_height"]), (&5.into(), &Value::Null));
@@ -174,7 +174,7 @@ fn what_is_not_in_a_block_yet_is_told_and_waited_for() {
     json(&[&["account", "create", "1", "--transaction", "5"][..], &at].concat());
     let get = |subject: &[&'static str]| [&["proof", "get"], subject, &at].concat();
     assert!(error(&get(&["--latest", "1"])).contains("none of its transactions is in a block yet"));
-    assert!(error(&get(&["--latest", "2"])).contains("there is no account"));
+    assert!(error(&get(&["--latest", "2"])).contains("neither in a block nor in the node's ledger"));
     assert!(error(&get(&["--transaction", "5", "--source", "1"])).contains("is in no block, at least not yet"));
     assert!(error(&get(&["--locator", "7:0"])).contains("there is no block 7 yet: the last one is 0"));
     assert!(error(&get(&["--locator", "0:0"])).contains("no transaction at position 0"));
@@ -253,7 +253,7 @@ fn accounts_and_their_transactions_are_listed() {
     };
     assert!(plain(&[&history[..], &["--count", "2"]].concat()).contains(&format!("--before {before}")));
     assert!(plain(&list).contains(&format!("--after {after}")));
-    assert!(plain(&[&list[..], &["--all"]].concat()).contains("that is all"));
+    assert!(plain(&[&list[..], &["--all"]].concat()).contains("end of list"));
 
     assert!(error(&["account", "history", "9999", "--http", &http]).contains("is in a block"));
     assert!(error(&[&history[..], &["--before", "0:0"]].concat()).contains("no transaction of account"));
@@ -362,7 +362,7 @@ fn a_capture_is_replayed() {
     assert!(error(&["replay", text(&file), "--node", &address, "--port", "9"]).contains("no transactions"));
     assert_eq!(json(&["account", "refer", "20", "--node", &address])["balance"], 50, "retries changed nothing");
     fs::write(&file, b"no capture at all, whatever it is called").unwrap();
-    assert!(error(&["replay", text(&file), "--node", &address]).contains("not a capture"));
+    assert!(error(&["replay", text(&file), "--node", &address]).contains("not a readable capture"));
 }
 
 #[test]

@@ -72,8 +72,8 @@ pub fn run(args: &CheckArgs, output: Output) -> Result<(), Error> {
         if let Some(height) = hashes.iter().zip(&others).position(|(one, other)| one != other) {
             let [one, other] = [&hashes, &others].map(|hashes| hex::encode(&hashes[height]));
             return Err(Error::Failed(format!(
-                "{} and {} part at height {height}: they have blocks {one} and {other}. What is final is the same on all \
-                 replicas: they are of different networks, or more of them lied than a third",
+                "{} and {} diverge at height {height}: they have blocks {one} and {other}. Final blocks are the same \
+                 on all replicas: these are of different networks, or more than a third of the replicas lied",
                 args.directory.display(),
                 directory.display()
             )));
@@ -85,7 +85,7 @@ pub fn run(args: &CheckArgs, output: Output) -> Result<(), Error> {
     output.result(&compared, |compared| {
         let Compared { replicas, same_height, highest } = compared;
         let (same, highest) = (thousands(*same_height), thousands(*highest));
-        format!("compared   {replicas} replicas have the same blocks up to {same}; the highest of them has {highest}")
+        format!("compared   {replicas} replicas have the same blocks up to {same}; the highest has {highest}")
     });
     Ok(())
 }
@@ -104,7 +104,7 @@ fn hashes(reader: &OwnReader, height: u64) -> Result<Hashes, Error> {
 
 fn check(directory: &Path) -> Result<(Report, Hashes), Error> {
     if !directory.is_dir() {
-        return Err(Error::Input(format!("{} is no data directory: there is no such folder", directory.display())));
+        return Err(Error::Input(format!("{} is not a data directory: no such folder", directory.display())));
     }
     let data = layout::open(directory).map_err(Error::other)?;
     let votes = node::check_votes(&data).map_err(Error::other)?;

@@ -112,14 +112,14 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
         None => 0,
     };
     output.progress(format!(
-        "balances   {} compared with what the replies add up to, {differing} differ",
+        "balances   {} compared with the sum of replies, {differing} differ",
         thousands(args.accounts.into())
     ));
 
     let mut client = Client::connect(node.address, &options).map_err(Error::other)?;
     let mut proofs = Proofs { output, verified: 0, failed: 0 };
     let network = hex::decode(&node.network).and_then(|bytes| bytes.try_into().ok());
-    let network = network.ok_or_else(|| Error::Failed("the node told no network id".into()))?;
+    let network = network.ok_or_else(|| Error::Failed("the node reported no network id".into()))?;
     settle(&mut client, network, workload.samples())?;
     proofs.of_transfers(&mut client, network, workload.samples(), &mut rows)?;
     proofs.of_balances(&mut client, network, args, &mut rows)?;
@@ -127,7 +127,7 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
         proofs.of_bitcoin(&mut client, &transactions, &mut rows)?;
     }
     if !node.stop().map_err(Error::other)? {
-        return Err(Error::Failed("the node did not stop in order: its log above tells why".into()));
+        return Err(Error::Failed("the node did not stop cleanly: see its log above".into()));
     }
     check(&data, output)?;
     // Each of them is a node by sockets.
@@ -313,7 +313,7 @@ fn start(data: &Path, listen: SocketAddr, args: &DemoArgs) -> Result<Process, Er
         arguments.extend(["--io", io.get_name()]);
     }
     Process::start(program, data, listen, &arguments)
-        .map_err(|error| Error::Failed(format!("the node can't be started: {error}")))
+        .map_err(|error| Error::Failed(format!("cannot start the node: {error}")))
 }
 
 /// Ends the process with SIGKILL, as a crash would, and starts another one on the same data.
@@ -322,7 +322,7 @@ fn kill_and_restart(node: &mut Process, data: &Path, args: &DemoArgs, done: u64,
     let killed = Instant::now();
     let restarted = start(data, node.address, args)?;
     if restarted.network != node.network {
-        return Err(Error::Failed(format!("{} is not what it was: the node began a new network", data.display())));
+        return Err(Error::Failed(format!("{} has changed: the node began a new network", data.display())));
     }
     *node = restarted;
     output.progress(format!(

@@ -30,7 +30,7 @@ const FILES: u64 = 8192;
 pub fn look(path: &Path) -> Result<Vec<Line>, Error> {
     let existing = path.ancestors().find(|above| above.is_dir()).unwrap_or(Path::new("."));
     let syncs = measure(existing).map_err(|source| Error::file("measure the syncs of", existing, source))?;
-    let room = Disk::of(existing).map_err(|source| Error::file("look at the file system of", existing, source))?;
+    let room = Disk::of(existing).map_err(|source| Error::file("read the file system of", existing, source))?;
     Ok(vec![sync(&syncs), space(room), clock(), files()])
 }
 
@@ -73,7 +73,7 @@ fn space(Disk { size, free }: Disk) -> Line {
     let good = free >= LEAST_ROOM;
     let gigabytes = |bytes: u64| bytes as f64 / 1e9;
     let how = format!("{:.1} GB free of {:.1} GB", gigabytes(free), gigabytes(size));
-    let advice = if good { "" } else { "free some space: operations are refused where the journal finds no room" };
+    let advice = if good { "" } else { "free some space: operations are refused when the journal has no room" };
     Line { what: "space".into(), good, how, advice: advice.into() }
 }
 

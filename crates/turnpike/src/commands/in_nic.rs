@@ -50,7 +50,7 @@ pub fn run(args: &InNicArgs, output: Output) -> Result<(), Error> {
     output.result(&ready, |ready| {
         let http =
             ready.http.as_ref().map(|address| format!("\nmetrics  http://{address}/metrics")).unwrap_or_default();
-        let promise = "accepted only: a crash loses what is not in the journal yet";
+        let promise = "accepted only: a crash loses what is not yet in the journal";
         format!("serving  {} in the NIC{http}\nnetwork  {}\npromise  {promise}", ready.listen, ready.network)
     });
     // It has nothing to reload, and the end of a terminal does not end it.

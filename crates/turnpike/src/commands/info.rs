@@ -121,7 +121,7 @@ fn describe(report: &Report) -> String {
         ));
     }
     if report.reads_only {
-        text.push_str("\nThe journal can't be written: the node answers reads only. Look at its log and its disk.");
+        text.push_str("\nThe node cannot write its journal, and answers reads only. Check its log and its disk.");
     }
     text
 }

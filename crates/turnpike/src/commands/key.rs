@@ -59,14 +59,14 @@ pub fn read(file: &Path) -> Result<SecretKey, Error> {
 
 /// What is told of a file that has no key.
 pub fn not_a_key(file: &Path) -> Error {
-    Error::Input(format!("{} is not a key file: 64 hexadecimal digits expected", file.display()))
+    Error::Input(format!("{} is not a key file: expected 64 hexadecimal digits", file.display()))
 }
 
 fn generate() -> Result<SecretKey, Error> {
     loop {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)
-            .map_err(|error| Error::Input(format!("no random numbers from the system: {error}")))?;
+            .map_err(|error| Error::Input(format!("the system returned no random bytes: {error}")))?;
         // Fails for zero and for what is not below the group's order: once in 2^127.
         if let Ok(key) = SecretKey::from_byte_array(bytes) {
             return Ok(key);

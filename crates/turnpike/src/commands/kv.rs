@@ -76,7 +76,7 @@ pub fn run(args: &KvArgs, output: Output) -> Result<(), Error> {
             service.reload_users();
             match service.tls() {
                 Some(tls) => reload::log_result("kv.tls", tls.reload(service.store.clock().now())),
-                None => tracing::info!("SIGHUP: there are no certificates to read again"),
+                None => tracing::info!("SIGHUP: no certificates to reload"),
             }
             continue;
         }
@@ -140,10 +140,10 @@ fn config(args: &KvArgs) -> Result<Kv, Error> {
 fn protocol(args: &KvArgs) -> Result<Allowed, Error> {
     match args.protocol {
         _ if args.enable_sasl && args.auth_file.is_none() => {
-            Err(Error::Input("-S needs users: name their file with -Y FILE".into()))
+            Err(Error::Input("-S needs users: set their file with -Y FILE".into()))
         }
         Protocol::Ascii if args.enable_sasl => {
-            Err(Error::Input("-S is for the binary protocol: take away -B ascii, or use -Y without -S".into()))
+            Err(Error::Input("-S is for the binary protocol: remove -B ascii, or use -Y without -S".into()))
         }
         Protocol::Binary => Ok(Allowed::Binary),
         _ if args.enable_sasl => Ok(Allowed::Binary),

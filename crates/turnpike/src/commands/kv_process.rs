@@ -33,7 +33,7 @@ impl Drop for PidFile {
 /// Does what the options ask before any thread runs. Returns the file with the process's id.
 pub fn prepare(args: &KvCompatibleArgs) -> Result<Option<PidFile>, Error> {
     if is_detached() {
-        setsid().map_err(|error| Error::Failed(format!("cannot leave the terminal: {error}")))?;
+        setsid().map_err(|error| Error::Failed(format!("cannot detach from the terminal: {error}")))?;
     }
     if args.enable_coredumps {
         allow_core_dumps()?;

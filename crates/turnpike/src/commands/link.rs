@@ -124,7 +124,7 @@ fn serve(args: &LinkServeArgs, output: Output) -> Result<(), Error> {
 fn connect(args: &LinkChannelArgs, bytes: u32, role: Role) -> Result<Prober, Error> {
     if bytes > args.buffer_bytes {
         return Err(Error::Input(format!(
-            "--bytes: a message fits a buffer, so give --buffer-bytes {bytes} to both sides"
+            "--bytes: a message must fit in a buffer: set --buffer-bytes {bytes} on both sides"
         )));
     }
     Prober::connect(&args.address, &config(args)?, role).map_err(Error::other)

@@ -89,7 +89,7 @@ pub fn run(args: &LoadArgs, output: Output) -> Result<(), Error> {
             if let Some(expected) = workload.balances().filter(|_| args.mix == MixArg::Transfer) {
                 let differing = load::check(&mut pipeline, expected).map_err(Error::other)?;
                 if differing > 0 {
-                    return Err(Error::Failed(format!("{differing} balances are not what the replies add up to")));
+                    return Err(Error::Failed(format!("{differing} balances differ from the sum of replies")));
                 }
             }
             report
@@ -117,7 +117,7 @@ fn sign(args: &LoadArgs, workload: Operations, promise: Promise) -> Result<Opera
     let count = (args.operations as f64 * args.signed).ceil() as u64;
     if count > SIGNED_LIMIT {
         return Err(Error::Input(format!(
-            "--signed: at most {SIGNED_LIMIT} operations are signed, for they grow stale"
+            "--signed: at most {SIGNED_LIMIT} operations can be signed, since signatures expire"
         )));
     }
     let (node, options) = args.endpoint(promise)?;
@@ -165,7 +165,7 @@ fn promise_of_compact_frames(args: &LoadArgs) -> Result<Option<Promise>, Error> 
     let promise = info.promise().map_err(Error::other)?;
     match args.promise.map(Promise::from) {
         Some(asked) if asked != promise => Err(Error::Input(format!(
-            "--batch 0 sends compact frames, which carry no promise: the node answers them at `{}`. Leave --promise out, or \
+            "--batch 0 sends compact frames, which carry no promise: the node answers them at `{}`. Omit --promise, or \
              use --batch 1",
             promise.name()
         ))),

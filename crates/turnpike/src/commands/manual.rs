@@ -18,7 +18,7 @@ pub fn completions(shell: clap_complete::Shell) {
 
 /// Writes the man pages of the program and of every command below it.
 pub fn man(directory: &Path) -> Result<(), Error> {
-    fs::create_dir_all(directory).map_err(|error| Error::file("make the folder", directory, error))?;
+    fs::create_dir_all(directory).map_err(|error| Error::file("create the folder", directory, error))?;
     let mut command = pages::command().disable_help_subcommand(true);
     command.build();
     write(&command, "", directory)

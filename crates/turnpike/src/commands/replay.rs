@@ -52,7 +52,7 @@ pub fn run(args: &ReplayArgs, output: Output) -> Result<(), Error> {
     .map_err(Error::other)?;
     if requests.is_empty() {
         return Err(Error::Input(format!(
-            "{} has no transactions: {packets} packets, {skipped} UDP payloads that are no frames",
+            "{} contains no transactions: {packets} packets, {skipped} UDP payloads that are not frames",
             args.file.display()
         )));
     }
@@ -79,7 +79,7 @@ pub fn run(args: &ReplayArgs, output: Output) -> Result<(), Error> {
     output.result(&report, describe);
     if report.lost > 0 {
         return Err(Error::Failed(format!(
-            "{} requests got no reply within {:?}: is a node at {}?",
+            "{} requests got no reply within {:?}: check that a node runs at {}",
             report.lost, args.wait, node
         )));
     }

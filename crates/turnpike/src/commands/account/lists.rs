@@ -86,8 +86,8 @@ impl Rows {
     fn check_network(&self, found: Option<&str>) -> Result<(), Error> {
         match (&self.network, found) {
             (Some(network), Some(found)) if network != found => Err(Error::Failed(format!(
-                "http://{} is of network {found}, but the node of network {network}; set --http to the address of the \
-                 node's metrics, which `turnpike serve` prints",
+                "http://{} is of network {found}, but the node is of network {network}; set --http to the address of \
+                 the node's metrics, which `turnpike serve` prints",
                 self.http
             ))),
             _ => Ok(()),
@@ -112,7 +112,7 @@ impl Rows {
             return Err(Error::Failed(body.trim().to_owned()));
         }
         let list = serde_json::from_str(&body);
-        list.map_err(|error| Error::Failed(format!("what {} gave is no list: {error}", self.http)))
+        list.map_err(|error| Error::Failed(format!("{} returned an invalid list: {error}", self.http)))
     }
 
     fn is_first(&self) -> bool {
@@ -144,6 +144,6 @@ fn describe_transaction(transaction: &Transaction) -> String {
 
 /// Tells people what the list is as of, and how to go on.
 fn tell_end(height: u64, more: Option<String>, output: Output) {
-    let more = more.map_or_else(|| "that is all".into(), |option| format!("there is more: {option}"));
+    let more = more.map_or_else(|| "end of list".into(), |option| format!("there is more: {option}"));
     output.progress(format!("as of block {}; {more}", thousands(height)));
 }

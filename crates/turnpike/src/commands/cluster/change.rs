@@ -37,7 +37,7 @@ pub fn lock(dir: &Path, output: Output) -> Result<File, Error> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            output.progress("another command is changing the set of replicas: waiting for it to end");
+            output.progress("another command is changing the set of replicas: waiting until it ends");
             file.lock().map_err(failed)?;
         }
         Err(TryLockError::Error(error)) => return Err(failed(error)),
@@ -56,7 +56,7 @@ pub fn check(leaving: Option<&ReplicaName>, survey: &Survey) -> Result<(), Error
     let running = survey.members().count();
     if running < needed {
         return Err(Error::Input(format!(
-            "a change of {size} replicas needs the approval of {needed}, but only {running} of them answer here: start \
+            "a change of {size} replicas needs {needed} approvals, but only {running} replicas answer here: start \
              the others with `turnpike cluster start`, or approve on their machines with `turnpike cluster approve`"
         )));
     }
@@ -67,7 +67,8 @@ pub fn check(leaving: Option<&ReplicaName>, survey: &Survey) -> Result<(), Error
     };
     if left < quorum(after) {
         return Err(Error::Input(format!(
-            "{after} replicas need {} that run, and only {left} would: nothing would become final; start the others first",
+            "{after} replicas need {} running, but only {left} would be, so nothing becomes final: start the others \
+             first",
             quorum(after)
         )));
     }
@@ -101,7 +102,7 @@ impl Change<'_> {
             Action::Add => sets.membership.addition(self.member),
             Action::Remove => sets.membership.removal(&self.member.name),
         };
-        change.ok_or_else(|| Error::Input("the set has no room for one more replica: it has 64".into()))
+        change.ok_or_else(|| Error::Input("the set is full: it has 64 replicas".into()))
     }
 
     /// Sends approvals until the change is in effect, or until `is_done`, which is called before each round with the
@@ -125,7 +126,7 @@ impl Change<'_> {
             }
             if moved.elapsed() > PATIENCE {
                 let why =
-                    "see `turnpike cluster status` and the logs, then run the command again: it goes on where it ended";
+                    "see `turnpike cluster status` and the logs, then run the command again: it resumes where it ended";
                 return Err(Error::Failed(format!(
                     "no block was executed within {PATIENCE:?}, at block {height}: {why}"
                 )));
@@ -137,7 +138,7 @@ impl Change<'_> {
                 let state = match is_stale {
                     true => "a change is decided; it takes effect with the next epoch".into(),
                     false => {
-                        format!("{} replicas approved, {} are needed", approved.folders.len(), survey.sets.size().1)
+                        format!("{} replicas approved, {} needed", approved.folders.len(), survey.sets.size().1)
                     }
                 };
                 if told != state {

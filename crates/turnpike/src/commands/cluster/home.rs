@@ -33,7 +33,7 @@ impl Home {
         numbers.sort_unstable();
         let homes: Vec<_> = numbers.into_iter().map(|number| Self::new(dir, number)).collect();
         if homes.is_empty() {
-            let text = format!("{} has no replicas: make them with `turnpike cluster init`", dir.display());
+            let text = format!("{} has no replicas: create them with `turnpike cluster init`", dir.display());
             return Err(Error::Input(text));
         }
         Ok(homes)
@@ -100,10 +100,10 @@ impl Home {
     /// It does not do in time what it was to do.
     pub fn overdue(&self, what: &str) -> Result<(), Error> {
         let why = match self.process() {
-            Some(pid) => format!("process {} is at it: see {}", pid.as_raw_nonzero(), self.log().display()),
+            Some(pid) => format!("process {} is working on it: see {}", pid.as_raw_nonzero(), self.log().display()),
             None => {
                 let lock = self.config()?.data.join("LOCK");
-                format!("another process, or one that does not end, holds its data: see `fuser {}`", lock.display())
+                format!("another process, or one that has not exited, holds its data: see `fuser {}`", lock.display())
             }
         };
         Err(Error::Failed(format!("replica {} does not {what} within {PATIENCE:?}; {why}", self.number)))

@@ -25,7 +25,7 @@ pub fn places(replicas: u16, port: u16) -> Result<Vec<Place>, Error> {
     let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     if port > 0 {
         let ports = port.checked_add(3 * replicas - 1).map(|_| (0..replicas).map(|number| port + number));
-        let ports = ports.ok_or_else(|| Error::Input(format!("--port {port}: there are not as many above it")))?;
+        let ports = ports.ok_or_else(|| Error::Input(format!("--port {port}: not enough ports above it")))?;
         let place = |port| Place { listen: at(port), http: at(port + replicas), others: at(port + 2 * replicas) };
         return Ok(ports.map(place).collect());
     }

@@ -66,7 +66,7 @@ impl Launch {
                 if let Ok(Some(status)) = child.try_wait() {
                     let log = home.log();
                     let text =
-                        format!("replica {} ended before it served, {status}: see {}", home.number, log.display());
+                        format!("replica {} exited before it served, {status}: see {}", home.number, log.display());
                     return Err(Error::Failed(text));
                 }
             }

@@ -92,7 +92,7 @@ impl Report {
         };
         let member = match (self.member, self.replicas) {
             (Some(number), Some(replicas)) => format!("member {number} of {replicas}"),
-            (None, Some(replicas)) => format!("no member of the {replicas}"),
+            (None, Some(replicas)) => format!("not a member of the {replicas}"),
             _ => "membership unknown".into(),
         };
         let mut text = format!("replica {replica}  {listen}  process {process}  {member}");
@@ -143,13 +143,12 @@ pub fn run(args: &ClusterArgs, output: Output) -> Result<(), Error> {
     let down = named(|report| report.height.is_none());
     if !down.is_empty() {
         let text =
-            format!("down or without an answer: {down}; run `turnpike cluster start`, and see the `log` in the folder");
+            format!("down or not answering: {down}; run `turnpike cluster start`, and see the `log` in the folder");
         return Err(Error::Failed(text));
     }
     let outside = named(|report| report.member.is_none());
     if !outside.is_empty() {
-        let text =
-            format!("not members of the set: {outside}; `turnpike cluster add` goes on with one that is joining");
+        let text = format!("not members of the set: {outside}; `turnpike cluster add` resumes one that is joining");
         return Err(Error::Failed(text));
     }
     Ok(())

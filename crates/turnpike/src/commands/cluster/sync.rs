@@ -72,7 +72,7 @@ pub fn run(config: &Config, at: SocketAddr, present: Present, output: Output) ->
     });
     rustix::process::umask(before);
     let height = height.map_err(Error::other)?;
-    output.progress(format!("the ledger of {} blocks is here, and what a quorum signed", thousands(height)));
+    output.progress(format!("received the ledger of {} blocks, and verified a quorum's signatures", thousands(height)));
     Ok(height)
 }
 

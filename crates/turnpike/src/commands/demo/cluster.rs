@@ -47,7 +47,7 @@ pub fn run(folder: &Path, rows: &mut Vec<Row>, output: Output) -> Result<u64, Er
     let started = cluster.turnpike("start", &[])?;
     let nodes = started.iter().map(|replica| replica["listen"].as_str()?.parse().ok());
     let nodes: Vec<SocketAddr> =
-        nodes.collect::<Option<_>>().ok_or_else(|| failed("the replicas told no addresses"))?;
+        nodes.collect::<Option<_>>().ok_or_else(|| failed("the replicas reported no addresses"))?;
     output.progress(format!("replicas   {REPLICAS} processes order blocks; {} serves", nodes[KILLED]));
 
     let options = Options {
@@ -88,12 +88,12 @@ pub fn run(folder: &Path, rows: &mut Vec<Row>, output: Output) -> Result<u64, Er
         None => 0,
     };
     output.progress(format!(
-        "kill -9    of the replica that serves; the client turned to another {} times; {differing} of {} balances differ",
+        "kill -9    of the serving replica; the client failed over {} times; {differing} of {} balances differ",
         pipeline.turns(),
         thousands(ACCOUNTS.into())
     ));
     if differing > 0 || pipeline.turns() == 0 {
-        return Err(failed("the replicas did not go on where one was killed"));
+        return Err(failed("the replicas did not continue after one was killed"));
     }
 
     cluster.turnpike("start", &[])?;
@@ -120,7 +120,7 @@ fn prove(node: SocketAddr, options: &Options, workload: &Operations, output: Out
 
 fn kill(replica: &Value) -> Result<(), Error> {
     let pid = replica["process"].as_i64().and_then(|pid| Pid::from_raw(pid as i32));
-    let pid = pid.ok_or_else(|| failed("a replica told no process"))?;
+    let pid = pid.ok_or_else(|| failed("a replica reported no process id"))?;
     kill_process(pid, Signal::KILL).map_err(Error::other)
 }
 
@@ -157,7 +157,7 @@ impl Cluster {
         let since = Instant::now();
         while self.turnpike("status", &[])?[LIAR]["process"].is_i64() {
             if since.elapsed() > PATIENCE {
-                return Err(failed("a replica that was killed does not end"));
+                return Err(failed("a killed replica does not exit"));
             }
             sleep(PAUSE);
         }
@@ -182,7 +182,7 @@ impl Cluster {
                 return Ok(evidence);
             }
             if since.elapsed() > PATIENCE {
-                return Err(failed("no replica saw that one of them lies"));
+                return Err(failed("no replica detected the liar"));
             }
             sleep(PAUSE);
         }

@@ -122,7 +122,7 @@ impl BalanceReport {
                 thousands(self.balance),
                 self.height
             ),
-            _ => format!("verified: there is no account {} as of block {}", self.account, self.height),
+            _ => format!("verified: account {} does not exist as of block {}", self.account, self.height),
         };
         what + &self.against.describe()
     }
@@ -150,7 +150,7 @@ impl BitcoinReport {
     pub fn describe(&self) -> String {
         let place = match self.height {
             Some(height) => format!("block {}", thousands(height.into())),
-            None => "a block with proof of work, whose place in the chain was not checked (--headers does)".into(),
+            None => "a block with proof of work, whose place in the chain was not checked (use --headers)".into(),
         };
         let unchecked = match self.depth_checked {
             true => String::new(),

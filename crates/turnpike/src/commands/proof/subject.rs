@@ -15,8 +15,8 @@ use crate::output::thousands;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// What can be done about what is not in a block yet.
-const ADVICE: &str = "What is durable gets into a block within a second or so, unless the node is configured otherwise: \
-                      ask again, or with --wait SECONDS";
+const ADVICE: &str = "Durable operations get into a block within about a second, unless the node is configured \
+                      otherwise: retry, or use --wait SECONDS";
 
 /// What a proof is asked of.
 #[derive(Clone, Copy)]
@@ -43,14 +43,17 @@ impl Subject {
         }
         if let Some(transaction) = subject.transaction {
             let source = args.source.ok_or_else(|| {
-                Error::Input("an id is unique among the operations of one account only: name it with --source".into())
+                Error::Input(
+                    "an id is unique only among the operations of one account: name the account with --source".into(),
+                )
             })?;
             return Ok(Self::Transaction(transaction, source));
         }
         let locator = subject.locator.as_deref().unwrap_or_default();
         let parts = locator.split_once(':');
         let parsed = parts.and_then(|(height, at)| Some(Self::Locator(height.parse().ok()?, at.parse().ok()?)));
-        parsed.ok_or_else(|| Error::Input(format!("{locator} is no locator: HEIGHT:POSITION, such as 17:3")))
+        parsed
+            .ok_or_else(|| Error::Input(format!("{locator} is not a locator: expected HEIGHT:POSITION, such as 17:3")))
     }
 
     fn prove(self, client: &mut Client, chain: &mut HeaderChain) -> Result<ProvedTransaction, client::Error> {
@@ -67,10 +70,10 @@ impl Subject {
         match self {
             Self::Balance(account) | Self::Latest(account) => match client.refer(account) {
                 Ok(_) => {
-                    format!("account {account} is there, but none of its transactions is in a block yet. {ADVICE}")
+                    format!("account {account} exists, but none of its transactions is in a block yet. {ADVICE}")
                 }
                 Err(error) if error.status() == Some(Status::SourceUnknown) => {
-                    format!("there is no account {account}, neither in a block nor in the node's ledger")
+                    format!("no account {account}, neither in a block nor in the node's ledger")
                 }
                 // It may not be asked for from here.
                 Err(_) => format!("no transaction of account {account} is in a block. {ADVICE}"),
@@ -80,7 +83,7 @@ impl Subject {
             }
             Self::Locator(height, position) => match client.info().map(|info| info.tip_height.get()) {
                 Ok(tip) if height > tip => {
-                    format!("there is no block {height} yet: the last one is {}. {ADVICE}", thousands(tip))
+                    format!("no block {height} yet: the last one is {}. {ADVICE}", thousands(tip))
                 }
                 _ => format!("block {height} has no transaction at position {position}; positions begin at 0"),
             },

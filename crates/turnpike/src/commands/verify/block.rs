@@ -33,12 +33,10 @@ const SCRIPT_HASH_TIME: u32 = 1_333_238_400;
 /// The most coins that are kept for later blocks: about 2 GiB of memory.
 const MAX_COINS: usize = 1 << 24;
 
-const UNKNOWN_COIN: &str =
-    "inputs: the coin that they spend is not known; give coins with --coins, or the blocks before";
-const OTHER_SCRIPT: &str =
-    "inputs: their scripts have other forms than those of keys, key hashes, multisig and Taproot keys";
-const NO_SCRIPTS: &str = "blocks' amounts, lock times, witness commitments and all of scripts but signatures";
-const UNLINKED: &str = "blocks' links: the block before is not in the files";
+const UNKNOWN_COIN: &str = "inputs: the coin that they spend is unknown; add --coins, or earlier blocks";
+const OTHER_SCRIPT: &str = "inputs: scripts other than those of keys, key hashes, multisig and Taproot keys";
+const NO_SCRIPTS: &str = "blocks' amounts, lock times, witness commitments, and scripts except signatures";
+const UNLINKED: &str = "blocks' links: the previous block is not in the files";
 
 /// A block with the coins that it spends.
 struct Piece {
@@ -158,7 +156,7 @@ impl Piece {
         let leaves = block.transactions().iter().map(|transaction| transaction.hash()).collect();
         let root = match Tree::build(leaves) {
             Ok(tree) if tree.root() == block.header().merkle_root => Ok(()),
-            Ok(_) => Err("the Merkle root is not that of the transactions".to_string()),
+            Ok(_) => Err("the Merkle root does not match the transactions".to_string()),
             Err(repeated) => Err(repeated.to_string()),
         };
         outcome.count("Merkle roots", root, at);
@@ -273,7 +271,8 @@ impl<'a> Input<'a> {
             self.verdict = Some(Ok(()));
         } else if missing > self.claim.keys.len() - self.keys {
             // Verified last is what there was no other key for.
-            self.verdict = Some(Err(verdict.err().unwrap_or_else(|| "a signature is of none of the keys".to_string())));
+            self.verdict =
+                Some(Err(verdict.err().unwrap_or_else(|| "a signature matches none of the keys".to_string())));
         }
     }
 }

@@ -159,7 +159,7 @@ impl Engine {
                 let too_long =
                     |item: &&Vec<u8>| !(1..=MAX_PAIRS).contains(&item.as_chunks::<{ eip2537::PAIR }>().0.len());
                 if items.iter().find(too_long).is_some() {
-                    let text = format!("a node takes from 1 to {MAX_PAIRS} pairs at once: leave --server out");
+                    let text = format!("a node accepts 1 to {MAX_PAIRS} pairs at once: omit --server");
                     return Err(Error::Input(text));
                 }
                 let checks = items.iter().map(|item| Check::Pairing { pairs: item.as_chunks().0 });
@@ -190,5 +190,5 @@ fn read(mask: u64) -> Verdict {
     }
     let rules = RuleCode::ALL.into_iter().filter(|rule| mask & rule.mask() != 0).map(RuleCode::message);
     let text = rules.collect::<Vec<_>>().join("; ");
-    Err(if text.is_empty() { format!("a rule that this version does not know: result mask {mask:#x}") } else { text })
+    Err(if text.is_empty() { format!("unknown rule: result mask {mask:#x}") } else { text })
 }

@@ -92,7 +92,7 @@ pub fn run_groth16(args: &VerifyGroth16Args, output: Output) -> Result<Report, E
     let key = Arc::new(Key::find(&args.key)?);
     if args.files.options.server.server.is_some() && key.id.is_none() {
         return Err(Error::Input(
-            "a node only has the keys sapling-spend, sapling-output and sprout: leave --server out".to_string(),
+            "a node has only the keys sapling-spend, sapling-output and sprout: omit --server".to_string(),
         ));
     }
     records::run(&args.files, output, &ProofFile { inputs: key.key.inputs() }, move |records, engine| {

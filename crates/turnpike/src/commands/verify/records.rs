@@ -106,7 +106,7 @@ fn read_binary<F: Format>(path: &Path, bytes: &[u8], format: &F) -> Result<Vec<F
     while !rest.is_empty() {
         let (record, after) = format.take(rest).ok_or_else(|| {
             let (file, at) = (path.display(), bytes.len() - rest.len());
-            Error::Input(format!("{file} ends inside of the record at byte {at}; is it a file of {}?", F::KIND))
+            Error::Input(format!("{file} ends inside the record at byte {at}; check that it is a file of {}", F::KIND))
         })?;
         records.push(record);
         rest = after;

@@ -93,5 +93,5 @@ impl<T: Send + 'static> Work<T> {
 }
 
 fn lost() -> Error {
-    Error::Failed("a worker ended without a verdict; its message is above, and this is a bug".to_string())
+    Error::Failed("a worker ended without a verdict: this is a bug, see its message above".to_string())
 }

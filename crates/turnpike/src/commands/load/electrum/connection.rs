@@ -30,19 +30,19 @@ const LONGEST: usize = 64 << 20;
 /// Why a connection is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum Failed {
-    #[error("{0}; is it there, and does it speak Electrum's protocol over TCP?")]
+    #[error("{0}; check that the server runs and speaks Electrum's protocol over TCP")]
     Connection(#[from] io::Error),
-    #[error("it closed the connection: does it limit clients?")]
+    #[error("the server closed the connection: check its limits of clients")]
     Closed,
-    #[error("it says what is no reply: {0}")]
+    #[error("invalid JSON-RPC reply: {0}")]
     NoReply(#[from] serde_json::Error),
-    #[error("it sends a reply of more than {LONGEST} bytes")]
+    #[error("the reply has more than {LONGEST} bytes")]
     TooLong,
-    #[error("it answers a request that nobody made, {0}")]
+    #[error("the server answered request {0}, which was not sent")]
     Stray(u64),
-    #[error("it refuses {method}: {error}")]
+    #[error("the server refused {method}: {error}")]
     Refused { method: String, error: String },
-    #[error("what it gives for the transaction {0} is none")]
+    #[error("the server sent an invalid transaction {0}")]
     NoTransaction(String),
 }
 

@@ -81,8 +81,9 @@ impl Mix {
             let method =
                 method.ok_or_else(|| Error::Input(format!("--methods: `{name}` is not one of {}", names())))?;
             let weight = weight.parse().ok().filter(|weight| (1..=1000).contains(weight));
-            let weight = weight
-                .ok_or_else(|| Error::Input(format!("--methods: the weight of {name} is a number from 1 to 1000")))?;
+            let weight = weight.ok_or_else(|| {
+                Error::Input(format!("--methods: the weight of {name} must be a number from 1 to 1000"))
+            })?;
             Ok((method, weight))
         };
         texts.iter().map(parse).collect::<Result<_, _>>().map(Self)
