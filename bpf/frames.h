@@ -3,7 +3,7 @@
 #ifndef TURNPIKE_FRAMES_H
 #define TURNPIKE_FRAMES_H
 
-// The first 8 bytes of all frames but the compact one.
+// The first 8 bytes of all frames except the compact one.
 enum frame_header {
 	// `0x5450`, "TP".
 	HEADER_MAGIC = 0,
@@ -25,9 +25,9 @@ enum compact_frame {
 	COMPACT_TRANSACTION = 4,
 	// Source: the account that the operation is about.
 	COMPACT_SOURCE = 8,
-	// Destination: who receives a transfer, else 0.
+	// Destination: the receiver of a transfer, else 0.
 	COMPACT_DESTINATION = 12,
-	// Amount; in the reply the value, or 0xffffffff where it is larger.
+	// Amount; in the reply the value, or 0xffffffff if it is larger.
 	COMPACT_AMOUNT = 16,
 	// Status; 0 in requests.
 	COMPACT_STATUS = 20,
@@ -45,9 +45,9 @@ enum proof_request {
 	PROOF_QUERY = 9,
 	// Status; 0 in requests.
 	PROOF_STATUS = 10,
-	// Reserved; in replies the number of bytes behind the first 48 that are used.
+	// Reserved; in replies the number of bytes used after the first 48.
 	PROOF_BODY_LENGTH = 12,
-	// Key: what is asked for.
+	// Key: the subject of the query.
 	PROOF_KEY = 16,
 	// Its length, without what may follow.
 	PROOF_BYTES = 48,
@@ -57,7 +57,7 @@ enum proof_request {
 enum proof_reply {
 	// The request with its status.
 	PROOF_REPLY_REQUEST = 0,
-	// Hash of the tip that the answer is as of.
+	// Hash of the tip that the reply is based on.
 	PROOF_REPLY_TIP_HASH = 48,
 	// Height of that tip.
 	PROOF_REPLY_TIP_HEIGHT = 80,

@@ -3,7 +3,7 @@
 #ifndef TURNPIKE_PROTOCOL_H
 #define TURNPIKE_PROTOCOL_H
 
-// "TP": no compact frame starts so, because commands are small numbers.
+// "TP": no compact frame starts with it, because commands are small numbers.
 #define MAGIC 0x5450
 // The protocol's version.
 #define VERSION 0x1
@@ -34,9 +34,9 @@ enum frame_type {
 	TYPE_CHANGE = 8,
 };
 
-// What an operation does.
+// Command of an operation.
 enum command {
-	// Makes the source account, with a balance of 0; the destination pays a deposit for it, if there is one.
+	// Creates the source account, with a balance of 0; the destination, if any, pays a deposit for it.
 	COMMAND_CREATE = 1,
 	// Adds new money to the source account.
 	COMMAND_ISSUE = 2,
@@ -46,7 +46,7 @@ enum command {
 	COMMAND_REFER = 4,
 };
 
-// Whose blocks are asked for.
+// Chain that a request is about.
 enum chain {
 	// The node's own chain.
 	CHAIN_OWN = 0,
@@ -54,7 +54,7 @@ enum chain {
 	CHAIN_BITCOIN = 1,
 };
 
-// What a proof is asked of.
+// Subject of a proof request.
 enum query {
 	// The latest transaction of an address.
 	QUERY_LATEST = 1,
@@ -83,25 +83,25 @@ enum status {
 	STATUS_INSUFFICIENT_BALANCE = 4,
 	// the new balance would not fit in 64 bits
 	STATUS_OVERFLOW = 5,
-	// the account table is full, or what is left of it is for trusted senders
+	// the account table is full, or the rest is reserved for trusted senders
 	STATUS_TABLE_FULL = 6,
-	// ISSUE, TRANSFER or deposit of nothing
+	// ISSUE, TRANSFER or deposit of 0
 	STATUS_ZERO_AMOUNT = 16,
 	// source and destination are the same, or source and payer
 	STATUS_SELF_TRANSFER = 17,
 	// the pair of source and transaction id was used for another operation
 	STATUS_TRANSACTION_ID_REUSED = 18,
-	// the transaction id's time is older than what retries are recognised for
+	// the transaction id is too old for its retries to be recognised
 	STATUS_EXPIRED = 19,
-	// no such command
+	// unknown command
 	STATUS_UNKNOWN_COMMAND = 32,
 	// wrong length, or a field that must be zero is not
 	STATUS_MALFORMED = 33,
 	// an unsigned operation, or a verify frame, from outside the trusted prefixes
 	STATUS_NOT_TRUSTED = 34,
-	// no signature of a keyed account's, or a key that may not [speak for it](#signed-operation)
+	// no signature by a keyed account's key, or a key that may not [act for it](#signed-operation)
 	STATUS_NOT_AUTHORISED = 35,
-	// ISSUE by a key that the configuration does not name
+	// ISSUE by a key that is not in the configuration
 	STATUS_NOT_ISSUER = 36,
 	// outside the replay window, or a transaction id's time is over two seconds ahead
 	STATUS_STALE_TIMESTAMP = 37,
@@ -109,23 +109,22 @@ enum status {
 	STATUS_BAD_SIGNATURE = 38,
 	// the sender's prefix is over its limit
 	STATUS_RATE_LIMITED = 39,
-	// the queue for this kind of request is full; nothing was done, try again
+	// the queue for this kind of request is full and nothing was done; retry
 	STATUS_BUSY = 40,
 	// the journal cannot be written; the node [answers reads only](#when-storage-fails)
 	STATUS_STORAGE_FAILED = 41,
 	// a frame of another protocol version
 	STATUS_UNSUPPORTED_VERSION = 42,
-	// [opening a keyed account](#keyed-accounts) takes an issuer, a deposit or a trusted sender
+	// [opening a keyed account](#keyed-accounts) needs an issuer, a deposit or a trusted sender
 	STATUS_DEPOSIT_REQUIRED = 43,
-	// a [member change](#member-change-frame) of another generation than the present, or beside one that is
-	// decided
+	// a [member change](#member-change-frame) of an old generation, or while another change is decided
 	STATUS_STALE_GENERATION = 44,
-	// the replicas have not agreed on the operation within 5 s, or cannot; it may still be done, ask again with
+	// the replicas have not agreed on the operation within 5 s, or cannot; it may still be executed, retry with
 	// the same id
 	STATUS_NOT_FINAL = 45,
 	// no such account, transaction or block
 	STATUS_NOT_FOUND = 64,
-	// the reply does not fit in the request's length; `detail` tells the length needed
+	// the reply does not fit in the request's length; `detail` has the length needed
 	STATUS_REPLY_TOO_LARGE = 65,
 	// the block has a shape for which a proof would be ambiguous (CVE-2017-12842)
 	STATUS_NOT_PROVABLE = 66,

@@ -75,13 +75,13 @@ pub enum Opcode {
     NoopWait = 0x00,
     /// Copies the value a, of any type, to b.
     CopyReg = 0x01,
-    /// Goes on at instruction a.
+    /// Jumps to instruction a.
     Jump = 0x02,
-    /// Goes on at instruction a if the values b and c have the same type and the same numbers.
+    /// Jumps to instruction a if the values b and c have the same type and the same numbers.
     JumpIfEq = 0x04,
-    /// If the scalar b is not zero, takes one from it and goes on at instruction a.
+    /// If the scalar b is not zero, subtracts one from it and jumps to instruction a.
     JumpNonzeroSub = 0x05,
-    /// Sends the value a to the host; b itself is the index that goes with it.
+    /// Sends the value a to the host, with b itself as the index.
     SendInterrupt = 0x06,
     /// c = a × b; both scalars, both `fp`, both `fp2` or both `fp12`.
     MulElement = 0x10,
@@ -89,8 +89,8 @@ pub enum Opcode {
     AddElement = 0x11,
     /// c = a - b; as above.
     SubElement = 0x12,
-    /// b = 1 / a; a scalar, `fp`, `fp2` or `fp12` that is not zero. Of a Jacobian point: b is the same point,
-    /// affine.
+    /// b = 1 / a; a scalar, `fp`, `fp2` or `fp12` that is not zero. For a Jacobian point: b is the same
+    /// point, affine.
     InvElement = 0x13,
     /// c = the scalar a times the point b, Jacobian.
     PointMult = 0x20,
@@ -166,17 +166,17 @@ impl Opcode {
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Hash)]
 pub enum Fault {
-    /// No such opcode, or a field that the instruction does not have is not zero.
-    #[error("this is not an instruction")]
+    /// No such opcode, or a field that the instruction does not use is not zero.
+    #[error("the word is not a valid instruction")]
     Opcode = 1,
     /// The program counter is 1,024 or more.
-    #[error("there is no instruction memory at the program counter")]
+    #[error("the program counter is outside instruction memory")]
     Counter = 2,
-    /// A value reaches behind data memory.
-    #[error("an operand is not within data memory")]
+    /// A value reaches beyond data memory.
+    #[error("an operand is outside data memory")]
     Address = 3,
-    /// The instruction does not take this type, or the slots of a value have different types.
-    #[error("an operand has not the type that the instruction takes")]
+    /// The operand has the wrong type for the instruction, or the slots of a value have different types.
+    #[error("an operand has the wrong type for this instruction")]
     Type = 4,
     /// A number is not below the modulus of its type.
     #[error("a number is not below the modulus of its type")]

@@ -7,7 +7,7 @@
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RuleCode {
-    /// The Equihash solution has the length that the parameters ask for.
+    /// The Equihash solution has the length that the parameters require.
     EquihashLength = 1,
     /// The two halves of a subtree agree in the bits of its level.
     EquihashCollision = 2,
@@ -27,7 +27,7 @@ pub enum RuleCode {
     SignatureRange = 16,
     /// s is at most half the order of the group.
     SignatureHighS = 17,
-    /// The key is encoded as the scheme asks.
+    /// The key is encoded as the scheme requires.
     KeyEncoding = 18,
     /// The key is a point of the curve.
     KeyNotOnCurve = 19,
@@ -45,21 +45,21 @@ pub enum RuleCode {
     KeyHybrid = 25,
     /// The key's coordinates are below the field's prime.
     KeyRange = 26,
-    /// The first byte of the hybrid key tells whether its y is odd.
+    /// The first byte of the hybrid key matches the parity of its y.
     KeyParity = 27,
-    /// There is a point with the x that the signature has.
+    /// The signature's x is that of a point on the curve.
     NonceNotOnCurve = 28,
     /// The recovery id is from 0 to 3, and fits r.
     RecoveryId = 29,
-    /// There is a key that the signature can be recovered to.
+    /// A key can be recovered from the signature.
     NoKey = 30,
     /// The Merkle root is that of the leaves.
     MerkleRoot = 32,
     /// No two nodes side by side in a Merkle tree of Bitcoin are equal (CVE-2012-2459).
     MerkleRepeated = 33,
-    /// An encoding of BLS12-381 has the length that it should have.
+    /// An encoding of BLS12-381 has the right length.
     PointLength = 40,
-    /// The flag bits of a point go with its encoding.
+    /// The flag bits of a point match its encoding.
     PointFlags = 41,
     /// A point with the infinity flag has no other bits set.
     PointInfinityBits = 42,
@@ -73,19 +73,19 @@ pub enum RuleCode {
     PointNotInSubgroup = 46,
     /// Scalars and public inputs are below the order of the group.
     ScalarRange = 47,
-    /// The point is not at infinity, where it may not be.
+    /// The point is not at infinity, if the scheme forbids it.
     PointAtInfinity = 48,
-    /// An aggregate has keys, and as many messages where each has its own.
+    /// An aggregate has keys, and one message per key if each has its own.
     KeyCount = 49,
-    /// The proof has as many public inputs as its verifying key asks for.
+    /// The proof has the number of public inputs that its verifying key requires.
     InputCount = 50,
     /// The BLS signature is one of this message with this key.
     BlsMismatch = 51,
-    /// The Groth16 proof holds for these public inputs with this verifying key.
+    /// The Groth16 proof is valid for these public inputs with this verifying key.
     Groth16Mismatch = 52,
     /// The product of the pairings is one.
     PairingMismatch = 53,
-    /// The proof of a delay has the form and the length that its modulus and its number of squarings ask for.
+    /// The proof of a delay has the form and the length that its modulus and its number of squarings require.
     DelayForm = 56,
     /// The modulus of a delay is odd and greater than 1.
     DelayModulus = 57,

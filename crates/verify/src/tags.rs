@@ -2,11 +2,11 @@
 //!
 //! Made by schema/generate.py of schema/protocol.toml; change that.
 
-/// Tag of what a signed operation's signature is over.
+/// Tag of the message that a signed operation's signature covers.
 pub const TRANSFER_TAG: &str = "turnpike/transfer";
-/// Tag of what a delay's input is made of.
+/// Tag of the input of a delay.
 pub const VDF_INPUT_TAG: &str = "turnpike/vdf/input";
-/// Tag of what the prime of a delay's proof is made of.
+/// Tag of the prime of a delay's proof.
 pub const VDF_PRIME_TAG: &str = "turnpike/vdf/prime";
-/// Tag of what the bases of its primality test are made of.
+/// Tag of the bases of its primality test.
 pub const VDF_BASE_TAG: &str = "turnpike/vdf/base";

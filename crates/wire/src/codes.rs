@@ -4,7 +4,7 @@
 
 use crate::macros::{codes, statuses};
 
-/// "TP": no compact frame starts so, because commands are small numbers.
+/// "TP": no compact frame starts with it, because commands are small numbers.
 pub const MAGIC: u16 = 0x5450;
 
 /// The protocol's version.
@@ -42,7 +42,7 @@ codes! {
 }
 
 codes! {
-    /// What the entries of a batch are.
+    /// Format of the entries of a batch.
     BatchFormat: u8, else Malformed {
         /// Compact entries, 24 bytes each.
         Compact = 0 "compact",
@@ -54,10 +54,9 @@ codes! {
 }
 
 codes! {
-    /// What an operation does.
+    /// Command of an operation.
     Command: u8, else UnknownCommand {
-        /// Makes the source account, with a balance of 0; the destination pays a deposit for it, if there is
-        /// one.
+        /// Creates the source account, with a balance of 0; the destination, if any, pays a deposit for it.
         Create = 1 "CREATE",
         /// Adds new money to the source account.
         Issue = 2 "ISSUE",
@@ -69,9 +68,9 @@ codes! {
 }
 
 codes! {
-    /// What a reply vouches for. Later ones are stronger.
+    /// Promise that a reply makes. Later ones are stronger.
     Promise: u8, else Malformed {
-        /// In a request: what the node is configured for.
+        /// In a request: the node's configured promise.
         Default = 0 "default",
         /// Executed in memory.
         Accepted = 1 "accepted",
@@ -83,7 +82,7 @@ codes! {
 }
 
 codes! {
-    /// Whose blocks are asked for.
+    /// Chain that a request is about.
     Chain: u8, else UnknownChain {
         /// The node's own chain.
         Own = 0 "own",
@@ -93,7 +92,7 @@ codes! {
 }
 
 codes! {
-    /// What a proof is asked of.
+    /// Subject of a proof request.
     Query: u8, else UnknownCommand {
         /// The latest transaction of an address.
         Latest = 1 "latest",
@@ -119,7 +118,7 @@ codes! {
 }
 
 codes! {
-    /// What a message of a verify frame asks to have verified.
+    /// Object that a message of a verify frame asks to verify.
     VerifyCommand: u32, else UnknownCommand {
         /// An Equihash solution and the difficulty of its header.
         Equihash = 0x100 "EQUIHASH",
@@ -144,59 +143,59 @@ statuses! {
     0 Ok "OK"
         "done, at the promise that the reply names";
     1 AccountExists "ACCOUNT_EXISTS"
-        "the account exists already; use it, or create another id";
+        "the account already exists; use it, or create one with another id";
     2 SourceUnknown "SOURCE_UNKNOWN"
         "the source account was never created; create it first";
     3 DestinationUnknown "DESTINATION_UNKNOWN"
-        "the destination, or the account that was to pay a deposit, was never created; create it first";
+        "the destination, or the payer of the deposit, was never created; create it first";
     4 InsufficientBalance "INSUFFICIENT_BALANCE"
-        "the account that pays holds less than the amount; give less, or fund it first";
+        "the paying account holds less than the amount; pay less, or fund it first";
     5 Overflow "OVERFLOW"
         "the new balance would not fit in 64 bits; transfer or issue less";
     6 TableFull "TABLE_FULL"
-        "the account table is full, or what is left of it is for trusted addresses; the operator must configure a larger number of accounts";
+        "the account table is full, or the rest is reserved for trusted addresses; the operator must raise the number of accounts";
     16 ZeroAmount "ZERO_AMOUNT"
-        "an amount of 0 moves nothing; give an amount of at least 1";
+        "the amount is 0; use an amount of at least 1";
     17 SelfTransfer "SELF_TRANSFER"
         "source and destination are the same account; name another destination";
     18 TransactionIdReused "TRANSACTION_ID_REUSED"
-        "the source used this transaction id for another operation; choose a fresh id";
+        "the source used this transaction id for another operation; use a new id";
     19 Expired "EXPIRED"
-        "the transaction id's time is older than what retries are recognised for, so the operation may have been done; look it up by its id before you send another";
+        "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another";
     32 UnknownCommand "UNKNOWN_COMMAND"
-        "there is no such command; see the table of commands in the protocol";
+        "unknown command; see the table of commands in the protocol";
     33 Malformed "MALFORMED"
         "the frame has a wrong length, or a field is set that must be zero; correct the frame";
     34 NotTrusted "NOT_TRUSTED"
-        "unsigned operations are taken from trusted prefixes only; sign it, or have the operator trust your address";
+        "unsigned operations are accepted from trusted prefixes only; sign it, or ask the operator to trust your address";
     35 NotAuthorised "NOT_AUTHORISED"
         "the operation is not signed by the key of the source account; sign it with that key";
     36 NotIssuer "NOT_ISSUER"
-        "the key is not an issuer's; have the operator name it in the configuration";
+        "the key is not an issuer's; ask the operator to list it in `issuers`";
     37 StaleTimestamp "STALE_TIMESTAMP"
         "the timestamp is outside the replay window; set the clock and sign again";
     38 BadSignature "BAD_SIGNATURE"
         "the signature or the key does not verify; check the network id, the key and the low-s rule";
     39 RateLimited "RATE_LIMITED"
-        "your prefix is over its limit; send more slowly";
+        "the sender's prefix is over its limit; send more slowly";
     40 Busy "BUSY"
-        "a queue is full and nothing was done; try again";
+        "a queue is full and nothing was done; retry";
     41 StorageFailed "STORAGE_FAILED"
-        "the journal cannot be written, so the node answers reads only; the operator must mend its disk and restart it";
+        "the journal cannot be written, so the node answers reads only; the operator must fix its disk and restart it";
     42 UnsupportedVersion "UNSUPPORTED_VERSION"
         "the node speaks another version of the protocol; use a client of its version";
     43 DepositRequired "DEPOSIT_REQUIRED"
-        "opening an account takes an issuer's signature, a deposit of a funded account that is large enough, or a trusted address; have one of them open it";
+        "opening an account needs an issuer's signature, a large enough deposit from a funded account, or a trusted address";
     44 StaleGeneration "STALE_GENERATION"
-        "the set of replicas has changed since, or a change of it is decided already; look at `turnpike info` and sign a change of the present generation";
+        "the set of replicas has changed, or another change is decided; see `turnpike info`, and sign a change of the present generation";
     45 NotFinal "NOT_FINAL"
-        "the replicas have not agreed on the operation in time, so it may still be done; ask again with the same transaction id";
+        "the replicas have not agreed on the operation in time, so it may still be executed; retry with the same transaction id";
     64 NotFound "NOT_FOUND"
-        "there is no such account, transaction or block";
+        "no such account, transaction or block";
     65 ReplyTooLarge "REPLY_TOO_LARGE"
-        "the reply does not fit in the request; pad the request to the length in detail";
+        "the reply does not fit in the request; pad the request to the length in `detail`";
     66 NotProvable "NOT_PROVABLE"
-        "the block has a shape for which a proof would be ambiguous; no proof can be given";
+        "the block has a shape for which proofs are ambiguous, so it cannot be proved";
     67 UnknownChain "UNKNOWN_CHAIN"
         "the node does not serve that chain; ask another node";
 }

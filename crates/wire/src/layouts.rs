@@ -5,7 +5,7 @@
 use crate::{AccountId, TransactionId, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The first 8 bytes of all frames but the compact one.
+/// The first 8 bytes of all frames except the compact one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct FrameHeader {
@@ -42,9 +42,9 @@ pub struct CompactFrame {
     pub transaction: U32,
     /// Source: the account that the operation is about.
     pub source: U32,
-    /// Destination: who receives a transfer, else 0.
+    /// Destination: the receiver of a transfer, else 0.
     pub destination: U32,
-    /// Amount; in the reply the value, or 0xffffffff where it is larger.
+    /// Amount; in the reply the value, or 0xffffffff if it is larger.
     pub amount: U32,
     /// Status; 0 in requests.
     pub status: U16,
@@ -86,7 +86,7 @@ const _: () = {
     assert!(core::mem::offset_of!(CompactEntry, reserved) == 22);
 };
 
-/// The answer to a frame that cannot be answered in its own shape, 16 bytes.
+/// The reply to a frame that cannot be answered in its own format, 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct ErrorFrame {
@@ -123,13 +123,13 @@ pub struct Operation {
     pub command: u8,
     /// Status; 0 in requests.
     pub status: U16,
-    /// Contract code: the contract that it belongs to; the ledger gives it no meaning.
+    /// Contract code: the contract that the operation belongs to; the ledger does not interpret it.
     pub contract: U32,
     /// Transaction id; names the operation, together with the source or the payer.
     pub transaction: TransactionId,
     /// Source: the account that the operation is about.
     pub source: AccountId,
-    /// Destination: who receives a transfer, or pays the deposit of a CREATE; else 0.
+    /// Destination: the receiver of a transfer, or the payer of a CREATE's deposit; else 0.
     pub destination: AccountId,
     /// Amount; in replies the value.
     pub amount: U64,
@@ -152,7 +152,7 @@ const _: () = {
     assert!(core::mem::offset_of!(Operation, amount) == 56);
 };
 
-/// One operation with the signature of a key that may ask for it, 184 bytes.
+/// One operation with the signature of an authorised key, 184 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct SignedOperation {
@@ -160,9 +160,9 @@ pub struct SignedOperation {
     pub operation: Operation,
     /// Timestamp, microseconds since the Unix epoch.
     pub timestamp: U64,
-    /// Nonce: tells apart what is signed within one microsecond.
+    /// Nonce: distinguishes operations signed within one microsecond.
     pub nonce: U32,
-    /// Promise asked for; in replies the one given.
+    /// Promise requested; in replies the one made.
     pub promise: u8,
     /// Reserved.
     pub reserved: [u8; 3],
@@ -224,7 +224,7 @@ pub struct FullReply {
     pub timestamp: U64,
     /// The request's.
     pub nonce: U32,
-    /// Promise given.
+    /// Promise made.
     pub promise: u8,
     /// Reserved.
     pub reserved: [u8; 3],
@@ -255,7 +255,7 @@ pub struct BatchHeader {
     pub count: U16,
     /// Format: 0 compact, 1 operation, 2 signed operation.
     pub format: u8,
-    /// Promise asked for; in the reply the one given.
+    /// Promise requested; in the reply the one made.
     pub promise: u8,
     /// Status of the batch as a whole; 0 in requests.
     pub status: U16,
@@ -280,7 +280,7 @@ const _: () = {
 
 /// Request of a proof, 48 bytes, and the first 48 bytes of its reply.
 ///
-/// Zeros follow in the request up to the length of the largest reply that the client will take.
+/// In the request, zeros follow up to the length of the largest reply that the client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct ProofRequest {
@@ -292,9 +292,9 @@ pub struct ProofRequest {
     pub query: u8,
     /// Status; 0 in requests.
     pub status: U16,
-    /// Reserved; in replies the number of bytes behind the first 48 that are used.
+    /// Reserved; in replies the number of bytes used after the first 48.
     pub body_length: U32,
-    /// Key: what is asked for.
+    /// Key: the subject of the query.
     pub key: [u8; 32],
 }
 
@@ -321,7 +321,7 @@ const _: () = {
 pub struct ProofReply {
     /// The request with its status.
     pub request: ProofRequest,
-    /// Hash of the tip that the answer is as of.
+    /// Hash of the tip that the reply is based on.
     pub tip_hash: [u8; 32],
     /// Height of that tip.
     pub tip_height: U64,
@@ -434,7 +434,7 @@ const _: () = {
 
 /// Request of headers, 64 bytes, and the first 64 bytes of its reply; the headers follow.
 ///
-/// Zeros follow in the request up to the length of the largest reply that the client will take.
+/// In the request, zeros follow up to the length of the largest reply that the client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct HeadersFrame {
@@ -446,7 +446,7 @@ pub struct HeadersFrame {
     pub reserved: u8,
     /// Status; 0 in requests.
     pub status: U16,
-    /// Number of headers: asked for, given.
+    /// Number of headers: requested, returned.
     pub count: U16,
     /// Reserved; in replies the size of a header (own chain 192: 128 and its seal, Bitcoin 80).
     pub header_size: U16,
@@ -476,7 +476,7 @@ const _: () = {
     assert!(core::mem::offset_of!(HeadersFrame, tip_hash) == 32);
 };
 
-/// Request and reply of what a node is, 128 bytes; all zero behind the header in requests.
+/// Request and reply of a node's properties, 128 bytes; in requests all zero after the header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct InfoFrame {
@@ -488,7 +488,7 @@ pub struct InfoFrame {
     pub promise: u8,
     /// Bit 0: serves Bitcoin; bit 1: reads only (storage failed).
     pub flags: u8,
-    /// Largest datagram taken.
+    /// Largest datagram accepted.
     pub max_datagram: U32,
     /// Network id.
     pub network: [u8; 32],
@@ -504,7 +504,7 @@ pub struct InfoFrame {
     pub durable_sequence: U64,
     /// Program version, ASCII, zero padded.
     pub program: [u8; 12],
-    /// Retry time: milliseconds for which a retry is recognised; 0 where a node does not tell.
+    /// Retry time: milliseconds for which a retry is recognised; 0 if the node does not report it.
     pub retry_milliseconds: U32,
 }
 
@@ -530,13 +530,13 @@ const _: () = {
     assert!(core::mem::offset_of!(InfoFrame, retry_milliseconds) == 124);
 };
 
-/// Request of what replicas vouch for, 72 bytes, and the first 72 bytes of its reply; the keys of the replicas of a generation
-/// and a certificate follow.
+/// Request of a certificate of replicas, 72 bytes, and the first 72 bytes of its reply; the keys of the replicas of a
+/// generation and a certificate follow.
 ///
-/// Of the newest generation the certificate is the newest one. Of one before it is the change that ended the generation, with the
-/// signatures that make it hold.
+/// For the newest generation it is the newest certificate. For an earlier one it is the change that ended the generation,
+/// with the signatures that decided it.
 ///
-/// Zeros follow in the request up to the length of the largest reply that the client will take.
+/// In the request, zeros follow up to the length of the largest reply that the client accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct FinalityFrame {
@@ -544,23 +544,23 @@ pub struct FinalityFrame {
     pub header: FrameHeader,
     /// Status; 0 in requests.
     pub status: U16,
-    /// Bytes of the certificate; 0 where there is none yet.
+    /// Bytes of the certificate; 0 if there is none yet.
     pub certificate_size: U16,
-    /// How many replicas the generation has.
+    /// Number of replicas in the generation.
     pub replicas: u8,
-    /// Number of the one that answers in the set that votes; 255 if it is of none.
+    /// Number of the answering replica in the voting set; 255 if it is not a member.
     pub replica: u8,
-    /// Number of the one that leads.
+    /// Number of the leader.
     pub leader: u8,
     /// Reserved.
     pub reserved: u8,
-    /// The view that it leads.
+    /// The leader's view.
     pub view: U64,
-    /// Height of the last block that is final and executed here.
+    /// Height of the last final block that was executed here.
     pub height: U64,
     /// Hash of its header.
     pub hash: [u8; 32],
-    /// Generation: the one asked for, and the one that the reply is about.
+    /// Generation: the requested one, and the one that the reply is about.
     pub generation: U32,
     /// The newest generation; 0 in requests.
     pub generations: U32,
@@ -587,7 +587,7 @@ const _: () = {
     assert!(core::mem::offset_of!(FinalityFrame, generations) == 68);
 };
 
-/// Request that hands a replica an approval of a change of the set, 200 bytes, and its reply.
+/// Request that sends an approval of a change of the set to a replica, 200 bytes, and its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct ChangeFrame {
@@ -650,7 +650,7 @@ const _: () = {
 pub struct MessageHeader {
     /// Command; in results with `0x80000000` added.
     pub command: U32,
-    /// Length of the message, these 16 bytes among it.
+    /// Length of the message, including these 16 bytes.
     pub length: U32,
     /// Index: chosen by the client, echoed.
     pub index: U64,
@@ -674,7 +674,7 @@ const _: () = {
 pub struct VerifyResult {
     /// The request's first 16 bytes, with the reply's command and length.
     pub message: MessageHeader,
-    /// Result mask: 0 if all is valid, else the bit of the first rule that is broken.
+    /// Result mask: 0 if all is valid, else the bit of the first broken rule.
     pub result_mask: U64,
     /// Cycle count: cycles of the node's time-stamp counter, or nanoseconds on processors without one.
     pub cycle_count: U64,
@@ -692,7 +692,7 @@ const _: () = {
     assert!(core::mem::offset_of!(VerifyResult, cycle_count) == 24);
 };
 
-/// Body of an Equihash message, 16 bytes; the header follows as it is in a block: 140 bytes, the solution's length, the solution.
+/// Body of an Equihash message, 16 bytes; the header follows, as in a block: 140 bytes, the solution's length, the solution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct EquihashBody {
@@ -732,7 +732,7 @@ pub struct EcdsaBody {
     pub key_length: u8,
     /// Reserved.
     pub reserved: U16,
-    /// The digest that is signed.
+    /// The signed digest.
     pub digest: [u8; 32],
     /// R ‖ s.
     pub signature: [u8; 64],
@@ -762,7 +762,7 @@ const _: () = {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct SchnorrBody {
-    /// The message that is signed.
+    /// The signed message.
     pub message: [u8; 32],
     /// The public key: the x of a point.
     pub key: [u8; 32],
@@ -786,7 +786,7 @@ const _: () = {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct MerkleBody {
-    /// The root that is claimed.
+    /// The claimed root.
     pub root: [u8; 32],
 }
 
@@ -800,7 +800,7 @@ const _: () = {
     assert!(core::mem::offset_of!(MerkleBody, root) == 0);
 };
 
-/// Body of a message with a BLS signature, 144 bytes; the message that is signed follows, of any length.
+/// Body of a message with a BLS signature, 144 bytes; the signed message follows, of any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct BlsBody {

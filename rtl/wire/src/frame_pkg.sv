@@ -1,6 +1,6 @@
 // The fixed parts of frames, most significant byte first. Made by schema/generate.py of schema/frames.toml; change that.
 package frame_pkg;
-  // The first 8 bytes of all frames but the compact one.
+  // The first 8 bytes of all frames except the compact one.
   typedef struct packed {
     logic [15:0] magic;
     logic [7:0] version;

@@ -1,6 +1,6 @@
 // The codes of the protocol. Made by schema/generate.py of schema/protocol.toml; change that.
 package protocol_pkg;
-  // "TP": no compact frame starts so, because commands are small numbers.
+  // "TP": no compact frame starts with it, because commands are small numbers.
   localparam logic [15:0] Magic = 16'h5450;
   // The protocol's version.
   localparam logic [7:0] Version = 8'h1;
@@ -21,34 +21,34 @@ package protocol_pkg;
   localparam logic [7:0] FrameTypeFinality = 8'd7;
   localparam logic [7:0] FrameTypeChange = 8'd8;
 
-  // What the entries of a batch are.
+  // Format of the entries of a batch.
   localparam logic [7:0] BatchFormatCompact = 8'd0;
   localparam logic [7:0] BatchFormatOperation = 8'd1;
   localparam logic [7:0] BatchFormatSigned = 8'd2;
 
-  // What an operation does.
+  // Command of an operation.
   localparam logic [7:0] CommandCreate = 8'd1;
   localparam logic [7:0] CommandIssue = 8'd2;
   localparam logic [7:0] CommandTransfer = 8'd3;
   localparam logic [7:0] CommandRefer = 8'd4;
 
-  // What a reply vouches for. Later ones are stronger.
+  // Promise that a reply makes. Later ones are stronger.
   localparam logic [7:0] PromiseDefault = 8'd0;
   localparam logic [7:0] PromiseAccepted = 8'd1;
   localparam logic [7:0] PromiseDurable = 8'd2;
   localparam logic [7:0] PromiseFinal = 8'd3;
 
-  // Whose blocks are asked for.
+  // Chain that a request is about.
   localparam logic [7:0] ChainOwn = 8'd0;
   localparam logic [7:0] ChainBitcoin = 8'd1;
 
-  // What a proof is asked of.
+  // Subject of a proof request.
   localparam logic [7:0] QueryLatest = 8'd1;
   localparam logic [7:0] QueryTransaction = 8'd2;
   localparam logic [7:0] QueryLocator = 8'd3;
   localparam logic [7:0] QueryIndex = 8'd4;
 
-  // What a message of a verify frame asks to have verified.
+  // Object that a message of a verify frame asks to verify.
   localparam logic [31:0] VerifyCommandEquihash = 32'd256;
   localparam logic [31:0] VerifyCommandEcdsa = 32'd257;
   localparam logic [31:0] VerifyCommandSchnorr = 32'd258;
