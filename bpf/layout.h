@@ -6,15 +6,15 @@
 #include "memory.h"
 #include "protocol.h"
 
-// Slots of a bucket: as many as lie in a cache line.
+// Slots of a bucket, which fill a cache line.
 #define SLOTS 8
 
-// Locks that the values share, by the low bits of the entry's index. They take 4 KiB, which stay in the
-// writer's first-level cache; a lock in each entry would cost memory, and the bucket's lock a second cache
+// Locks shared by the values, selected by the low bits of the entry's index. They take 4 KiB, which stay in
+// the writer's first-level cache; a lock per entry would cost memory, and the bucket's lock a second cache
 // miss.
 #define VALUE_LOCKS 1024
 
-// Entries that lie together, in as many cache lines as an entry has words.
+// Entries of a group, which takes one cache line per word of an entry.
 #define GROUP 8
 
 // Secret words of the hash function.
@@ -23,54 +23,56 @@
 // Bytes of a line of the value store.
 #define VALUE_LINE_BYTES 64
 
-// Bytes in front of a value that are the store's own.
+// Bytes of the store's header before a value.
 #define VALUE_HEADER_BYTES 8
 
-// Most lines of a value that are asked for together: half a kilobyte.
+// Maximum number of lines of a value to prefetch together: half a kilobyte.
 #define VALUE_FETCHED 8
 
-// In a head: the value has been read since the search for victims last came by.
+// In a head: the value was read since the last pass of the eviction search.
 #define VALUE_MARK 0x80000000u
 
-// Words in a line of the index of retries: a cache line. Seven slots, and the largest number that went past.
+// Words in a line of the index of retries: a cache line. Seven slots, and the largest number that did not
+// fit.
 #define LINE_WORDS 8
 
 // Slots of a line.
 #define LINE_SLOTS 7
 
-// Most addresses of its own that the program knows; datagrams to others are the host's.
+// Maximum number of the node's addresses that the program knows; datagrams to others go to the host.
 #define MAX_ADDRESSES 16
 
-// Most trusted prefixes that the program knows; the host knows them all.
+// Maximum number of trusted prefixes that the program knows; the host knows all of them.
 #define MAX_PREFIXES 64
 
-// Flag: frames that ask for no promise are answered at `durable`, or `final`.
+// Flag: frames that request no promise are answered at `durable`, or `final`.
 #define STATE_DURABLE 1
 
-// Flag: who is not trusted is rate-limited, which is for the host.
+// Flag: untrusted senders are rate-limited, so their datagrams go to the host.
 #define STATE_RATE_LIMITED 2
 
-// Flag: the interface is the loopback, where addresses of the host itself come from.
+// Flag: the interface is the loopback, which carries the host's own source addresses.
 #define STATE_LOOPBACK 4
 
-// Flag: what is not answered goes to a socket of the node's (AF_XDP) instead of the host's network stack.
+// Flag: datagrams that the program does not answer go to the node's AF_XDP socket, not to the host's network
+// stack.
 #define STATE_REDIRECT 8
 
-// The longest frame that such a socket has room for: a page without what the kernel leaves free before a
-// frame (`XDP_PACKET_HEADROOM`).
+// Longest frame that fits in such a socket: a page without the kernel's headroom before a frame
+// (`XDP_PACKET_HEADROOM`).
 #define SOCKET_BYTES 3840
 
-// Bytes of each processor's memory for a request of the key-value store and its reply, and some more.
+// Bytes of each processor's memory for a request to the key-value store and its reply, with some spare.
 #define KV_WORK_BYTES 2048
 
-// Stripes, each with a lock of its own: so many that the processors of a large machine rarely meet in one.
+// Stripes, each with its own lock: enough that the processors of a large machine rarely contend.
 #define STRIPES 4096
 
 // Accounts of a bucket.
 #define BUCKET_ACCOUNTS 4
 
-// Buckets that a search looks at: 32 accounts, where two are the mean. With a secret hash more are as good as
-// never.
+// Buckets that a search visits: 32 accounts, with a mean of two. With a secret hash more practically never
+// occur.
 #define BUCKETS 8
 
 // Entries of a set: two cache lines of them.
@@ -79,38 +81,38 @@
 // Time is counted in 2^24 nanoseconds, a sixtieth of a second.
 #define TICK_BITS 24
 
-// Ticks by which an operation's may be behind its execution, some half of a second: so long a processor waits
-// for two locks at most, by a clock that is coarse. So the tick of another may be ahead as far.
+// Ticks by which an operation's tick may lag its execution, about half a second: the longest wait of a
+// processor for two locks, by a coarse clock. So another processor's tick may lead by the same.
 #define TICKS_LATE 32
 
-// The bits of a tick that are remembered.
+// The remembered bits of a tick.
 #define WHEN_TICKS 0xffffffu
 
-// In `when`: the command's bits, 0 where nothing is remembered.
+// In `when`: the command's bits, 0 if nothing is remembered.
 #define WHEN_COMMAND 192
 
-// Where the command begins in `when`.
+// Shift of the command in `when`.
 #define WHEN_COMMAND_SHIFT 6
 
 // In `when`: the status's bits.
 #define WHEN_STATUS 63
 
-// More than the largest status that is counted by command: a power of two.
+// A power of two above the largest status that is counted by command.
 #define STATUSES 32
 
 // In place of a command: the proof of an address' latest transaction.
 #define GENERATE_PROOF 0
 
-// Words that the headers of a request are filled up to.
+// Words of a request's headers, with padding.
 #define GENERATE_HEADER_WORDS 6
 
-// Words of a proof's body behind the tip, in measurements and tests.
+// Words of a proof's body after the tip, in measurements and tests.
 #define BODY_WORDS 32
 
-// Most shards of a store.
+// Maximum number of shards of a store.
 #define MIRROR_SHARDS 256
 
-// Where the slots begin: the header has a page of its own.
+// Offset of the slots: the header has its own page.
 #define MIRROR_SLOTS_AT 4096
 
 // Bytes of the longest key (memcached's protocol.txt).
@@ -119,7 +121,8 @@
 // Slots that a key may be in.
 #define MIRROR_WAYS 2
 
-// Words of a reply at most, so that a slot is 512 bytes: a value of 100 bytes fits behind the longest key.
+// Maximum number of words of a reply, so that a slot has 512 bytes: a value of 100 bytes fits after the
+// longest key.
 #define MIRROR_TEXT_WORDS 60
 
 // The first bytes of a table's memory.
@@ -159,7 +162,7 @@ _Static_assert(sizeof(struct table_header) == 256, "schema/layouts.toml");
 
 // A cache line with eight slots.
 struct bucket {
-	// Sixteen bits of each slot's hash; 0 where the slot is free.
+	// Sixteen bits of each slot's hash; 0 if the slot is free.
 	u64 tags[2];
 	// Each slot's entry.
 	u32 entries[SLOTS];
@@ -167,7 +170,7 @@ struct bucket {
 	u32 sequence;
 	// Slots whose keys are in their second bucket, as bits.
 	u32 displaced;
-	// By the lowest four bits of a tag: how many keys went to their second bucket, in four bits.
+	// Number of keys that went to their second bucket, four bits for each value of the lowest four bits of a tag.
 	u64 overflow;
 };
 _Static_assert(__builtin_offsetof(struct bucket, tags) == 0, "schema/layouts.toml");
@@ -190,13 +193,13 @@ _Static_assert(sizeof(struct published) == 8, "schema/layouts.toml");
 
 // The header of a window of retries.
 struct window_header {
-	// The secret of its hash.
+	// The secret key of the hash function.
 	u64 key[6];
 	// Lines of the index.
 	u32 lines;
 	// 2^`ring_bits` records are in the ring.
 	u32 ring_bits;
-	// The records of sequences from `written` up to but without `begun` are being written.
+	// Records with sequences from `written` to `begun`, exclusive, are being written.
 	u64 begun;
 	// See `begun`.
 	u64 written;
@@ -260,11 +263,11 @@ _Static_assert(__builtin_offsetof(struct prefix, network) == 0, "schema/layouts.
 _Static_assert(__builtin_offsetof(struct prefix, mask) == 16, "schema/layouts.toml");
 _Static_assert(sizeof(struct prefix) == 32, "schema/layouts.toml");
 
-// The first page of the arena: where everything is, and whom the tier answers.
+// The first page of the arena: offsets of its parts, and the senders that the tier answers.
 struct state {
-	// Settings that are on or off.
+	// Boolean settings.
 	u64 flags;
-	// Offset of the table of accounts in the arena; 0, as for all offsets, where there is none.
+	// Offset of the table of accounts in the arena; 0, as for all offsets, if absent.
 	u64 accounts_at;
 	// Offset of the header of the window of retries.
 	u64 window_at;
@@ -276,7 +279,7 @@ struct state {
 	u64 proofs_at;
 	// Offset of its value store.
 	u64 values_at;
-	// Lines of the value store: behind their heads the lines begin.
+	// Number of lines of the value store; the lines begin after their heads.
 	u64 value_lines;
 	// Offset of the tips of the chains.
 	u64 tips_at;
@@ -290,17 +293,17 @@ struct state {
 	u64 prefixes;
 	// Always zero, which the kernel's verifier does not know.
 	u64 zero;
-	// Of how many accounts measurements ask.
+	// Number of accounts that measurements use.
 	u64 bench_accounts;
-	// Offset of the store of the in-NIC ledger, where that is what runs.
+	// Offset of the store of the in-NIC ledger, if it runs.
 	u64 ledger_at;
-	// Offset of the mirror of the key-value store, where that is what runs.
+	// Offset of the mirror of the key-value store, if it runs.
 	u64 mirror_at;
-	// Number of the run, of a program that makes requests for the key-value store.
+	// Number of the run of a program that generates requests to the key-value store.
 	u64 bench_turn;
 	// The rest of the cache line.
 	u64 reserved_mirror[6];
-	// No operation beyond this sequence has changed anything that can be read here.
+	// No operation after this sequence has changed anything that is readable here.
 	u64 announced;
 	// The rest of the cache line.
 	u64 reserved_announced[7];
@@ -308,7 +311,7 @@ struct state {
 	u64 durable;
 	// The rest of the cache line.
 	u64 reserved_durable[7];
-	// Addresses of the node's own.
+	// The node's own addresses.
 	struct address address[MAX_ADDRESSES];
 	// Trusted prefixes.
 	struct prefix prefix[MAX_PREFIXES];
@@ -340,7 +343,7 @@ _Static_assert(__builtin_offsetof(struct state, address) == 320, "schema/layouts
 _Static_assert(__builtin_offsetof(struct state, prefix) == 576, "schema/layouts.toml");
 _Static_assert(sizeof(struct state) == 2624, "schema/layouts.toml");
 
-// The tip of a chain as it is published: a sequence lock, then what crates/proof writes.
+// The published tip of a chain: a sequence lock, then the fields that crates/proof writes.
 struct published_tip {
 	// The sequence lock.
 	u32 sequence;
@@ -363,9 +366,9 @@ _Static_assert(__builtin_offsetof(struct published_tip, generation) == 48, "sche
 _Static_assert(__builtin_offsetof(struct published_tip, reserved_last) == 56, "schema/layouts.toml");
 _Static_assert(sizeof(struct published_tip) == 64, "schema/layouts.toml");
 
-// Where operations are remembered, in the store's header.
+// The memory of retries, in the store's header.
 struct retries_header {
-	// Places of the log, a power of two, but for 1.
+	// Places of the log, a power of two, minus 1.
 	u64 log_mask;
 	// Sets of the index.
 	u64 sets;
@@ -373,10 +376,10 @@ struct retries_header {
 	u64 log_at;
 	// Offset of the sets from the store's header.
 	u64 sets_at;
-	// Ticks for which nothing is forgotten, and twice `TICKS_LATE`.
+	// Ticks for which all operations are remembered, plus twice `TICKS_LATE`.
 	u64 retention;
-	// At least as many as this machine may have: each has one operation on its way at most. So many places of the
-	// log may be written just now, and may not be read.
+	// Upper bound of the machine's processors. Each has at most one operation in flight, so this number of places
+	// of the log may be being written, and must not be read.
 	u64 processors;
 };
 _Static_assert(__builtin_offsetof(struct retries_header, log_mask) == 0, "schema/layouts.toml");
@@ -389,25 +392,25 @@ _Static_assert(sizeof(struct retries_header) == 48, "schema/layouts.toml");
 
 // The first bytes of the in-NIC ledger's store.
 struct ledger_header {
-	// The secret of its hashes.
+	// The secret key of its hash functions.
 	u64 secret[2];
 	// Accounts that may be created.
 	u64 limit;
-	// 2^`bucket_bits` buckets are found by hash; behind them are those that others overflow into.
+	// 2^`bucket_bits` buckets are found by hash; overflow buckets follow them.
 	u64 bucket_bits;
 	// Offset of the buckets from this header.
 	u64 buckets_at;
 	// The rest of the cache line.
 	u64 reserved[3];
-	// Where operations are remembered.
+	// The memory of retries.
 	struct retries_header retries;
 	// The rest of the cache line.
 	u64 reserved_retries[2];
-	// Number of accounts. All processors write this and what follows.
+	// Number of accounts. All processors write this and the following fields.
 	u64 accounts;
-	// Buckets in use that others overflow into.
+	// Overflow buckets in use.
 	u64 overflows;
-	// Of the last operation that was executed.
+	// Sequence of the last executed operation.
 	u64 sequence;
 	// The rest of the cache line.
 	u64 reserved_written[5];
@@ -445,7 +448,7 @@ _Static_assert(__builtin_offsetof(struct account_bucket, balances) == 24, "schem
 _Static_assert(__builtin_offsetof(struct account_bucket, reserved) == 56, "schema/layouts.toml");
 _Static_assert(sizeof(struct account_bucket) == 64, "schema/layouts.toml");
 
-// An operation that was executed, as user space gets it for its journal.
+// An executed operation, as user space reads it for its journal.
 struct committed {
 	// Its place in the order of execution, from 1.
 	u64 sequence;
@@ -455,7 +458,7 @@ struct committed {
 	u32 command;
 	// The transaction id.
 	u32 transaction;
-	// The account that it is about.
+	// The source account.
 	u32 source;
 	// The receiver of a transfer.
 	u32 destination;
@@ -478,7 +481,7 @@ _Static_assert(sizeof(struct committed) == 40, "schema/layouts.toml");
 struct remembered_operation {
 	// The transaction id.
 	u32 transaction;
-	// The account that it is about.
+	// The source account.
 	u32 source;
 	// The receiver of a transfer.
 	u32 destination;
@@ -486,8 +489,8 @@ struct remembered_operation {
 	u32 amount;
 	// The reply's value, which has 32 bits.
 	u32 value;
-	// The lower 24 bits of the tick, which come again after three days: what is taken for young then is only kept
-	// longer. Then two bits of the command and six of the status.
+	// The lower 24 bits of the tick, which repeat after three days: an operation that then seems young is only
+	// kept longer. Then two bits of the command and six of the status.
 	u32 when;
 };
 _Static_assert(__builtin_offsetof(struct remembered_operation, transaction) == 0, "schema/layouts.toml");
@@ -498,15 +501,15 @@ _Static_assert(__builtin_offsetof(struct remembered_operation, value) == 16, "sc
 _Static_assert(__builtin_offsetof(struct remembered_operation, when) == 20, "schema/layouts.toml");
 _Static_assert(sizeof(struct remembered_operation) == 24, "schema/layouts.toml");
 
-// A set of the index of retries: what leads to the operations of one hash.
+// A set of the index of retries: it locates the operations of one hash.
 struct retry_set {
-	// The tick in which an operation of this set last went to its second one, and 1; 0 for none.
+	// The tick in which an operation of this set last went to its second set, plus 1; 0 for none.
 	u32 overflowed;
-	// The entry whose turn it is.
+	// The next entry to replace.
 	u32 next;
-	// What each operation is first looked for by.
+	// Tag of each operation, compared first.
 	u16 tags[SET_ENTRIES];
-	// The lower half of its sequence.
+	// The lower half of each operation's sequence.
 	u32 sequences[SET_ENTRIES];
 };
 _Static_assert(__builtin_offsetof(struct retry_set, overflowed) == 0, "schema/layouts.toml");
@@ -515,28 +518,28 @@ _Static_assert(__builtin_offsetof(struct retry_set, tags) == 8, "schema/layouts.
 _Static_assert(__builtin_offsetof(struct retry_set, sequences) == 48, "schema/layouts.toml");
 _Static_assert(sizeof(struct retry_set) == 128, "schema/layouts.toml");
 
-// The first page of the generator's arena: what is asked for.
+// The first page of the generator's arena: the requests to generate.
 struct generator {
-	// The headers of a request, filled up to whole words.
+	// The headers of a request, padded to whole words.
 	u64 headers[GENERATE_HEADER_WORDS];
 	// A command of the protocol, or GENERATE_PROOF.
 	u64 command;
-	// How many accounts there are from the lowest on.
+	// Number of accounts from the lowest on.
 	u64 accounts;
-	// Not 0: requests are for any account, instead of one after the other.
+	// Not 0: requests are for random accounts, not for one after the other.
 	u64 any;
-	// What transaction ids begin with.
+	// Prefix of transaction ids.
 	u64 transactions;
 	// The lowest account.
 	u64 lowest;
-	// Where the tallies are in the arena, one of each processor: a line that two of them wrote would take as long
+	// Offset of the tallies in the arena, one per processor: a line that two processors write would cost as much
 	// as a request.
 	u64 tallies_at;
 	// Number of tallies.
 	u64 processors;
 	// The rest of the cache line.
 	u64 reserved[3];
-	// Requests made of one account after the other.
+	// Requests generated for one account after the other.
 	u64 ordered;
 	// The rest of the cache line.
 	u64 reserved_ordered[7];
@@ -554,17 +557,17 @@ _Static_assert(__builtin_offsetof(struct generator, ordered) == 128, "schema/lay
 _Static_assert(__builtin_offsetof(struct generator, reserved_ordered) == 136, "schema/layouts.toml");
 _Static_assert(sizeof(struct generator) == 192, "schema/layouts.toml");
 
-// What a processor has counted: a cache line.
+// The counts of a processor: a cache line.
 struct tally {
-	// Requests made.
+	// Requests generated.
 	u64 made;
-	// When the first was, in nanoseconds of the monotonic clock.
+	// Time of the first request, in nanoseconds of the monotonic clock.
 	u64 first;
-	// Replies that came.
+	// Replies received.
 	u64 replies;
-	// Those of them with status 0.
+	// Replies with status 0.
 	u64 good;
-	// When the last one came.
+	// Time of the last reply.
 	u64 last;
 	// The rest of the cache line.
 	u64 reserved[3];
@@ -581,13 +584,13 @@ _Static_assert(sizeof(struct tally) == 64, "schema/layouts.toml");
 struct mirror_header {
 	// Secret words of the hash function, as in a table's header.
 	u64 secrets[SECRETS];
-	// Shards, a power of two, but for 1.
+	// Shards, a power of two, minus 1.
 	u64 shards;
 	// Sets of slots of each shard.
 	u64 sets;
 	// Zero.
 	u64 reserved[6];
-	// By shard: how often it was flushed, in the lower 32 bits. A slot of another epoch is empty.
+	// Number of flushes of each shard, in the lower 32 bits. A slot of another epoch is empty.
 	u64 epochs[MIRROR_SHARDS];
 };
 _Static_assert(__builtin_offsetof(struct mirror_header, secrets) == 0, "schema/layouts.toml");
@@ -597,24 +600,24 @@ _Static_assert(__builtin_offsetof(struct mirror_header, reserved) == 144, "schem
 _Static_assert(__builtin_offsetof(struct mirror_header, epochs) == 192, "schema/layouts.toml");
 _Static_assert(sizeof(struct mirror_header) == 2240, "schema/layouts.toml");
 
-// An item's reply to `get`, as it goes out by UDP.
+// An item's reply to `get`, as sent by UDP.
 struct mirror_slot {
 	// The slot's sequence lock.
 	u32 sequence;
-	// The epoch of its shard when it was written.
+	// The epoch of its shard when the slot was written.
 	u32 epoch;
-	// The key's hash; 0 where there is nothing.
+	// The key's hash; 0 if the slot is empty.
 	u64 hash;
-	// When the item is over, in nanoseconds of the monotonic clock; all bits set for never.
+	// When the item expires, in nanoseconds of the monotonic clock; all bits set for never.
 	u64 expires;
 	// Bytes of the key.
 	u16 key_bytes;
-	// Bytes of the text in use; what is behind them in their word is zero.
+	// Bytes of the text in use; the rest of their last word is zero.
 	u16 text_bytes;
-	// Not 0: read since somebody last looked. The program writes this.
+	// Not 0: read since the last check. The program writes this.
 	u32 used;
-	// The last two bytes of a reply's header, which are zero, and the reply, from `VALUE` to `END`. So the key
-	// begins with a word.
+	// The last two bytes of a reply's header, which are zero, and the reply, from `VALUE` to `END`. So the key is
+	// aligned to a word.
 	u64 text[MIRROR_TEXT_WORDS];
 };
 _Static_assert(__builtin_offsetof(struct mirror_slot, sequence) == 0, "schema/layouts.toml");
@@ -627,7 +630,7 @@ _Static_assert(__builtin_offsetof(struct mirror_slot, used) == 28, "schema/layou
 _Static_assert(__builtin_offsetof(struct mirror_slot, text) == 32, "schema/layouts.toml");
 _Static_assert(sizeof(struct mirror_slot) == 512, "schema/layouts.toml");
 
-// What the tier counts.
+// Counters of the tier.
 enum counter {
 	// REFER answered.
 	COUNT_REFER = 0,
@@ -635,13 +638,14 @@ enum counter {
 	COUNT_RETRY = 1,
 	// Proofs answered.
 	COUNT_PROOF = 2,
-	// Datagrams for the node left to the host: of another kind, from who is not trusted, or not known to the tier.
+	// Datagrams for the node left to the host: of another kind, from an untrusted sender, or not known to the
+	// tier.
 	COUNT_HOST = 3,
-	// As these, because there was something that was not durable yet.
+	// Left to the host because something was not durable yet.
 	COUNT_NOT_DURABLE = 4,
-	// As these, because the writer was at work just there.
+	// Left to the host because the writer was changing the same data.
 	COUNT_CONTENDED = 5,
-	// As these, because the checksum was wrong: the host drops them.
+	// Left to the host because the checksum was wrong: the host drops them.
 	COUNT_CHECKSUM = 6,
 	// Replies lost because the frame could not be shortened.
 	COUNT_LOST = 7,
@@ -649,21 +653,21 @@ enum counter {
 
 #define COUNTERS (8)
 
-// What the in-NIC ledger counts.
+// Counters of the in-NIC ledger.
 enum ledger_counter {
-	// Left to the host: malformed, from who is not trusted, of another kind.
+	// Left to the host: malformed, from an untrusted sender, or of another kind.
 	LEDGER_HOST = 0,
 	// Left to the host because the checksum was wrong.
 	LEDGER_CHECKSUM = 1,
 	// Left to the host because the ring had no room: nothing was done.
 	LEDGER_RING_FULL = 2,
-	// Left to the host because a lock could not be had: nothing was done.
+	// Left to the host because a lock was not available: nothing was done.
 	LEDGER_LOCKED = 3,
-	// Left to the host because more buckets overflow into each other than are looked at: nothing was done.
+	// Left to the host because the chain of overflow buckets is too long to search: nothing was done.
 	LEDGER_CROWDED = 4,
-	// Executed or not, after another processor had held a lock.
+	// Had to wait for a lock of another processor, executed or not.
 	LEDGER_WAITED = 5,
-	// Answered `BUSY` because all that is remembered is too young to be forgotten: nothing was done.
+	// Answered `BUSY` because all remembered operations are too young to be replaced: nothing was done.
 	LEDGER_FULL = 6,
 	// By command and status: executed, and in the ring.
 	LEDGER_EXECUTED = 7 + 0 * COMMANDS * STATUSES,
@@ -673,19 +677,19 @@ enum ledger_counter {
 
 #define LEDGER_COUNTERS (7 + 2 * COMMANDS * STATUSES)
 
-// What is counted of datagrams to the key-value store.
+// Counters of datagrams to the key-value store.
 enum kv_counter {
 	// Gets answered.
 	KV_HIT = 0,
 	// Left to the host: not a get of one key, or one whose reply is longer and whose sender is not trusted.
 	KV_HOST = 1,
-	// Gets left to the host, as the mirror does not have the key.
+	// Gets left to the host because the mirror does not have the key.
 	KV_MISS = 2,
-	// Gets left to the host, as the writer was at work just there.
+	// Gets left to the host because the writer was changing the slot.
 	KV_CONTENDED = 3,
 	// Left to the host because the checksum was wrong: the host drops them.
 	KV_CHECKSUM = 4,
-	// Gets left to the host, as the frame had no room for the reply.
+	// Gets left to the host because the frame had no room for the reply.
 	KV_ROOM = 5,
 	// Replies lost because the frame could not be shortened.
 	KV_LOST = 6,

@@ -5,43 +5,43 @@
 
 #include "memory.h"
 
-// Accounts that the writer pays into all the time.
+// Accounts that the writer pays into continuously.
 #define BUSY 16
 
 // Kinds of requests: balances, new accounts, retries, proofs.
 #define KINDS 4
 
-// Addresses that there are proofs of. Each block touches an eighth of them.
+// Addresses with proofs. Each block touches an eighth of them.
 #define ADDRESSES 64
 
-// An account's n-th ISSUE has this transaction id and n, so that a retry tells what the balance was.
+// An account's n-th ISSUE has this transaction id plus n, so that a retry reveals the balance at that time.
 #define ISSUES 0x5f5e100u
 
-// What the program and the writer of the test tell each other.
+// Shared state of the program and the writer of the test.
 struct storm {
 	// Number of the run.
 	u64 turn;
-	// Accounts that were added behind the busy ones.
+	// Accounts added after the busy ones.
 	u64 added;
-	// Height of the last block that was announced.
+	// Height of the last announced block.
 	u64 announced;
-	// Height of the one that is or was being announced.
+	// Height of the block that is being announced, or was last.
 	u64 announcing;
-	// Of answers of each kind, those that are right.
+	// Right replies of each kind.
 	u64 right[KINDS];
-	// Of answers of each kind, those that are not.
+	// Wrong replies of each kind.
 	u64 wrong[KINDS];
 	// Requests left to the host.
 	u64 left;
-	// Of this run: kept here while the program runs, which needs all of its stack itself.
+	// Kind of this run: kept here because the program needs all of its stack.
 	u64 kind;
-	// Of this run: what an account holds at least.
+	// Minimum balance of an account in this run.
 	u64 least;
 	// The rest of the cache line.
 	u64 reserved;
-	// How much each account holds at least.
+	// Minimum balance of each account.
 	u64 done[BUSY];
-	// How much each account holds at most.
+	// Maximum balance of each account.
 	u64 begun[BUSY];
 };
 _Static_assert(__builtin_offsetof(struct storm, turn) == 0, "schema/layouts.toml");

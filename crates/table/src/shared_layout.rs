@@ -4,15 +4,15 @@
 
 #![allow(dead_code, reason = "the whole layout, whoever uses what of it")]
 
-/// Slots of a bucket: as many as lie in a cache line.
+/// Slots of a bucket, which fill a cache line.
 pub const SLOTS: usize = 8;
 
-/// Locks that the values share, by the low bits of the entry's index. They take 4 KiB, which stay in the
-/// writer's first-level cache; a lock in each entry would cost memory, and the bucket's lock a second cache
+/// Locks shared by the values, selected by the low bits of the entry's index. They take 4 KiB, which stay in
+/// the writer's first-level cache; a lock per entry would cost memory, and the bucket's lock a second cache
 /// miss.
 pub const VALUE_LOCKS: usize = 1024;
 
-/// Entries that lie together, in as many cache lines as an entry has words.
+/// Entries of a group, which takes one cache line per word of an entry.
 pub const GROUP: u32 = 8;
 
 /// Secret words of the hash function.
@@ -21,13 +21,13 @@ pub const SECRETS: usize = 16;
 /// Bytes of a line of the value store.
 pub const VALUE_LINE_BYTES: usize = 64;
 
-/// Bytes in front of a value that are the store's own.
+/// Bytes of the store's header before a value.
 pub const VALUE_HEADER_BYTES: usize = 8;
 
-/// Most lines of a value that are asked for together: half a kilobyte.
+/// Maximum number of lines of a value to prefetch together: half a kilobyte.
 pub const VALUE_FETCHED: usize = 8;
 
-/// In a head: the value has been read since the search for victims last came by.
+/// In a head: the value was read since the last pass of the eviction search.
 pub const VALUE_MARK: u64 = 0x8000_0000;
 
 /// The first bytes of a table's memory.
@@ -78,7 +78,7 @@ pub(crate) use is_table_header;
 pub mod bucket {
     /// Its length.
     pub const BYTES: usize = 64;
-    /// Sixteen bits of each slot's hash; 0 where the slot is free.
+    /// Sixteen bits of each slot's hash; 0 if the slot is free.
     pub const TAGS: usize = 0;
     /// Each slot's entry.
     pub const ENTRIES: usize = 16;
@@ -86,7 +86,8 @@ pub mod bucket {
     pub const SEQUENCE: usize = 48;
     /// Slots whose keys are in their second bucket, as bits.
     pub const DISPLACED: usize = 52;
-    /// By the lowest four bits of a tag: how many keys went to their second bucket, in four bits.
+    /// Number of keys that went to their second bucket, four bits for each value of the lowest four bits of a
+    /// tag.
     pub const OVERFLOW: usize = 56;
 }
 

@@ -4,39 +4,40 @@
 
 #![allow(dead_code, reason = "the whole layout, whoever uses what of it")]
 
-/// Most addresses of its own that the program knows; datagrams to others are the host's.
+/// Maximum number of the node's addresses that the program knows; datagrams to others go to the host.
 pub const MAX_ADDRESSES: usize = 16;
 
-/// Most trusted prefixes that the program knows; the host knows them all.
+/// Maximum number of trusted prefixes that the program knows; the host knows all of them.
 pub const MAX_PREFIXES: usize = 64;
 
-/// Flag: frames that ask for no promise are answered at `durable`, or `final`.
+/// Flag: frames that request no promise are answered at `durable`, or `final`.
 pub const STATE_DURABLE: u64 = 1;
 
-/// Flag: who is not trusted is rate-limited, which is for the host.
+/// Flag: untrusted senders are rate-limited, so their datagrams go to the host.
 pub const STATE_RATE_LIMITED: u64 = 2;
 
-/// Flag: the interface is the loopback, where addresses of the host itself come from.
+/// Flag: the interface is the loopback, which carries the host's own source addresses.
 pub const STATE_LOOPBACK: u64 = 4;
 
-/// Flag: what is not answered goes to a socket of the node's (AF_XDP) instead of the host's network stack.
+/// Flag: datagrams that the program does not answer go to the node's AF_XDP socket, not to the host's network
+/// stack.
 pub const STATE_REDIRECT: u64 = 8;
 
-/// The longest frame that such a socket has room for: a page without what the kernel leaves free before a
-/// frame (`XDP_PACKET_HEADROOM`).
+/// Longest frame that fits in such a socket: a page without the kernel's headroom before a frame
+/// (`XDP_PACKET_HEADROOM`).
 pub const SOCKET_BYTES: usize = 3840;
 
-/// Bytes of each processor's memory for a request of the key-value store and its reply, and some more.
+/// Bytes of each processor's memory for a request to the key-value store and its reply, with some spare.
 pub const KV_WORK_BYTES: u32 = 2048;
 
-/// Stripes, each with a lock of its own: so many that the processors of a large machine rarely meet in one.
+/// Stripes, each with its own lock: enough that the processors of a large machine rarely contend.
 pub const STRIPES: usize = 4096;
 
 /// Accounts of a bucket.
 pub const BUCKET_ACCOUNTS: usize = 4;
 
-/// Buckets that a search looks at: 32 accounts, where two are the mean. With a secret hash more are as good
-/// as never.
+/// Buckets that a search visits: 32 accounts, with a mean of two. With a secret hash more practically never
+/// occur.
 pub const BUCKETS: usize = 8;
 
 /// Entries of a set: two cache lines of them.
@@ -45,32 +46,32 @@ pub const SET_ENTRIES: usize = 20;
 /// Time is counted in 2^24 nanoseconds, a sixtieth of a second.
 pub const TICK_BITS: u32 = 24;
 
-/// Ticks by which an operation's may be behind its execution, some half of a second: so long a processor
-/// waits for two locks at most, by a clock that is coarse. So the tick of another may be ahead as far.
+/// Ticks by which an operation's tick may lag its execution, about half a second: the longest wait of a
+/// processor for two locks, by a coarse clock. So another processor's tick may lead by the same.
 pub const TICKS_LATE: u64 = 32;
 
-/// The bits of a tick that are remembered.
+/// The remembered bits of a tick.
 pub const WHEN_TICKS: u32 = 0xff_ffff;
 
-/// In `when`: the command's bits, 0 where nothing is remembered.
+/// In `when`: the command's bits, 0 if nothing is remembered.
 pub const WHEN_COMMAND: u32 = 192;
 
-/// Where the command begins in `when`.
+/// Shift of the command in `when`.
 pub const WHEN_COMMAND_SHIFT: u32 = 6;
 
 /// In `when`: the status's bits.
 pub const WHEN_STATUS: u32 = 63;
 
-/// More than the largest status that is counted by command: a power of two.
+/// A power of two above the largest status that is counted by command.
 pub const STATUSES: u32 = 32;
 
 /// In place of a command: the proof of an address' latest transaction.
 pub const GENERATE_PROOF: u32 = 0;
 
-/// Words that the headers of a request are filled up to.
+/// Words of a request's headers, with padding.
 pub const GENERATE_HEADER_WORDS: usize = 6;
 
-/// Words of a proof's body behind the tip, in measurements and tests.
+/// Words of a proof's body after the tip, in measurements and tests.
 pub const BODY_WORDS: usize = 32;
 
 /// An address as two numbers; those of IPv4 are mapped into IPv6.
@@ -93,13 +94,13 @@ pub mod prefix {
     pub const MASK: usize = 16;
 }
 
-/// The first page of the arena: where everything is, and whom the tier answers.
+/// The first page of the arena: offsets of its parts, and the senders that the tier answers.
 pub mod state {
     /// Its length.
     pub const BYTES: usize = 2624;
-    /// Settings that are on or off.
+    /// Boolean settings.
     pub const FLAGS: usize = 0;
-    /// Offset of the table of accounts in the arena; 0, as for all offsets, where there is none.
+    /// Offset of the table of accounts in the arena; 0, as for all offsets, if absent.
     pub const ACCOUNTS_AT: usize = 8;
     /// Offset of the header of the window of retries.
     pub const WINDOW_AT: usize = 16;
@@ -111,7 +112,7 @@ pub mod state {
     pub const PROOFS_AT: usize = 40;
     /// Offset of its value store.
     pub const VALUES_AT: usize = 48;
-    /// Lines of the value store: behind their heads the lines begin.
+    /// Number of lines of the value store; the lines begin after their heads.
     pub const VALUE_LINES: usize = 56;
     /// Offset of the tips of the chains.
     pub const TIPS_AT: usize = 64;
@@ -125,25 +126,25 @@ pub mod state {
     pub const PREFIXES: usize = 96;
     /// Always zero, which the kernel's verifier does not know.
     pub const ZERO: usize = 104;
-    /// Of how many accounts measurements ask.
+    /// Number of accounts that measurements use.
     pub const BENCH_ACCOUNTS: usize = 112;
-    /// Offset of the store of the in-NIC ledger, where that is what runs.
+    /// Offset of the store of the in-NIC ledger, if it runs.
     pub const LEDGER_AT: usize = 120;
-    /// Offset of the mirror of the key-value store, where that is what runs.
+    /// Offset of the mirror of the key-value store, if it runs.
     pub const MIRROR_AT: usize = 128;
-    /// Number of the run, of a program that makes requests for the key-value store.
+    /// Number of the run of a program that generates requests to the key-value store.
     pub const BENCH_TURN: usize = 136;
-    /// No operation beyond this sequence has changed anything that can be read here.
+    /// No operation after this sequence has changed anything that is readable here.
     pub const ANNOUNCED: usize = 192;
     /// All operations up to this sequence are in the journal, synced.
     pub const DURABLE: usize = 256;
-    /// Addresses of the node's own.
+    /// The node's own addresses.
     pub const ADDRESS: usize = 320;
     /// Trusted prefixes.
     pub const PREFIX: usize = 576;
 }
 
-/// The tip of a chain as it is published: a sequence lock, then what crates/proof writes.
+/// The published tip of a chain: a sequence lock, then the fields that crates/proof writes.
 pub mod published_tip {
     /// Its length.
     pub const BYTES: usize = 64;
@@ -157,11 +158,11 @@ pub mod published_tip {
     pub const GENERATION: usize = 48;
 }
 
-/// Where operations are remembered, in the store's header.
+/// The memory of retries, in the store's header.
 pub mod retries_header {
     /// Its length.
     pub const BYTES: usize = 48;
-    /// Places of the log, a power of two, but for 1.
+    /// Places of the log, a power of two, minus 1.
     pub const LOG_MASK: usize = 0;
     /// Sets of the index.
     pub const SETS: usize = 8;
@@ -169,10 +170,10 @@ pub mod retries_header {
     pub const LOG_AT: usize = 16;
     /// Offset of the sets from the store's header.
     pub const SETS_AT: usize = 24;
-    /// Ticks for which nothing is forgotten, and twice `TICKS_LATE`.
+    /// Ticks for which all operations are remembered, plus twice `TICKS_LATE`.
     pub const RETENTION: usize = 32;
-    /// At least as many as this machine may have: each has one operation on its way at most. So many places
-    /// of the log may be written just now, and may not be read.
+    /// Upper bound of the machine's processors. Each has at most one operation in flight, so this number of
+    /// places of the log may be being written, and must not be read.
     pub const PROCESSORS: usize = 40;
 }
 
@@ -180,21 +181,21 @@ pub mod retries_header {
 pub mod ledger_header {
     /// Its length.
     pub const BYTES: usize = 192;
-    /// The secret of its hashes.
+    /// The secret key of its hash functions.
     pub const SECRET: usize = 0;
     /// Accounts that may be created.
     pub const LIMIT: usize = 16;
-    /// 2^`bucket_bits` buckets are found by hash; behind them are those that others overflow into.
+    /// 2^`bucket_bits` buckets are found by hash; overflow buckets follow them.
     pub const BUCKET_BITS: usize = 24;
     /// Offset of the buckets from this header.
     pub const BUCKETS_AT: usize = 32;
-    /// Where operations are remembered.
+    /// The memory of retries.
     pub const RETRIES: usize = 64;
-    /// Number of accounts. All processors write this and what follows.
+    /// Number of accounts. All processors write this and the following fields.
     pub const ACCOUNTS: usize = 128;
-    /// Buckets in use that others overflow into.
+    /// Overflow buckets in use.
     pub const OVERFLOWS: usize = 136;
-    /// Of the last operation that was executed.
+    /// Sequence of the last executed operation.
     pub const SEQUENCE: usize = 144;
 }
 
@@ -212,7 +213,7 @@ pub mod account_bucket {
     pub const BALANCES: usize = 24;
 }
 
-/// An operation that was executed, as user space gets it for its journal.
+/// An executed operation, as user space reads it for its journal.
 pub mod committed {
     /// Its length.
     pub const BYTES: usize = 40;
@@ -224,7 +225,7 @@ pub mod committed {
     pub const COMMAND: usize = 16;
     /// The transaction id.
     pub const TRANSACTION: usize = 20;
-    /// The account that it is about.
+    /// The source account.
     pub const SOURCE: usize = 24;
     /// The receiver of a transfer.
     pub const DESTINATION: usize = 28;
@@ -240,7 +241,7 @@ pub mod remembered_operation {
     pub const BYTES: usize = 24;
     /// The transaction id.
     pub const TRANSACTION: usize = 0;
-    /// The account that it is about.
+    /// The source account.
     pub const SOURCE: usize = 4;
     /// The receiver of a transfer.
     pub const DESTINATION: usize = 8;
@@ -248,67 +249,67 @@ pub mod remembered_operation {
     pub const AMOUNT: usize = 12;
     /// The reply's value, which has 32 bits.
     pub const VALUE: usize = 16;
-    /// The lower 24 bits of the tick, which come again after three days: what is taken for young then is only
-    /// kept longer. Then two bits of the command and six of the status.
+    /// The lower 24 bits of the tick, which repeat after three days: an operation that then seems young is
+    /// only kept longer. Then two bits of the command and six of the status.
     pub const WHEN: usize = 20;
 }
 
-/// A set of the index of retries: what leads to the operations of one hash.
+/// A set of the index of retries: it locates the operations of one hash.
 pub mod retry_set {
     /// Its length.
     pub const BYTES: usize = 128;
-    /// The tick in which an operation of this set last went to its second one, and 1; 0 for none.
+    /// The tick in which an operation of this set last went to its second set, plus 1; 0 for none.
     pub const OVERFLOWED: usize = 0;
-    /// The entry whose turn it is.
+    /// The next entry to replace.
     pub const NEXT: usize = 4;
-    /// What each operation is first looked for by.
+    /// Tag of each operation, compared first.
     pub const TAGS: usize = 8;
-    /// The lower half of its sequence.
+    /// The lower half of each operation's sequence.
     pub const SEQUENCES: usize = 48;
 }
 
-/// The first page of the generator's arena: what is asked for.
+/// The first page of the generator's arena: the requests to generate.
 pub mod generator {
     /// Its length.
     pub const BYTES: usize = 192;
-    /// The headers of a request, filled up to whole words.
+    /// The headers of a request, padded to whole words.
     pub const HEADERS: usize = 0;
     /// A command of the protocol, or GENERATE_PROOF.
     pub const COMMAND: usize = 48;
-    /// How many accounts there are from the lowest on.
+    /// Number of accounts from the lowest on.
     pub const ACCOUNTS: usize = 56;
-    /// Not 0: requests are for any account, instead of one after the other.
+    /// Not 0: requests are for random accounts, not for one after the other.
     pub const ANY: usize = 64;
-    /// What transaction ids begin with.
+    /// Prefix of transaction ids.
     pub const TRANSACTIONS: usize = 72;
     /// The lowest account.
     pub const LOWEST: usize = 80;
-    /// Where the tallies are in the arena, one of each processor: a line that two of them wrote would take as
-    /// long as a request.
+    /// Offset of the tallies in the arena, one per processor: a line that two processors write would cost as
+    /// much as a request.
     pub const TALLIES_AT: usize = 88;
     /// Number of tallies.
     pub const PROCESSORS: usize = 96;
-    /// Requests made of one account after the other.
+    /// Requests generated for one account after the other.
     pub const ORDERED: usize = 128;
 }
 
-/// What a processor has counted: a cache line.
+/// The counts of a processor: a cache line.
 pub mod tally {
     /// Its length.
     pub const BYTES: usize = 64;
-    /// Requests made.
+    /// Requests generated.
     pub const MADE: usize = 0;
-    /// When the first was, in nanoseconds of the monotonic clock.
+    /// Time of the first request, in nanoseconds of the monotonic clock.
     pub const FIRST: usize = 8;
-    /// Replies that came.
+    /// Replies received.
     pub const REPLIES: usize = 16;
-    /// Those of them with status 0.
+    /// Replies with status 0.
     pub const GOOD: usize = 24;
-    /// When the last one came.
+    /// Time of the last reply.
     pub const LAST: usize = 32;
 }
 
-/// What the tier counts.
+/// Counters of the tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
     /// REFER answered.
@@ -317,13 +318,13 @@ pub enum Counter {
     Retry,
     /// Proofs answered.
     Proof,
-    /// Datagrams for the node left to the host: of another kind, from who is not trusted, or not known to the tier.
+    /// Datagrams for the node left to the host: of another kind, from an untrusted sender, or not known to the tier.
     Host,
-    /// As these, because there was something that was not durable yet.
+    /// Left to the host because something was not durable yet.
     NotDurable,
-    /// As these, because the writer was at work just there.
+    /// Left to the host because the writer was changing the same data.
     Contended,
-    /// As these, because the checksum was wrong: the host drops them.
+    /// Left to the host because the checksum was wrong: the host drops them.
     Checksum,
     /// Replies lost because the frame could not be shortened.
     Lost,
@@ -360,22 +361,22 @@ impl Counter {
 /// Counters of one kind of answer.
 const BY_COMMAND: u32 = wire::Command::ALL.len() as u32 * STATUSES;
 
-/// What the in-NIC ledger counts.
+/// Counters of the in-NIC ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LedgerCounter {
-    /// Left to the host: malformed, from who is not trusted, of another kind.
+    /// Left to the host: malformed, from an untrusted sender, or of another kind.
     Host,
     /// Left to the host because the checksum was wrong.
     Checksum,
     /// Left to the host because the ring had no room: nothing was done.
     RingFull,
-    /// Left to the host because a lock could not be had: nothing was done.
+    /// Left to the host because a lock was not available: nothing was done.
     Locked,
-    /// Left to the host because more buckets overflow into each other than are looked at: nothing was done.
+    /// Left to the host because the chain of overflow buckets is too long to search: nothing was done.
     Crowded,
-    /// Executed or not, after another processor had held a lock.
+    /// Had to wait for a lock of another processor, executed or not.
     Waited,
-    /// Answered `BUSY` because all that is remembered is too young to be forgotten: nothing was done.
+    /// Answered `BUSY` because all remembered operations are too young to be replaced: nothing was done.
     Full,
     /// Executed, and in the ring.
     Executed {
@@ -437,20 +438,20 @@ impl LedgerCounter {
     }
 }
 
-/// What is counted of datagrams to the key-value store.
+/// Counters of datagrams to the key-value store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KvCounter {
     /// Gets answered.
     Hit,
     /// Left to the host: not a get of one key, or one whose reply is longer and whose sender is not trusted.
     Host,
-    /// Gets left to the host, as the mirror does not have the key.
+    /// Gets left to the host because the mirror does not have the key.
     Miss,
-    /// Gets left to the host, as the writer was at work just there.
+    /// Gets left to the host because the writer was changing the slot.
     Contended,
     /// Left to the host because the checksum was wrong: the host drops them.
     Checksum,
-    /// Gets left to the host, as the frame had no room for the reply.
+    /// Gets left to the host because the frame had no room for the reply.
     Room,
     /// Replies lost because the frame could not be shortened.
     Lost,

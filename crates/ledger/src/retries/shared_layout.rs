@@ -4,7 +4,8 @@
 
 #![allow(dead_code, reason = "the whole layout, whoever uses what of it")]
 
-/// Words in a line of the index of retries: a cache line. Seven slots, and the largest number that went past.
+/// Words in a line of the index of retries: a cache line. Seven slots, and the largest number that did not
+/// fit.
 pub const LINE_WORDS: usize = 8;
 
 /// Slots of a line.
@@ -14,13 +15,13 @@ pub const LINE_SLOTS: usize = 7;
 pub mod window_header {
     /// Its length.
     pub const BYTES: usize = 128;
-    /// The secret of its hash.
+    /// The secret key of the hash function.
     pub const KEY: usize = 0;
     /// Lines of the index.
     pub const LINES: usize = 48;
     /// 2^`ring_bits` records are in the ring.
     pub const RING_BITS: usize = 52;
-    /// The records of sequences from `written` up to but without `begun` are being written.
+    /// Records with sequences from `written` to `begun`, exclusive, are being written.
     pub const BEGUN: usize = 56;
     /// See `begun`.
     pub const WRITTEN: usize = 64;
