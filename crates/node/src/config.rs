@@ -600,7 +600,7 @@ mod tests {
             ("[limits]\nframe_timeout = 10", ["`limits.frame_timeout` is 10", "from 100 to"]),
             ("[io]\npin = [0, 1, 2, 3]", ["`io.pin`", "at most three"]),
             ("network = \"\"", ["`network`", "1 to 64"]),
-            ("chain_key = \"a\"\nchain_signer = \"b\"", ["`chain_key`", "empty where `chain_signer` is set"]),
+            ("chain_key = \"a\"\nchain_signer = \"b\"", ["`chain_key`", "empty if `chain_signer` is set"]),
             ("chain_signer_timeout = 1", ["`chain_signer_timeout` is 1", "from 10 to 60000"]),
             ("listne = \"127.0.0.1:1\"", ["listne", "expected one of"]),
             ("promise = \"final\"", ["promise", "\"accepted\" or \"durable\""]),

@@ -78,7 +78,7 @@ fn items_outlive_a_stop_and_not_a_kill() {
         assert_eq!(kv.ask(folder, "gets a b\r\n"), before);
         kv.ask(folder, "incr b 1\r\n");
         before = kv.ask(folder, "gets a b\r\n");
-        assert!(kv.end(signal).contains("goes on"));
+        assert!(kv.end(signal).contains("restored the key-value store"));
     }
     let kv = Kv::start(folder);
     assert_eq!(kv.ask(folder, "gets a b\r\n"), before);
