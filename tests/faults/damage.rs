@@ -48,7 +48,7 @@ fn stop(cluster: &mut Cluster) {
     assert!(process.wait().unwrap().success());
 }
 
-/// Starts the replica, whose data it refuses as it starts, or as it comes to use it. Returns what it says.
+/// Starts the replica, which refuses its data at the start or on first use. Returns its log.
 fn refused(cluster: &mut Cluster) -> String {
     let before = cluster.log(DAMAGED).len();
     cluster.processes[DAMAGED] = cluster.spawn(DAMAGED, None);
@@ -82,8 +82,8 @@ fn runs(cluster: &mut Cluster) {
     cluster.open_account(0);
 }
 
-/// Four flipped bytes of four stopped a replica for ever, or left it running with an engine that was dead, and advice went
-/// round in circles.
+/// Each of four flipped bytes stopped a replica forever, or left it running with a dead engine, and the advice was
+/// circular.
 #[test]
 fn a_damaged_replica_is_replaced_but_for_its_votes() {
     let folder = tempfile::tempdir().unwrap();

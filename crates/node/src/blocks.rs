@@ -20,8 +20,8 @@ use wire::{Chain, Operation};
 
 use crate::{Config, Error, admission, memory, shared::Shared};
 
-/// How long the builder sleeps when there is nothing to do: a fraction of a sensible block interval, and long enough for
-/// batches to be worth while.
+/// How long the builder sleeps when there is nothing to do: a fraction of a sensible block interval, and long enough
+/// for batches to be worth while.
 const NAP: Duration = Duration::from_millis(5);
 
 /// How long the builder sleeps after an error before it tries again.

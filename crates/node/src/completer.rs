@@ -11,12 +11,12 @@ use wire::{Promise, Status};
 
 use crate::shared::Shared;
 
-/// A commit that took no longer than this is quick: a few times what it costs to have another thread do it, and what any
-/// other request may wait without harm.
+/// A commit that took no longer than this is quick: a few times what it costs to have another thread do it, and what
+/// any other request may wait without harm.
 const QUICK: Duration = Duration::from_micros(250);
 
-/// The committer, and the replies that wait for it. It is used by the journal thread, and by the data path where that is
-/// quicker, one at a time.
+/// The committer, and the replies that wait for it. It is used by the journal thread, and by the data path where that
+/// is quicker, one at a time.
 pub struct Completer {
     committer: Committer,
     departures: Departures,

@@ -141,8 +141,8 @@ pub struct Proofs {
 pub struct Io {
     /// What carries datagrams.
     pub backend: Backend,
-    /// The interface that XDP answers on; empty for the one that has the address to listen on. With the simulated NIC a TAP device;
-    /// empty for sockets.
+    /// The interface that XDP answers on; empty for the one that has the address to listen on. With the simulated NIC a
+    /// TAP device; empty for sockets.
     pub interface: String,
     /// The library of the simulated NIC.
     pub rtl: PathBuf,
@@ -411,7 +411,8 @@ impl Config {
         self.limits.rate == 0 && !self.listen.ip().to_canonical().is_loopback()
     }
 
-    /// Who has no share of the connections over HTTP: trusted prefixes, and this machine, where a proxy may be that others share.
+    /// Who has no share of the connections over HTTP: trusted prefixes, and this machine, where a proxy may be that
+    /// others share.
     pub(crate) fn http_trusted(&self) -> Vec<Prefix> {
         self.trusted.iter().copied().chain(::kv::server::loopback()).collect()
     }

@@ -62,8 +62,8 @@ impl Controller {
         Now { elapsed: self.started.elapsed().as_micros() as u64, unix: admission::now() }
     }
 
-    /// Lets the block builder catch up where it is far behind, so that the journal does not grow without bound: the further
-    /// behind, the longer.
+    /// Lets the block builder catch up where it is far behind, so that the journal does not grow without bound: the
+    /// further behind, the longer.
     fn wait_for_builder(&self) {
         let excess = self.shared.behind().saturating_sub(BEHIND);
         if excess > 0 && !self.shared.builder_failed.load(Relaxed) {
@@ -134,8 +134,8 @@ impl StoreController for Controller {
         if self.journal.durable() >= last {
             return Release::Now(Promise::Durable);
         }
-        // Once the journal has failed, this never comes: the reply is refused with `STORAGE_FAILED`. It must not be given
-        // under a lower promise, as compact frames have no room to say so.
+        // Once the journal has failed, this never comes: the reply is refused with `STORAGE_FAILED`. It must not be
+        // given under a lower promise, as compact frames have no room to say so.
         self.is_awaited = true;
         Release::Durable(last)
     }

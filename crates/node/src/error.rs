@@ -74,7 +74,7 @@ pub enum Error {
          votes with another replica's data"
     )]
     ReplicaData {
-        /// What is wrong with it.
+        /// The damage.
         source: Box<Error>,
     },
     /// There is no simulated NIC.
@@ -97,7 +97,7 @@ pub enum Error {
     /// The system refuses a thread, a descriptor or random numbers.
     #[error("the system refuses {what}: {source}")]
     System {
-        /// What was asked for.
+        /// The request that the system refused.
         what: &'static str,
         /// What the system said.
         source: io::Error,

@@ -1,4 +1,5 @@
-//! XDP before the key-value store: an arena with the store's mirror, the program that answers out of it, where it is attached.
+//! XDP before the key-value store: an arena with the store's mirror, the program that answers out of it, where it is
+//! attached.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -67,8 +67,8 @@ pub fn chain_options(config: &Config) -> own::Options {
     own::Options { levels, ..own::Options::default() }
 }
 
-/// Tells the operator of a journal that is ahead of the clock, and of signatures that are. `written` is when the last batch
-/// was written.
+/// Tells the operator of a journal that is ahead of the clock, and of signatures that are. `written` is when the last
+/// batch was written.
 fn tell_clocks(ledger: &Ledger, written: u64) {
     let now = admission::now();
     let tolerance = ledger::CLOCK_TOLERANCE.as_micros() as u64;

@@ -23,8 +23,8 @@ pub struct Handles {
     pub announcer: Announcer,
 }
 
-/// Puts the simulated NIC before the node: on the sockets that `bind` opens, or on a TAP device where one is named. `is_empty` tells
-/// that the ledger has no history, which the NIC's engine would not know.
+/// Puts the simulated NIC before the node: on the sockets that `bind` opens, or on a TAP device where one is named.
+/// `is_empty` tells that the ledger has no history, which the NIC's engine would not know.
 pub fn start(
     config: &Config,
     is_empty: bool,

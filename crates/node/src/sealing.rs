@@ -11,7 +11,7 @@ use spv::{Authority, BlockHeader, ChainKey, SealedHeader};
 use crate::{Config, admission, layout};
 pub use remote::RemoteSigner;
 
-/// What is left to do for a replica whose votes are lost: nothing else is safe.
+/// The only safe remedy for a replica whose votes are lost.
 const NEW_KEY: &str = "have it leave the set (`turnpike cluster remove`, or `approve --remove` on the other machines), and \
                        a replica with a new key join (`turnpike cluster add` or `join`)";
 
@@ -59,7 +59,7 @@ pub enum Error {
     /// The founders are no set.
     #[error("`cluster.replicas`: {0}")]
     Founders(order::CommitteeError),
-    /// What is kept of changes of the set cannot be.
+    /// The stored changes of the set are not valid.
     #[error(
         "{} is damaged, or of another network",
         path.display()
@@ -97,7 +97,7 @@ pub enum Error {
     /// Votes are damaged.
     #[error("the votes of this replica are damaged: {source}. It could vote twice; {NEW_KEY}")]
     VotesDamaged {
-        /// The file, and what is wrong with it.
+        /// The file and its damage.
         source: order::VoteError,
     },
     /// The incarnation or its mark is damaged.
@@ -137,7 +137,7 @@ pub enum Error {
     Signer {
         /// Its socket.
         socket: PathBuf,
-        /// What was tried.
+        /// The step that failed.
         action: &'static str,
         /// What the system said.
         source: io::Error,
@@ -150,7 +150,7 @@ pub enum Error {
         /// The code of its reply.
         code: u32,
     },
-    /// The signer's public key is none.
+    /// The signer's public key is not valid.
     #[error("the signer at {} sent 32 bytes that are not a valid public key", socket.display())]
     NoPublicKey {
         /// Its socket.
@@ -186,8 +186,8 @@ pub fn begin(config: &Config) -> Result<(SealedHeader, Box<dyn Sealer>), own::Er
     Ok((seal(&mut *sealer, &Authority::Key(key), &header)?, sealer))
 }
 
-/// Whoever seals the headers of a chain that exists. A signer is not asked before it is needed: the node serves without it, and
-/// blocks wait.
+/// Returns the sealer of an existing chain. A signer is not contacted before it is needed: the node serves without it,
+/// and blocks wait.
 pub fn resume(config: &Config, authority: &Authority) -> Result<Box<dyn Sealer>, Error> {
     let Authority::Key(expected) = authority else { return Err(Error::Ordered) };
     if let Some(signer) = signer(config) {

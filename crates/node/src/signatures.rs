@@ -17,8 +17,8 @@ use crate::{Error, admission::account_of};
 /// Operations that are gathered before they are checked: enough for all processors to have work for some milliseconds.
 const GATHERED: usize = 1 << 14;
 
-/// Operations that a processor takes at once: whole groups of what the vector kernels verify together, and few enough for all
-/// processors to end at about the same time.
+/// Operations that a processor takes at once: whole groups of what the vector kernels verify together, and few enough
+/// for all processors to end at about the same time.
 const SHARE: usize = 256;
 
 /// Where an operation is stored.
@@ -58,8 +58,8 @@ pub enum Unsigned {
     Key(Place),
 }
 
-/// Checks the signatures of operations that are given one after the other. Whose keys are issuers' is configuration, and may have
-/// been another one then; so an ISSUE holds with any key, and a CREATE for which nobody pays.
+/// Checks the signatures of operations that are given one after the other. Whose keys are issuers' is configuration,
+/// and may have been another one then; so an ISSUE holds with any key, and a CREATE for which nobody pays.
 pub struct Signatures {
     network: [u8; 32],
     pool: Pool,

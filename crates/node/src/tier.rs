@@ -1,5 +1,5 @@
-//! The NIC tier of a node: which backend serves, and why; the arena that the ledger and the proof cache lie in; the program that
-//! answers out of them.
+//! The NIC tier of a node: which backend serves, and why; the arena that the ledger and the proof cache lie in; the
+//! program that answers out of them.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -13,7 +13,8 @@ use crate::{
     config::{Backend, Io},
 };
 
-/// How long the kernel polls a device that it is asked for frames, with `busy_poll`: what its documentation of AF_XDP suggests.
+/// How long the kernel polls a device that it is asked for frames, with `busy_poll`: what its documentation of AF_XDP
+/// suggests.
 const BUSY_POLL: Duration = Duration::from_micros(20);
 
 /// What carries datagrams, and why that.
@@ -25,7 +26,8 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// The tier before its tables are filled: an arena, and the program that is loaded over it and attached, answering nothing yet.
+/// The tier before its tables are filled: an arena, and the program that is loaded over it and attached, answering
+/// nothing yet.
 pub struct Tier {
     arena: Arena,
     offsets: Offsets,
@@ -45,7 +47,8 @@ pub struct Memory {
     pub cache: Option<proof::Memory>,
 }
 
-/// Chooses what serves, and prepares the tier if it is to. Where the machine does not allow what was asked for, sockets serve.
+/// Chooses what serves, and prepares the tier if it is to. Where the machine does not allow what was asked for, sockets
+/// serve.
 pub fn choose(config: &Config) -> Result<(Choice, Option<Tier>, Memory), Error> {
     let without = |backend, reason| (Choice { backend, reason }, None, Memory::default());
     if let Backend::Udp | Backend::Rtl = config.io.backend {
@@ -64,8 +67,8 @@ fn prepare(config: &Config, sizes: &Sizes) -> Result<(Choice, Tier, Memory), Str
     if *backend == Backend::Auto && interface.is_loopback() {
         return Err(format!("`{}` is a loopback interface, whose driver has no XDP", interface.name));
     }
-    // What is on a `veth` came through the stack of this machine already, and what XDP sends there is lost if the other end is not
-    // made ready for it (docs/nic.md).
+    // What is on a `veth` came through the stack of this machine already, and what XDP sends there is lost if the other
+    // end is not made ready for it (docs/nic.md).
     if *backend == Backend::Auto && !interface.has_device() {
         return Err(format!("`{}` has no device: set `io.backend = \"xdp\"` to use XDP there", interface.name));
     }
@@ -91,7 +94,8 @@ fn prepare(config: &Config, sizes: &Sizes) -> Result<(Choice, Tier, Memory), Str
     Ok((choice, Tier { arena, offsets, program, interface, link, sockets }, memory))
 }
 
-/// Opens a socket for each queue of the interface, if frames are to go past the host's network stack; else tells why they do not.
+/// Opens a socket for each queue of the interface, if frames are to go past the host's network stack; else tells why
+/// they do not.
 fn open_sockets(config: &Config, interface: &Interface, program: &Program) -> Result<Vec<Socket>, String> {
     let busy_poll = config.io.busy_poll.then_some(BUSY_POLL);
     let open = |queue| {
@@ -144,8 +148,8 @@ impl Tier {
         std::mem::take(&mut self.sockets)
     }
 
-    /// Lets the program answer datagrams to the node's port from here on, as the tables are filled. With `redirect` what it does not
-    /// answer goes to the sockets. It is detached when the link is dropped.
+    /// Lets the program answer datagrams to the node's port from here on, as the tables are filled. With `redirect`
+    /// what it does not answer goes to the sockets. It is detached when the link is dropped.
     pub fn open(self, config: &Config, port: u16, redirect: bool) -> Link {
         let Self { offsets, interface, link, .. } = &self;
         let state = self.state();

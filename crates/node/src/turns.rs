@@ -1,6 +1,6 @@
-//! Work in turns: jobs of very different sizes, of which each gets a slice of time and then waits behind the others, so that a small job
-//! waits for slices of large ones and never for all of them. What waits is bounded by its cost, not by its number, and a prefix that is
-//! not trusted leaves as much room as it takes.
+//! Work in turns: jobs of very different sizes, of which each gets a slice of time and then waits behind the others, so
+//! that a small job waits for slices of large ones and never for all of them. What waits is bounded by its cost, not by
+//! its number, and a prefix that is not trusted leaves as much room as it takes.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -17,8 +17,8 @@ use crate::{
     threads::{join, spawn},
 };
 
-/// How nice the threads are to all others of the node (`nice`, from 0 to 19): where processors are short they get a tenth of what another
-/// thread gets, which is little, and not nothing.
+/// How nice the threads are to all others of the node (`nice`, from 0 to 19): where processors are short they get a
+/// tenth of what another thread gets, which is little, and not nothing.
 const NICENESS: i32 = 10;
 
 /// A piece of work that can be done a slice at a time.
@@ -92,8 +92,8 @@ impl Costs {
         }
     }
 
-    /// Whether more may wait. A prefix has to leave as much room as it takes (the dynamic threshold of Choudhury and Hahne for
-    /// shared buffers, 1998): however many prefixes there are, there is room for another.
+    /// Whether more may wait. A prefix has to leave as much room as it takes (the dynamic threshold of Choudhury and
+    /// Hahne for shared buffers, 1998): however many prefixes there are, there is room for another.
     fn has_room(&self, sharer: Sharer, most: Duration) -> bool {
         let own = self.of.get(&sharer).copied().unwrap_or_default();
         match sharer {
@@ -149,7 +149,8 @@ impl<J> Shared<J> {
 }
 
 impl<J: Job> JobQueue<J> {
-    /// A job of a stranger is counted with a quarter of the room at most, so that one that is larger than all of it leaves some.
+    /// A job of a stranger is counted with a quarter of the room at most, so that one that is larger than all of it
+    /// leaves some.
     fn push(&mut self, job: J, most: Duration) {
         let cost = match job.sharer() {
             Sharer::Trusted => job.cost(),
@@ -161,8 +162,8 @@ impl<J: Job> JobQueue<J> {
 }
 
 impl<J: Job> Turns<J> {
-    /// Starts `threads` threads. A worker is given the jobs of a turn, and gives back those that it has not finished. One that panics loses
-    /// the jobs that it had.
+    /// Starts `threads` threads. A worker is given the jobs of a turn, and gives back those that it has not finished.
+    /// One that panics loses the jobs that it had.
     pub fn start<W: FnMut(Vec<J>) -> Vec<J> + Send + 'static>(
         name: &str,
         threads: usize,

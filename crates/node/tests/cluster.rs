@@ -321,7 +321,8 @@ fn approve(configs: &[&Config], node: &Node, change: &MemberChange, membership: 
     configs.iter().map(approve).collect()
 }
 
-/// A fifth replica follows, joins, and stays so over a restart of all; a founder leaves. Clients follow the sets from the founders.
+/// A fifth replica follows, joins, and stays so over a restart of all; a founder leaves. Clients follow the sets from
+/// the founders.
 #[test]
 fn the_set_of_replicas_changes() {
     let data = tempfile::tempdir().unwrap();
@@ -431,7 +432,8 @@ impl<F: FnMut(&str, &mut Vec<u8>)> Source for Changed<F> {
     }
 }
 
-/// A replica is given the ledger of another one only as a quorum has it: whatever byte of what it is given is changed, it has nothing.
+/// A replica is given the ledger of another one only as a quorum has it: whatever byte of what it is given is changed,
+/// it has nothing.
 #[test]
 fn a_ledger_is_given_as_it_is_or_not_at_all() {
     let data = tempfile::tempdir().unwrap();

@@ -69,7 +69,7 @@ pub enum VoteError {
 }
 
 impl VoteFiles {
-    /// Records the `newest` files of votes in the engine's directory, after syncing those that `before` does not have at
+    /// Records the `newest` vote files in the engine's directory, after syncing those that `before` does not have at
     /// the same length.
     pub fn record(directory: &Path, partition: &str, newest: usize, before: &Self) -> io::Result<Self> {
         let files = list(directory, partition)?;
@@ -89,7 +89,7 @@ impl VoteFiles {
         Ok(Self(found))
     }
 
-    /// Whether all recorded votes are still there, but for those of files older than all that are.
+    /// Checks that all recorded votes still exist, except files older than the oldest existing one.
     pub fn check(&self, directory: &Path, partition: &str) -> Result<(), VoteError> {
         let read = |source| VoteError::Read { path: directory.to_owned(), source };
         let files = list(directory, partition).map_err(read)?;

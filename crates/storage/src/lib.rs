@@ -59,8 +59,8 @@ pub trait File: Send + Sync + Debug {
     /// Writes all of `data` at `offset`.
     fn write_at(&self, data: &[u8], offset: u64) -> Result<(), Error>;
 
-    /// Writes whole pages, past the page cache where the file system lets: for bulk data, which then costs neither a copy
-    /// nor memory, but is read from the disk. `offset` is a multiple of [`Page::LENGTH`].
+    /// Writes whole pages, past the page cache where the file system lets: for bulk data, which then costs neither a
+    /// copy nor memory, but is read from the disk. `offset` is a multiple of [`Page::LENGTH`].
     fn write_pages_at(&self, pages: &[Page], offset: u64) -> Result<(), Error> {
         self.write_at(pages.as_bytes(), offset)
     }

@@ -1,7 +1,7 @@
 //! The operating system's files and directories.
 //!
-//! A file is reached through the descriptor of its directory, by its name alone, and never through a link. What is made is
-//! its owner's alone, whatever the process's umask: directories 0700, files 0600.
+//! A file is reached through the descriptor of its directory, by its name alone, and never through a link. What is made
+//! is its owner's alone, whatever the process's umask: directories 0700, files 0600.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
@@ -63,9 +63,9 @@ impl RealDirectory {
         Self::open(path)
     }
 
-    /// Takes everybody else's permissions from the directory and all that is below it, as far as it is this user's; what is
-    /// another user's is looked at when it is opened. A link or a special file below is an error, as whoever opens files there by
-    /// their paths would follow it.
+    /// Takes everybody else's permissions from the directory and all that is below it, as far as it is this user's;
+    /// what is another user's is looked at when it is opened. A link or a special file below is an error, as whoever
+    /// opens files there by their paths would follow it.
     pub(crate) fn make_private(&self) -> Result<(), Error> {
         self.make_private_below(MAX_DEPTH)
     }

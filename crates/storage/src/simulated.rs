@@ -36,8 +36,8 @@ impl Default for Faults {
 /// A disk in memory. Clones are the same disk.
 ///
 /// What was not synced when [`SimulatedDisk::crash`] is called survives sector by sector, as the seed decides, in any
-/// version that the sector had since it was last synced. Names that were not synced survive up to some point in the order
-/// in which they were changed.
+/// version that the sector had since it was last synced. Names that were not synced survive up to some point in the
+/// order in which they were changed.
 #[derive(Clone, Debug)]
 pub struct SimulatedDisk(Arc<Mutex<Disk>>);
 

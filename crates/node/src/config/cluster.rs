@@ -41,7 +41,8 @@ pub struct Cluster {
     pub key: PathBuf,
     /// When the network began, in seconds since the Unix epoch.
     pub began: u64,
-    /// How long replicas wait for a leader, in milliseconds. They wait longer while blocks are proposed and given up all the same.
+    /// How long replicas wait for a leader, in milliseconds. They wait longer while blocks are proposed and given up
+    /// all the same.
     pub patience: u64,
     /// Blocks of an epoch. The set of replicas changes between two epochs only. The network id names it.
     pub epoch: u64,

@@ -20,7 +20,8 @@ use crate::{
     threads::{join, spawn},
 };
 
-/// Bytes of replies that clients have yet to take: beyond, nothing more is read before some are taken. A reply that is being made comes on top.
+/// Bytes of replies that clients have yet to take: beyond, nothing more is read before some are taken. A reply that is
+/// being made comes on top.
 pub const HELD: usize = 256 << 20;
 
 /// What a connection asked.

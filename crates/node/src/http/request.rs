@@ -4,7 +4,8 @@ use super::Reply;
 
 /// Longest head of a request: its path is nearly all that matters.
 pub const REQUEST_BYTES: usize = 8 << 10;
-/// Longest body: transactions in hexadecimal digits. Bitcoin nodes pass on none, and no package, of more than 404,000 bytes.
+/// Longest body: transactions in hexadecimal digits. Bitcoin nodes pass on none, and no package, of more than 404,000
+/// bytes.
 pub const BODY_BYTES: usize = 1 << 20;
 /// Most header lines of a request.
 const HEADERS: usize = 64;

@@ -11,7 +11,8 @@ use xdp::{Committed, InNicConfig, InNicLedger};
 
 use crate::{Error, layout};
 
-/// Secrets that are tried. Under one in forty a memory of retries that is full to the last has no place for one of its operations.
+/// Secrets that are tried. Under one in forty a memory of retries that is full to the last has no place for one of its
+/// operations.
 const SECRETS: usize = 4;
 
 /// Why a store is not as it was.
@@ -27,8 +28,8 @@ impl<E: Into<Error>> From<E> for Failure {
     }
 }
 
-/// Loads the program over a store with the accounts of `recovered`, which recognises the operations of its journal that are not older
-/// than the retention. `now` is in microseconds since the Unix epoch, as the journal has it.
+/// Loads the program over a store with the accounts of `recovered`, which recognises the operations of its journal that
+/// are not older than the retention. `now` is in microseconds since the Unix epoch, as the journal has it.
 pub fn load(config: &InNicConfig, recovered: &Ledger, log: &Arc<Log>, now: u64) -> Result<InNicLedger, Error> {
     let in_nic = |error: xdp::Error| Error::InNic(error.to_string());
     let mut tried = 0;

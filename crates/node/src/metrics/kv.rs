@@ -1,4 +1,5 @@
-//! The figures of the key-value store, by the names of Prometheus's `memcached_exporter`, so that dashboards go on working.
+//! The figures of the key-value store, by the names of Prometheus's `memcached_exporter`, so that dashboards go on
+//! working.
 
 use std::sync::atomic::Ordering::Relaxed;
 

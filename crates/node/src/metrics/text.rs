@@ -26,7 +26,8 @@ impl Metrics {
         self.counters(name, help, [], [([], value)]);
     }
 
-    /// What only grows, a figure for each of several cases. A label says what is told apart, and each case has a name for each label.
+    /// What only grows, a figure for each of several cases. A label says what is told apart, and each case has a name
+    /// for each label.
     pub fn counters<const N: usize>(
         &mut self,
         name: &str,

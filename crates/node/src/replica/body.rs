@@ -1,5 +1,5 @@
-//! What an ordered block has in it: its time, how far its proposer has executed, and groups of operations, each of which came
-//! in one frame.
+//! What an ordered block has in it: its time, how far its proposer has executed, and groups of operations, each of
+//! which came in one frame.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use spv::{
@@ -21,7 +21,8 @@ pub const LONGEST: usize = 1 << 20;
 /// Most signed operations of a block: what a processor verifies in some tens of milliseconds, while all wait for it.
 pub const MOST_SIGNED: usize = 1024;
 
-/// Most approvals of changes of the set of a block: their signatures are checked as they are executed, in some milliseconds.
+/// Most approvals of changes of the set of a block: their signatures are checked as they are executed, in some
+/// milliseconds.
 pub const MOST_APPROVALS: usize = 64;
 
 /// What a body begins with.

@@ -130,8 +130,8 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// An empty desk of the replica of this number, if it is one. `past` is what no header covers as of the newest blocks, by
-    /// height, as far as is known. Whether a change of the set is decided is as in [`Self::executed`].
+    /// An empty desk of the replica of this number, if it is one. `past` is what no header covers as of the newest
+    /// blocks, by height, as far as is known. Whether a change of the set is decided is as in [`Self::executed`].
     pub fn new(
         origin: Option<u8>,
         replicas: usize,
@@ -294,8 +294,8 @@ impl Desk {
         wake(state);
     }
 
-    /// Goes on as the replica of another number of another set, where all blocks of the set before are executed. What waits here
-    /// gets new names; gives the groups that others are to be told of.
+    /// Goes on as the replica of another number of another set, where all blocks of the set before are executed. What
+    /// waits here gets new names; gives the groups that others are to be told of.
     pub fn renumber(&self, origin: Option<u8>, replicas: usize) -> Vec<Group> {
         let mut state = self.state();
         state.pool.clear();

@@ -1,4 +1,4 @@
-//! How a replica notices that its data was deleted, or set back to an older copy.
+//! Detects that a replica's data was deleted, or restored from an older copy.
 //!
 //! The votes of a replica are in its data. With an older copy of them it could vote twice. So each start of the
 //! replica draws a random incarnation, and writes it into the data and into a *mark* beside the replica's key, which
@@ -8,8 +8,8 @@
 //! The data is written first, together with the previous incarnation, so a crash between the two writes is
 //! recognised. A copy made after the last mark, some seconds before a crash, is not noticed.
 //!
-//! The data's file also records the [files of votes](VoteFiles), so that votes that were deleted or damaged are noticed.
-//! A checksum covers it.
+//! The data's file also records the [files of votes](VoteFiles), so that deleted or damaged votes are noticed. A
+//! checksum covers it.
 
 use std::{
     ffi::OsString,
@@ -47,7 +47,7 @@ pub struct Mark {
     written: Instant,
 }
 
-/// What the data tells of its votes.
+/// The data's record of its votes.
 #[derive(Clone, Debug)]
 struct Incarnated {
     incarnation: Incarnation,
@@ -159,8 +159,8 @@ pub fn check(key: &Path, data: &DataDirectory) -> Result<(), Error> {
     compare(key, data).map(drop)
 }
 
-/// Checks the votes in a replica's data, whatever its key's mark says. Returns how many files of them are recorded; `None`
-/// if this is not a replica's data.
+/// Checks the votes in a replica's data without its key's mark. Returns the number of recorded vote files; `None` if
+/// this is not a replica's data.
 pub fn check_votes(data: &DataDirectory) -> Result<Option<usize>, Error> {
     if !data.path().join(DIRECTORY).is_dir() {
         return Ok(None);

@@ -138,7 +138,8 @@ impl Application for Judge {
     fn finalized(&self, block: Final) -> Answer<'_, ()> {
         Box::pin(async move {
             let height = block.block.height();
-            // The executor is gone only when the node stops, or has failed: then this never ends, and the block comes again.
+            // The executor is gone only when the node stops, or has failed: then this never ends, and the block comes
+            // again.
             let _ = self.jobs.send(Job::Block(Box::new(block)));
             self.desk.when(|state| (state.executed.height >= height).then_some(())).await;
         })

@@ -135,8 +135,8 @@ impl Identity {
     }
 }
 
-/// What the engine of a replica of this configuration is to know, and where it is, as long as the founders are the set: for
-/// programs that play a replica.
+/// What the engine of a replica of this configuration is to know, and where it is, as long as the founders are the set:
+/// for programs that play a replica.
 pub fn replica_engine(config: &Config) -> Result<(order::Config, Site), Error> {
     Ok(Identity::of(&config.cluster)?.engine(config, None, config.cluster.replicas.clone()))
 }

@@ -56,20 +56,21 @@ impl Roster {
         self.membership.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What all replicas know of the sets behind the block of a height, as it is kept; nothing where it has changed since.
+    /// What all replicas know of the sets behind the block of a height, as it is kept; nothing where it has changed
+    /// since.
     pub fn as_of(&self, height: u64) -> Option<Vec<u8>> {
         let membership = self.membership();
         (membership.height() <= height).then(|| membership.encode())
     }
 
-    /// What no header of the chain covers behind the block of a height, where this is the hash of recent operations; nothing where the
-    /// sets have changed since.
+    /// What no header of the chain covers behind the block of a height, where this is the hash of recent operations;
+    /// nothing where the sets have changed since.
     pub fn state(&self, height: u64, recent: &Hash) -> Option<Hash> {
         Some(state_hash(recent, &self.as_of(height)?))
     }
 
-    /// Takes the approvals of the block of a height, durably. Tells what became of each. A block that was executed before a restart
-    /// changes nothing.
+    /// Takes the approvals of the block of a height, durably. Tells what became of each. A block that was executed
+    /// before a restart changes nothing.
     pub fn execute(&self, height: u64, approvals: &[Approval]) -> Result<Vec<Status>, storage::Error> {
         let mut membership = self.membership();
         // Most blocks have none.

@@ -9,8 +9,9 @@ use wire::FinalityFrame;
 
 use super::{clocks::Clocks, neighbours::number, roster::Roster, state_sync::Server};
 
-/// Views end within what a replica waits for a leader and a vote, or else no quorum can be reached. As long as this passes without
-/// one before health tells so, beside [`WAITS`] of that wait: a replica that catches up, or syncs slowly, takes its time as well.
+/// Views end within what a replica waits for a leader and a vote, or else no quorum can be reached. As long as this
+/// passes without one before health tells so, beside [`WAITS`] of that wait: a replica that catches up, or syncs
+/// slowly, takes its time as well.
 const SLACK: Duration = Duration::from_secs(2);
 const WAITS: u32 = 8;
 

@@ -1,7 +1,7 @@
 //! A signer in another process, behind a socket of the file system: what stands before a hardware module.
 //!
-//! A connection carries one request and its reply; docs/operations.md has the bytes. A signer may look at the header that comes with
-//! what is to be signed, and refuse.
+//! A connection carries one request and its reply; docs/operations.md has the bytes. A signer may look at the header
+//! that comes with what is to be signed, and refuse.
 
 use std::{
     io::{self, Read, Write},

@@ -30,18 +30,18 @@ use crate::{
     layout, recovery,
 };
 
-/// A checkpoint that is older than this, as blocks took long, is left for a newer one: what retries are answered from is not kept for
-/// ever.
+/// Maximum time that fetching a checkpoint's blocks may take; after more, a newer checkpoint is used, because the other
+/// replica does not keep the memory of retries forever.
 const FRESH: Duration = Duration::from_secs(5);
 
-/// How often it is begun anew where the other replica does not keep what is asked for any more.
+/// Maximum number of restarts when the other replica has pruned a requested part.
 const ATTEMPTS: usize = 5;
 
-/// Before it is: in that time an idle set orders an empty block.
+/// Pause before a restart: in that time an idle set orders an empty block.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a replacement waits for a checkpoint of the height that this replica had executed. An idle set orders a block
-/// in half a minute, and the next one makes it a checkpoint.
+/// How long a replacement waits for a checkpoint of the height that this replica had executed. An idle set orders a
+/// block in half a minute, and the next one makes it a checkpoint.
 const REPLACEMENT: Duration = Duration::from_secs(90);
 
 /// What becomes of the ledger that is there.
@@ -53,7 +53,7 @@ pub enum Present {
     Replace,
 }
 
-/// Who gives.
+/// A source of the ledger's parts.
 pub trait Source {
     /// The bytes at a path of another replica, with its query.
     fn get(&mut self, path: &str) -> Result<Vec<u8>, FetchError>;
@@ -68,13 +68,13 @@ pub struct Progress {
     pub of: u64,
 }
 
-/// Why the ledger of another replica was not taken. Nothing of it is left, and what was there is as it was.
+/// Why the ledger of another replica was not installed. The data directory is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// The other replica cannot be asked.
     #[error("{at} does not answer: {reason}; name the HTTP address of a running replica")]
     Unreachable {
-        /// What was asked for.
+        /// The requested path or address.
         at: String,
         /// What went wrong.
         reason: String,
@@ -82,12 +82,12 @@ pub enum FetchError {
     /// It does not give something.
     #[error("the replica refused {what}: {reason}")]
     Refused {
-        /// What was asked for.
+        /// The requested path or address.
         what: String,
-        /// What it said.
+        /// The reason that it gave.
         reason: String,
     },
-    /// What it gave has another form.
+    /// A malformed reply.
     #[error("malformed {0} from the replica: check that it is a replica of this version")]
     Form(&'static str),
     /// A certificate does not hold.
@@ -98,7 +98,7 @@ pub enum FetchError {
         /// Why.
         source: CertificateError,
     },
-    /// What it gave is not what the replicas agreed on.
+    /// A part differs from what the replicas agreed on.
     #[error("{0} is not what the replicas agreed on: the replica lies, or is of another network; ask another one")]
     Untrue(&'static str),
     /// It has nothing that is not here.
@@ -219,7 +219,7 @@ enum Own {
     Nothing,
     /// A chain of this height, and no use for one that is not higher.
     Chain(u64),
-    /// It had executed the block of this height when it was last marked. With less, its votes would not match its ledger.
+    /// The replica had executed this height when it was last marked. With a lower ledger, its votes would not match it.
     Executed(u64),
 }
 
@@ -249,7 +249,7 @@ impl Own {
     }
 }
 
-/// Has a ledger gather that is newer than what is there.
+/// Gathers a ledger that is newer than the present one.
 fn gather(
     config: &Config,
     identity: &Identity,
@@ -261,7 +261,7 @@ fn gather(
     let data = layout::open(&data.path().join(GATHERING))?;
     let chain = layout::open_chain(&data, recovery::chain_options(config), || Ok(identity.genesis(config)))?;
     let mut restoring = Restoring::new(chain, &config.ledger.limits().retries);
-    // All but the newest blocks first: then what is left is a checkpoint's that is kept long enough.
+    // All blocks except the newest first: then the rest belongs to a checkpoint that is kept long enough.
     let (agreed, page) = loop {
         let since = Instant::now();
         let agreed = Agreed::ask(config, identity, source)?;

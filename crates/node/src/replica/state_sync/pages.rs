@@ -67,8 +67,8 @@ struct SentTail {
     tail: [u8; TAIL_SIZE],
 }
 
-/// Puts a block on a page: the header, the number of signed transactions in four bytes, the operations, and of the signed ones the
-/// position in four bytes and what follows the operation.
+/// Puts a block on a page: the header, the number of signed transactions in four bytes, the operations, and of the
+/// signed ones the position in four bytes and what follows the operation.
 pub fn put_block(page: &mut Vec<u8>, block: &WholeBlock) {
     page.extend(block.header.as_bytes());
     page.extend((block.tails.len() as u32).to_be_bytes());

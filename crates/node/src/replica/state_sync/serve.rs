@@ -1,4 +1,5 @@
-//! What a replica gives to one that has nothing: the newest checkpoint, blocks of the chain, and batches of the journal.
+//! What a replica gives to one that has nothing: the newest checkpoint, blocks of the chain, and batches of the
+//! journal.
 
 use std::{
     collections::VecDeque,
@@ -142,8 +143,8 @@ impl Server {
         Ok(page)
     }
 
-    /// The batches of whole blocks that retries are answered from as of the block of a height: all of them, or those from another
-    /// height on; as many as fit a page, and one at least.
+    /// The batches of whole blocks that retries are answered from as of the block of a height: all of them, or those
+    /// from another height on; as many as fit a page, and one at least.
     fn batches(&self, of: u64, from: Option<u64>) -> Result<Vec<u8>, Refusal> {
         if of > self.chain.tip().height() {
             return Err(Refusal::NoSuchBlock(of));
