@@ -12,8 +12,8 @@ use nic::Waker;
 
 use crate::{clock::Seconds, store::Store, tls::Tls, users::Users};
 
-/// What `version` replies: the version of memcached whose protocol this is. Clients compare it to know what they may send, and
-/// take anything after the numbers for a version that comes before.
+/// What `version` replies: the version of memcached whose protocol this is. Clients compare it to know what they may
+/// send, and take anything after the numbers for a version that comes before.
 pub const VERSION: &str = "1.6.27";
 
 /// What requests may do.

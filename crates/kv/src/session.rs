@@ -142,8 +142,8 @@ impl Session {
         fed
     }
 
-    /// Executes the requests in `input`, and appends replies to `out`, until one is incomplete, replies must be sent, or
-    /// the turn is over.
+    /// Executes the requests in `input`, and appends replies to `out`, until one is incomplete, replies must be sent,
+    /// or the turn is over.
     #[inline]
     pub fn feed(&mut self, input: &[u8], out: &mut Replies, turn: &mut Turn, now: Seconds) -> Fed {
         let mut consumed = 0;

@@ -1,5 +1,5 @@
-//! Requests take no memory of the system's: in the steady state nothing is allocated for one. A test of its own, as it counts for
-//! the whole process.
+//! Requests take no memory of the system's: in the steady state nothing is allocated for one. A test of its own, as it
+//! counts for the whole process.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -175,8 +175,8 @@ impl fmt::Display for Block {
     }
 }
 
-/// Takes the node's headers: those that are new, or with `accept` also those of another branch. Tells how many came, and what they
-/// replaced.
+/// Takes the node's headers: those that are new, or with `accept` also those of another branch. Tells how many came,
+/// and what they replaced.
 pub fn synchronise(
     client: &mut Client,
     chain: &mut HeaderChain,

@@ -59,8 +59,8 @@ pub fn read(path: &Path, take: impl FnMut(Datagram)) -> Result<u64, CaptureError
     parse(path, file, take)
 }
 
-/// Calls `take` with every UDP payload of the capture in `input`, which is called `path` in messages; packets of other kinds, fragments and what was cut short are
-/// left out. Returns how many packets there were of any kind.
+/// Calls `take` with every UDP payload of the capture in `input`, which is called `path` in messages; packets of other
+/// kinds, fragments and what was cut short are left out. Returns how many packets there were of any kind.
 pub fn parse(path: &Path, input: impl Read + Send, mut take: impl FnMut(Datagram)) -> Result<u64, CaptureError> {
     let format_error = |reason: String| CaptureError::Format { path: path.to_path_buf(), reason };
     let mut reader = create_reader(BLOCK_LIMIT, input).map_err(|error| format_error(error.to_string()))?;
@@ -128,8 +128,8 @@ pub fn parse(path: &Path, input: impl Read + Send, mut take: impl FnMut(Datagram
     }
 }
 
-/// Whether a pcapng block's length, in whichever order of bytes, is below that of all blocks. The parser relies on this for blocks of
-/// process information.
+/// Whether a pcapng block's length, in whichever order of bytes, is below that of all blocks. The parser relies on this
+/// for blocks of process information.
 fn is_too_short(block: &[u8]) -> bool {
     let length = block.get(4..).and_then(|rest| rest.first_chunk());
     length.is_some_and(|length| u32::from_le_bytes(*length).min(u32::from_be_bytes(*length)) < SHORTEST_BLOCK)

@@ -1,6 +1,7 @@
 //! Files of block headers, one after the other, as `turnpike headers` keeps them: 192 bytes each of the own chain, with
-//! their seals, and 80 bytes each of Bitcoin. Behind the headers of a chain that replicas order come the founding replicas' keys, the
-//! changes of their set, and the certificate that vouches for the last one. They are checked whenever they are read.
+//! their seals, and 80 bytes each of Bitcoin. Behind the headers of a chain that replicas order come the founding
+//! replicas' keys, the changes of their set, and the certificate that vouches for the last one. They are checked
+//! whenever they are read.
 
 use std::fs;
 use std::path::Path;
@@ -14,8 +15,8 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::error::Error;
 use crate::file::replace;
 
-/// The own chain in a file, or a new one that begins with the node's genesis where there is no file yet. With a network id, it has to
-/// be of that network.
+/// The own chain in a file, or a new one that begins with the node's genesis where there is no file yet. With a network
+/// id, it has to be of that network.
 pub fn open_own(file: Option<&Path>, client: &mut Client, network: Option<[u8; 32]>) -> Result<HeaderChain, Error> {
     match file {
         Some(file) if file.exists() => read_own(file, network),
@@ -28,7 +29,8 @@ pub fn read_own(file: &Path, network: Option<[u8; 32]>) -> Result<HeaderChain, E
     own_of(&fs::read(file).map_err(|error| Error::file("read the headers", file, error))?, file, network)
 }
 
-/// The own chain in the bytes of a file: its links, and the seal of its tip or the certificate for it, which covers them all.
+/// The own chain in the bytes of a file: its links, and the seal of its tip or the certificate for it, which covers
+/// them all.
 pub fn own_of(bytes: &[u8], file: &Path, network: Option<[u8; 32]>) -> Result<HeaderChain, Error> {
     if bytes.len().is_multiple_of(spv::HEADER_SIZE) && bytes.starts_with(&1_u32.to_be_bytes()) {
         return Err(Error::Input(format!(

@@ -37,7 +37,8 @@ impl Output {
         }
     }
 
-    /// Writes a line to standard output. Whoever read it may be gone, as `head` is once it has its lines: that is no error.
+    /// Writes a line to standard output. Whoever read it may be gone, as `head` is once it has its lines: that is no
+    /// error.
     pub fn line(self, text: impl AsRef<str>) {
         match writeln!(io::stdout(), "{}", text.as_ref()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => panic!("cannot write to standard output: {error}"),

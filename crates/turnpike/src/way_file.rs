@@ -1,8 +1,8 @@
 //! The file that an evaluation of a delay function keeps its way in, to go on from after a crash.
 //!
-//! It begins with 8 bytes and the digest of what is evaluated; records follow: squarings, 8 bytes, big-endian; the number; the
-//! first 8 bytes of the SHA-256 of both. Records are only ever appended, so after a crash the file is right up to
-//! some record, and is cut there.
+//! It begins with 8 bytes and the digest of what is evaluated; records follow: squarings, 8 bytes, big-endian; the
+//! number; the first 8 bytes of the SHA-256 of both. Records are only ever appended, so after a crash the file is right
+//! up to some record, and is cut there.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};

@@ -1,5 +1,6 @@
-//! Four replicas of the real program, one of which is killed with SIGKILL again and again under load: no final reply is lost,
-//! nothing is done twice, and all come to the same chain. `CLUSTER_KILLS=1000 cargo test --test cluster` kills more often.
+//! Four replicas of the real program, one of which is killed with SIGKILL again and again under load: no final reply is
+//! lost, nothing is done twice, and all come to the same chain. `CLUSTER_KILLS=1000 cargo test --test cluster` kills
+//! more often.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "common/disk.rs"]
@@ -181,8 +182,9 @@ fn has_floor(folder: &Path) -> bool {
     folder.join("data/cluster/floor").exists()
 }
 
-/// Under load a fifth replica joins, one of five is killed and started again, a founder leaves, and another one joins with a copy
-/// of a replica's data: no final reply is lost, and a client that knows the founders takes proofs of the new set.
+/// Under load a fifth replica joins, one of five is killed and started again, a founder leaves, and another one joins
+/// with a copy of a replica's data: no final reply is lost, and a client that knows the founders takes proofs of the
+/// new set.
 #[test]
 fn replicas_join_and_leave_under_load() {
     let data = tempfile::tempdir().unwrap();
@@ -235,8 +237,8 @@ fn replicas_join_and_leave_under_load() {
     assert_eq!(compared["replicas"], REPLICAS + 1, "{compared}");
 }
 
-/// A set of one grows: by a replica that gets all blocks, and by two that are given the ledger, where nothing was ordered since a
-/// restart. One of these gives it to one more.
+/// A set of one grows: by a replica that gets all blocks, and by two that are given the ledger, where nothing was
+/// ordered since a restart. One of these gives it to one more.
 #[test]
 fn replicas_that_are_given_the_ledger_hand_it_on() {
     let data = tempfile::tempdir().unwrap();
@@ -299,7 +301,8 @@ fn replicas_that_are_given_the_ledger_hand_it_on() {
     assert_eq!(compared["replicas"], 5, "{compared}");
 }
 
-/// A replica that was away while the others gave free what it missed is given their ledger, and goes on with the votes that it has.
+/// A replica that was away while the others gave free what it missed is given their ledger, and goes on with the votes
+/// that it has.
 #[test]
 fn who_was_away_for_too_long_is_given_the_ledger() {
     const AWAY: u32 = 3;

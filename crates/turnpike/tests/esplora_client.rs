@@ -1,4 +1,5 @@
-//! The client of the Bitcoin Development Kit asks a node with mainnet's first blocks, and checks what it is told as far as it can.
+//! The client of the Bitcoin Development Kit asks a node with mainnet's first blocks, and checks what it is told as far
+//! as it can.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,9 +1,10 @@
-//! Kills the real program with SIGKILL while its in-NIC ledger is under load over a cable, again and again. Its promise is `accepted`:
-//! what is not in the journal is lost, and nothing else is; what is lost is the end of what was executed, never a piece of it.
+//! Kills the real program with SIGKILL while its in-NIC ledger is under load over a cable, again and again. Its promise
+//! is `accepted`: what is not in the journal is lost, and nothing else is; what is lost is the end of what was
+//! executed, never a piece of it.
 //!
-//! Clients wait for each reply, so the journal has a prefix of what each of them sent. A generator in the kernel keeps the ring
-//! filled meanwhile. `KILLS=200 cargo test --test in_nic_kill` kills more often. Skipped, with a word why, where the machine does not
-//! allow it: it takes root and Linux 6.15.
+//! Clients wait for each reply, so the journal has a prefix of what each of them sent. A generator in the kernel keeps
+//! the ring filled meanwhile. `KILLS=200 cargo test --test in_nic_kill` kills more often. Skipped, with a word why,
+//! where the machine does not allow it: it takes root and Linux 6.15.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
@@ -41,8 +42,8 @@ const PLENTY: u32 = 1 << 30;
 /// Transfers that the generator sends at a time, a poll of the interface.
 const BURST: u32 = 64;
 
-/// How long a client listens before it looks whether the program is dead, and without a reply before it asks again: nothing is lost
-/// on the cable.
+/// How long a client listens before it looks whether the program is dead, and without a reply before it asks again:
+/// nothing is lost on the cable.
 const LISTEN: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(30);
 

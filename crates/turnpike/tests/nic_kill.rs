@@ -1,5 +1,5 @@
-//! Kills the real program with SIGKILL while its XDP program is attached: the kernel detaches it, the host gets its traffic, and the
-//! next start attaches it again.
+//! Kills the real program with SIGKILL while its XDP program is attached: the kernel detaches it, the host gets its
+//! traffic, and the next start attaches it again.
 //!
 //! Skipped, with a word why, where the machine does not allow it: it takes root and Linux 6.10.
 #![allow(missing_docs, clippy::unwrap_used)]

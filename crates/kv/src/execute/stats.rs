@@ -139,7 +139,8 @@ fn general(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
     compatible_stats::general(service, &mut number);
 }
 
-/// Seconds that the program ran, for itself and in the kernel (proc(5), `/proc/pid/stat`); 0 where the system does not tell.
+/// Seconds that the program ran, for itself and in the kernel (proc(5), `/proc/pid/stat`); 0 where the system does not
+/// tell.
 fn processor_time() -> [f64; 2] {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name of the program, in brackets, may hold spaces. The times are the 12th and 13th field behind it.

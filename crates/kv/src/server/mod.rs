@@ -1,5 +1,5 @@
-//! The sockets and the threads: a listener that hands connections round, workers that each serve their own, and one thread
-//! for datagrams.
+//! The sockets and the threads: a listener that hands connections round, workers that each serve their own, and one
+//! thread for datagrams.
 
 mod connection;
 mod listener;
@@ -93,7 +93,8 @@ pub const WORKER: &str = "kv-worker";
 /// Name of a thread that serves datagrams.
 pub const UDP: &str = "kv-udp";
 
-/// The prefixes of this machine alone: who gets replies by UDP that are longer than the request, if nobody says otherwise.
+/// The prefixes of this machine alone: who gets replies by UDP that are longer than the request, if nobody says
+/// otherwise.
 pub fn loopback() -> Vec<Prefix> {
     [(IpAddr::from([127, 0, 0, 0]), 8), (IpAddr::from(Ipv6Addr::LOCALHOST), 128)]
         .map(|(address, length)| Prefix::containing(address, length))

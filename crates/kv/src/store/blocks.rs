@@ -328,7 +328,8 @@ impl Blocks {
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Lines that are asked for ahead: a header, a key of some words, and a value of 100 bytes. The processor follows longer ones itself.
+/// Lines that are asked for ahead: a header, a key of some words, and a value of 100 bytes. The processor follows
+/// longer ones itself.
 const PREFETCHED_LINES: usize = 4;
 
 /// Blocks that fit a page. Word 0 of page 0 is kept free, as address 0 names no block.

@@ -1,8 +1,8 @@
 //! A store in a file that outlives the program.
 //!
 //! FILE has the memory of the shards, one behind the other, and is mapped while the store runs. FILE.meta has the rest
-//! ([`super::state`]). It is written at the end, when nobody changes anything any more, and taken away at the start, before
-//! anything is changed. So a program that was killed leaves none, and the next one starts empty.
+//! ([`super::state`]). It is written at the end, when nobody changes anything any more, and taken away at the start,
+//! before anything is changed. So a program that was killed leaves none, and the next one starts empty.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -85,8 +85,8 @@ pub(super) struct MemoryFile {
 }
 
 impl Drop for MemoryFile {
-    /// Closing the file is not enough: a process that is being started beside has the descriptor, too, until it runs its program,
-    /// and the lock with it.
+    /// Closing the file is not enough: a process that is being started beside has the descriptor, too, until it runs
+    /// its program, and the lock with it.
     fn drop(&mut self) {
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
@@ -190,8 +190,8 @@ impl MemoryFile {
     fn shards(&self, count: usize, limits: &Limits, hasher: &Hasher) -> Result<Vec<Shard>, FileError> {
         let len = Shard::bytes(limits);
         let shard = |n: usize| {
-            // SAFETY: the file has its length, the lock keeps other stores away, and the mode other users. Each shard maps a part of
-            // its own. The file stays open, and so locked, for as long as the store lives.
+            // SAFETY: the file has its length, the lock keeps other stores away, and the mode other users. Each shard
+            // maps a part of its own. The file stays open, and so locked, for as long as the store lives.
             let region = unsafe { Region::of_file(&self.file, (n * len) as u64, len) }?;
             Ok(Shard::of(region, limits, hasher)?)
         };
@@ -259,8 +259,9 @@ impl Store {
         Ok(done.map(|()| Self::of(shards, head.seed, clock, config.clone())))
     }
 
-    /// Writes what is needed to go on with the items after the program has ended. To be called last, when nobody uses the store
-    /// any more: what is changed later makes the next start an empty one. Does nothing for a store that is in no file.
+    /// Writes what is needed to go on with the items after the program has ended. To be called last, when nobody uses
+    /// the store any more: what is changed later makes the next start an empty one. Does nothing for a store that is in
+    /// no file.
     pub fn close(&self) -> Result<(), FileError> {
         let Some(file) = &self.file else { return Ok(()) };
         if self.closed.swap(true, Relaxed) {

@@ -1,9 +1,9 @@
 //! From a key's hash to its item: buckets of eight, in segments that split as the store grows.
 //!
-//! A segment is what the paper's table is as a whole: a fixed number of buckets of eight, and a key may be in one of two
-//! of them. Where both are full the segment is split, so that no insertion fails, and no insertion moves more than one
-//! segment (extendible hashing, Fagin and others, 1979). The top bits of the hash choose the segment, the next ones the
-//! bucket, the lowest are the tag.
+//! A segment is what the paper's table is as a whole: a fixed number of buckets of eight, and a key may be in one of
+//! two of them. Where both are full the segment is split, so that no insertion fails, and no insertion moves more than
+//! one segment (extendible hashing, Fagin and others, 1979). The top bits of the hash choose the segment, the next ones
+//! the bucket, the lowest are the tag.
 
 use table::{Bucket, Hash, alternate, prefetch};
 
@@ -115,8 +115,8 @@ impl Index {
         None
     }
 
-    /// Adds an item that is not there. `hash_of` gives the hash of one that is. Where there is no place left, which only
-    /// chosen keys bring about, gives an item that has to go first.
+    /// Adds an item that is not there. `hash_of` gives the hash of one that is. Where there is no place left, which
+    /// only chosen keys bring about, gives an item that has to go first.
     pub(super) fn insert(&mut self, hash: Hash, at: Address, hash_of: impl Fn(Address) -> Hash) -> Result<(), Address> {
         loop {
             let number = self.segment_of(hash);

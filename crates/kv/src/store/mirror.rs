@@ -1,9 +1,10 @@
-//! The mirror: items that were asked for by UDP, as the replies that they are, for a program in the kernel to answer with.
+//! The mirror: items that were asked for by UDP, as the replies that they are, for a program in the kernel to answer
+//! with.
 //!
-//! It lies in memory that the program has mapped (`bpf/mirror.h` reads it). A key may be in one of two slots of its shard. Under
-//! the shard's lock, which makes one writer of all threads, a read by the host fills a slot, and whatever changes the item
-//! empties it before the change is told of. So the mirror never has what the store has not. Sequence locks let the program read
-//! beside the writer; a flush begins a new epoch, in which all slots of the shard are empty.
+//! It lies in memory that the program has mapped (`bpf/mirror.h` reads it). A key may be in one of two slots of its
+//! shard. Under the shard's lock, which makes one writer of all threads, a read by the host fills a slot, and whatever
+//! changes the item empties it before the change is told of. So the mirror never has what the store has not. Sequence
+//! locks let the program read beside the writer; a flush begins a new epoch, in which all slots of the shard are empty.
 
 use std::{
     fmt,
@@ -82,7 +83,8 @@ pub(super) struct Mirror {
     clock: Clock,
 }
 
-/// Makes the mirror of a store with so many shards, a power of two: a part for each. None where the region is too small.
+/// Makes the mirror of a store with so many shards, a power of two: a part for each. None where the region is too
+/// small.
 pub(super) fn create(region: Region, shards: usize, hasher: &Hasher, clock: &Clock) -> Option<Vec<Mirror>> {
     debug_assert!(shards.is_power_of_two() && shards <= MIRROR_SHARDS);
     let sets = region.len().checked_sub(MIRROR_SLOTS_AT)? / (SET * WORD * shards);
@@ -93,7 +95,8 @@ pub(super) fn create(region: Region, shards: usize, hasher: &Hasher, clock: &Clo
     }
     header[mirror_header::SHARDS / WORD].store(shards as u64 - 1, Relaxed);
     header[mirror_header::SETS / WORD].store(sets as u64, Relaxed);
-    // All of it is made resident: a program in the kernel that reads a page that is not there takes a fault, microseconds long.
+    // All of it is made resident: a program in the kernel that reads a page that is not there takes a fault,
+    // microseconds long.
     let pages = region.words(0, region.len() / WORD)?;
     pages.iter().step_by(MIRROR_SLOTS_AT / WORD).for_each(|word| word.store(word.load(Relaxed), Relaxed));
     let bytes = sets * SET * WORD;
@@ -152,8 +155,8 @@ impl Mirror {
         self.slot_of(hash).is_some_and(|slot| slot[LENGTHS].fetch_and(!USED, Relaxed) & USED != 0)
     }
 
-    /// A slot for a key: its own, an empty one, or one that was not read of late. Where both are read, each is to be read again
-    /// to stay.
+    /// A slot for a key: its own, an empty one, or one that was not read of late. Where both are read, each is to be
+    /// read again to stay.
     fn place(&self, hash: Hash) -> Option<&[AtomicU64]> {
         let is_empty =
             |slot: &[AtomicU64]| slot[HASH].load(Relaxed) == 0 || slot[SEQUENCE].load(Relaxed) >> 32 != self.epoch();

@@ -172,8 +172,8 @@ impl Store {
         lock(&self.shards[number])
     }
 
-    /// Asks for what keys need to be found, some [`PREFETCHED`] at once, so that the one's memory comes while another's is waited for.
-    /// Of a key alone nothing is gained.
+    /// Asks for what keys need to be found, some [`PREFETCHED`] at once, so that the one's memory comes while another's
+    /// is waited for. Of a key alone nothing is gained.
     #[inline]
     pub fn prefetch(&self, hashes: impl Iterator<Item = Hash> + Clone) {
         if hashes.clone().nth(1).is_none() {
@@ -238,7 +238,8 @@ impl Store {
     }
 }
 
-/// A thread that panicked has left a shard's counts wrong at worst: its invariants are checked before anything is changed.
+/// A thread that panicked has left a shard's counts wrong at worst: its invariants are checked before anything is
+/// changed.
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }

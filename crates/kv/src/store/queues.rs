@@ -1,5 +1,5 @@
-//! Which item goes when there is no room: for each class of blocks, two queues of items, and what is remembered of those
-//! that went (S3-FIFO, Yang and others, SOSP 2023).
+//! Which item goes when there is no room: for each class of blocks, two queues of items, and what is remembered of
+//! those that went (S3-FIFO, Yang and others, SOSP 2023).
 //!
 //! A new item waits in the probation queue. Where it was used again by the time it is the oldest, it goes on to the
 //! protected queue, else out, and a fingerprint of its key stays. A key that comes back while it is remembered is
@@ -112,7 +112,8 @@ impl Queues {
         }
     }
 
-    /// The item that is to go, if there is any; it stays in its queue. One that `is_dead` goes, however often it was used.
+    /// The item that is to go, if there is any; it stays in its queue. One that `is_dead` goes, however often it was
+    /// used.
     pub(super) fn victim(
         &mut self,
         blocks: &mut Blocks,

@@ -16,7 +16,8 @@ const REBALANCE: u32 = 16;
 /// Pages that a class keeps, however old its items are.
 const KEPT_PAGES: u32 = 1;
 
-/// Evictions for a single block at most, so that a request takes bounded time: the items of a page of the smallest blocks.
+/// Evictions for a single block at most, so that a request takes bounded time: the items of a page of the smallest
+/// blocks.
 const EVICTIONS: usize = 2048;
 
 impl Shard {
@@ -148,9 +149,9 @@ impl Shard {
         true
     }
 
-    /// An item in the page that a class should have: of the class whose eldest item costs most, if that is more than the `victim`'s.
-    /// An item costs the time since it was used, weighed by the root of its room: by time alone large items take the room of many
-    /// small ones, and by time and room together large ones are hardly kept.
+    /// An item in the page that a class should have: of the class whose eldest item costs most, if that is more than
+    /// the `victim`'s. An item costs the time since it was used, weighed by the root of its room: by time alone large
+    /// items take the room of many small ones, and by time and room together large ones are hardly kept.
     fn donor(&mut self, class: Class, victim: Option<Address>, now: Seconds) -> Option<Address> {
         let cost = |class: usize, at: Address| {
             // Counted in whole seconds, of which a busy store lives few.

@@ -1,7 +1,7 @@
 //! What has to be known besides the memory of the shards, for a store to go on after the program did not: as bytes.
 //!
-//! A head, then each shard's state, then the BLAKE3 digest of all that. Integers are little-endian. docs/formats.md has the fields.
-//! The index is not in it, as it follows from the items.
+//! A head, then each shard's state, then the BLAKE3 digest of all that. Integers are little-endian. docs/formats.md has
+//! the fields. The index is not in it, as it follows from the items.
 
 use zerocopy::{
     FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,

@@ -25,8 +25,8 @@ const FIRST_ACCOUNT: u64 = 1;
 /// Accounts that requests for proofs hit in the cache, with `--hits`: their proofs fit the smallest cache.
 const HOT_ACCOUNTS: u32 = 1000;
 
-/// The most operations that are signed before a run: half a minute of signing and a minute of checking, within the node's
-/// replay window of two minutes.
+/// The most operations that are signed before a run: half a minute of signing and a minute of checking, within the
+/// node's replay window of two minutes.
 const SIGNED_LIMIT: u64 = 1_000_000;
 
 /// What `load` prints.
@@ -132,8 +132,8 @@ fn sign(args: &LoadArgs, workload: Operations, promise: Promise) -> Result<Opera
     Ok(workload.with_signed(signed, args.signed))
 }
 
-/// Proofs of accounts that `choice` gives; or, where a share of hits is asked for, that share of the requests for accounts
-/// that were asked for before, and the others for accounts that were not.
+/// Proofs of accounts that `choice` gives; or, where a share of hits is asked for, that share of the requests for
+/// accounts that were asked for before, and the others for accounts that were not.
 fn proofs(pipeline: &mut Pipeline, args: &LoadArgs, mut choice: Choice) -> Result<Proofs<'static>, Error> {
     let Some(hits) = args.hits else { return Ok(Proofs::latest(ETHERNET_DATAGRAM, choice)) };
     if args.accounts <= HOT_ACCOUNTS {

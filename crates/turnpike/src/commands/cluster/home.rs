@@ -110,7 +110,8 @@ impl Home {
     }
 }
 
-/// Whether a process was killed and has files and sockets still: the kernel takes its memory first, and with it its command line.
+/// Whether a process was killed and has files and sockets still: the kernel takes its memory first, and with it its
+/// command line.
 fn is_ending(pid: Pid) -> Option<bool> {
     /// Of the flags of a task: it ends (Linux, include/linux/sched.h).
     const EXITING: u64 = 4;
@@ -126,7 +127,7 @@ fn is_ending(pid: Pid) -> Option<bool> {
 /// A process that this command started.
 pub struct Started {
     pub child: Child,
-    /// Of the file with its number: no other command starts one meanwhile. Its command line, by which it is known to them, is
-    /// not there from the first moment on.
+    /// Of the file with its number: no other command starts one meanwhile. Its command line, by which it is known to
+    /// them, is not there from the first moment on.
     _lock: File,
 }

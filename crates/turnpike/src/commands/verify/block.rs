@@ -1,5 +1,5 @@
-//! `turnpike verify block`: blocks of Bitcoin. Proof of work, the form of all transactions, the Merkle root, and the signatures
-//! of inputs whose coins are known: from a file, or because an earlier block of the files made them.
+//! `turnpike verify block`: blocks of Bitcoin. Proof of work, the form of all transactions, the Merkle root, and the
+//! signatures of inputs whose coins are known: from a file, or because an earlier block of the files made them.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -106,8 +106,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// The coins that a block spends, of those that are known; and those that it makes become known. Blocks that cannot be parsed
-    /// have none.
+    /// The coins that a block spends, of those that are known; and those that it makes become known. Blocks that cannot
+    /// be parsed have none.
     fn look_at(&mut self, bytes: &[u8], work: &mut Work<Piece>) -> Vec<Option<Coin>> {
         let Some(header) = BlockHeader::parse(bytes) else { return Vec::new() };
         let is_first = self.hashes.is_empty();
@@ -214,8 +214,8 @@ impl Piece {
         Ok(())
     }
 
-    /// The block's height, by which it is known which rules hold: the number that its coinbase begins with, in blocks from version 2
-    /// on; 0 in others. In networks that are for tests, all rules hold.
+    /// The block's height, by which it is known which rules hold: the number that its coinbase begins with, in blocks
+    /// from version 2 on; 0 in others. In networks that are for tests, all rules hold.
     fn height(&self, block: &Block<'_>) -> u64 {
         if self.network != Network::Mainnet {
             return u64::MAX;
@@ -230,7 +230,8 @@ impl Piece {
     }
 }
 
-/// An input whose claim is being checked, a signature after the other: each has to be one of the next key, or of one behind it.
+/// An input whose claim is being checked, a signature after the other: each has to be one of the next key, or of one
+/// behind it.
 struct Input<'a> {
     position: usize,
     number: usize,

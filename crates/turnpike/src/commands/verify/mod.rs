@@ -18,7 +18,8 @@ use crate::cli::{VerifyCommand, VerifyOptions};
 use crate::error::Error;
 use crate::output::Output;
 
-/// The longest file that is read at once: as long as the longest blk*.dat file that Bitcoin Core writes, eight times over.
+/// The longest file that is read at once: as long as the longest blk*.dat file that Bitcoin Core writes, eight times
+/// over.
 const MAX_FILE_SIZE: u64 = 1 << 30;
 
 /// Runs `turnpike verify`. That something is invalid is [`Error::Failed`], and everything else [`Error::Unusable`].

@@ -1,5 +1,5 @@
-//! Files of things to verify. A file is text or binary: text has a record on each line, its fields in hexadecimal and parted by spaces;
-//! empty lines and those that begin with # are skipped. Binary has records one after the other.
+//! Files of things to verify. A file is text or binary: text has a record on each line, its fields in hexadecimal and
+//! parted by spaces; empty lines and those that begin with # are skipped. Binary has records one after the other.
 
 use std::path::Path;
 use std::sync::Arc;
