@@ -117,7 +117,7 @@ pub struct Limits {
     /// Whose verify frames are answered.
     #[serde(with = "audience")]
     pub verify: Audience,
-    /// TCP connections of trusted prefixes, and as many of all others.
+    /// Maximum number of TCP connections of trusted prefixes, and the same number of all others.
     pub connections: usize,
     /// TCP connections of one prefix that is not trusted.
     pub prefix_connections: usize,
@@ -150,7 +150,7 @@ pub struct Io {
     pub busy_poll: bool,
     /// Processors for the threads `io`, `journal` and `builder`.
     pub pin: Vec<usize>,
-    /// Threads that check signatures; 0 for as many as there are processors, less one.
+    /// Threads that verify signatures; 0 for the number of processors less one.
     pub verify_threads: usize,
 }
 
@@ -193,9 +193,9 @@ pub enum ConfigError {
     Value {
         /// The key.
         key: &'static str,
-        /// What it was set to.
+        /// The configured value.
         value: String,
-        /// What it may be set to.
+        /// The allowed values.
         allowed: String,
     },
     /// The certificates or the key of a section cannot be used.
@@ -411,8 +411,7 @@ impl Config {
         self.limits.rate == 0 && !self.listen.ip().to_canonical().is_loopback()
     }
 
-    /// Who has no share of the connections over HTTP: trusted prefixes, and this machine, where a proxy may be that
-    /// others share.
+    /// Prefixes without a limit of connections over HTTP: trusted ones, and this machine, where a shared proxy may run.
     pub(crate) fn http_trusted(&self) -> Vec<Prefix> {
         self.trusted.iter().copied().chain(::kv::server::loopback()).collect()
     }
@@ -498,7 +497,7 @@ mod texts {
     }
 }
 
-/// What is written as text.
+/// Values serialised as text.
 mod text {
     use std::{fmt::Display, str::FromStr};
 

@@ -1,7 +1,7 @@
 //! The operating system's files and directories.
 //!
-//! A file is reached through the descriptor of its directory, by its name alone, and never through a link. What is made
-//! is its owner's alone, whatever the process's umask: directories 0700, files 0600.
+//! A file is opened through the descriptor of its directory, by its name alone, and never through a link. New files and
+//! directories are private, whatever the process's umask: directories 0700, files 0600.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
@@ -63,9 +63,9 @@ impl RealDirectory {
         Self::open(path)
     }
 
-    /// Takes everybody else's permissions from the directory and all that is below it, as far as it is this user's;
-    /// what is another user's is looked at when it is opened. A link or a special file below is an error, as whoever
-    /// opens files there by their paths would follow it.
+    /// Removes other users' permissions from the directory and everything below that this user owns; files of other
+    /// users are checked when they are opened. A link or a special file below is an error, since code that opens files
+    /// by path would follow it.
     pub(crate) fn make_private(&self) -> Result<(), Error> {
         self.make_private_below(MAX_DEPTH)
     }
@@ -134,7 +134,7 @@ impl RealDirectory {
         }
     }
 
-    /// What is in the directory, by name.
+    /// The entries of the directory, by name.
     fn entries(&self) -> Result<Vec<(OsString, FileType)>, Error> {
         let listing = |error: Errno| Error::from_io(&self.path, "listing", error.into());
         let mut entries = Vec::new();
@@ -145,7 +145,7 @@ impl RealDirectory {
                 continue;
             }
             let kind = match entry.file_type() {
-                // Not every file system tells.
+                // Not every file system reports the type.
                 FileType::Unknown => rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)
                     .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
                 kind => kind,
@@ -205,7 +205,7 @@ impl Directory for RealDirectory {
 
     fn list(&self) -> Result<Vec<String>, Error> {
         let files = self.entries()?.into_iter().filter(|(_, kind)| *kind == FileType::RegularFile);
-        // A name that is not UTF-8 is none that this program gave.
+        // This program never creates names that are not UTF-8.
         let mut names: Vec<_> = files.filter_map(|(name, _)| name.into_string().ok()).collect();
         names.sort_unstable();
         Ok(names)

@@ -1,8 +1,8 @@
 //! A store in a file that outlives the program.
 //!
-//! FILE has the memory of the shards, one behind the other, and is mapped while the store runs. FILE.meta has the rest
-//! ([`super::state`]). It is written at the end, when nobody changes anything any more, and taken away at the start,
-//! before anything is changed. So a program that was killed leaves none, and the next one starts empty.
+//! FILE has the memory of the shards, one after the other, and is mapped while the store runs. FILE.meta has the rest
+//! ([`super::state`]). It is written at the end, after the last change, and removed at the start, before the first. So
+//! a program that was killed leaves none, and the next one starts empty.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -34,7 +34,7 @@ const PIECE: usize = 64 << 10;
 /// How a store began.
 #[derive(Debug)]
 pub enum Start {
-    /// With what it had.
+    /// With the items of the last run.
     Warm {
         /// Number of items.
         items: usize,
@@ -49,7 +49,7 @@ pub enum FileError {
     /// The system refuses something.
     #[error("cannot {what} {path}: {source}")]
     System {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
         /// With which file.
         path: PathBuf,
@@ -85,8 +85,8 @@ pub(super) struct MemoryFile {
 }
 
 impl Drop for MemoryFile {
-    /// Closing the file is not enough: a process that is being started beside has the descriptor, too, until it runs
-    /// its program, and the lock with it.
+    /// Unlocks explicitly. Closing the file is not enough: a child process that is being started holds the descriptor,
+    /// and with it the lock, until it runs its program.
     fn drop(&mut self) {
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
@@ -115,7 +115,7 @@ impl MemoryFile {
         path.into()
     }
 
-    /// Reads the state, of so many bytes at most, and takes it away.
+    /// Reads the state, of at most `longest` bytes, and removes it.
     fn take_state(&self, longest: u64) -> Result<Result<Vec<u8>, Cold>, FileError> {
         let path = self.state_path();
         let fail = |what| {
@@ -191,7 +191,7 @@ impl MemoryFile {
         let len = Shard::bytes(limits);
         let shard = |n: usize| {
             // SAFETY: the file has its length, the lock keeps other stores away, and the mode other users. Each shard
-            // maps a part of its own. The file stays open, and so locked, for as long as the store lives.
+            // maps its own part. The file stays open, and so locked, while the store lives.
             let region = unsafe { Region::of_file(&self.file, (n * len) as u64, len) }?;
             Ok(Shard::of(region, limits, hasher)?)
         };
@@ -234,7 +234,7 @@ impl Store {
         if let Some((what, found, expected)) = sizes.into_iter().find(|(_, found, expected)| found != expected) {
             return Ok(Err(Cold::OtherSize { what, found, expected }));
         }
-        // As many shards as there were, whatever the threads are now.
+        // The number of shards stays, whatever the number of threads is now.
         let count = head.shards.get() as usize;
         let limits = config.limits(count.max(1));
         let bytes = (count * Shard::bytes(&limits)) as u64;
@@ -259,9 +259,8 @@ impl Store {
         Ok(done.map(|()| Self::of(shards, head.seed, clock, config.clone())))
     }
 
-    /// Writes what is needed to go on with the items after the program has ended. To be called last, when nobody uses
-    /// the store any more: what is changed later makes the next start an empty one. Does nothing for a store that is in
-    /// no file.
+    /// Writes the state needed to restore the items after the program has ended. Call it last, when nobody uses the
+    /// store: a later change makes the next start empty. Does nothing for a store without a file.
     pub fn close(&self) -> Result<(), FileError> {
         let Some(file) = &self.file else { return Ok(()) };
         if self.closed.swap(true, Relaxed) {

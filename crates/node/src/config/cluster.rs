@@ -70,12 +70,12 @@ impl Default for Cluster {
     }
 }
 
-/// A new key of a replica, and what it is known by.
+/// A new key of a replica, and its public name.
 fn new_key() -> Result<([u8; 32], ReplicaName), getrandom::Error> {
     loop {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret)?;
-        // There is none of 0, and of what is not below the group's order: once in 2^127.
+        // 0 and numbers not below the group's order are not keys: once in 2^127.
         if let Some(key) = ReplicaKey::from_bytes(&secret) {
             return Ok((secret, key.name()));
         }
