@@ -25,7 +25,7 @@ pub const OVER: Seconds = 1;
 /// An expiry that never comes.
 pub const NEVER: Seconds = 0;
 
-/// Tells the time.
+/// A clock.
 #[derive(Clone, Debug)]
 pub struct Clock {
     started: Instant,
@@ -46,7 +46,7 @@ impl Clock {
     /// A clock that goes on from a number of seconds.
     pub fn resume(at: Seconds) -> Self {
         let offset = std::time::Duration::from_secs(at.into());
-        // Read before the other one, so that by this one nothing is over later.
+        // Read before the wall clock, so that no item expires later by this clock.
         let monotonic = clock_gettime(ClockId::Monotonic);
         let started = Instant::now();
         let monotonic = monotonic.tv_sec.cast_unsigned() * NANOSECONDS + monotonic.tv_nsec.cast_unsigned();
@@ -144,7 +144,7 @@ mod tests {
         let now_1970 = Clock::start().since_1970(START);
         let later = Clock::go_on(1000, now_1970 - 50);
         assert!((1050..1060).contains(&later.now()) && later.uptime(later.now()) < 10);
-        // What was to be over at a moment is over at the same moment.
+        // An item's expiry stays at the same moment.
         assert!((later.since_1970(1050) - now_1970).abs() <= 1);
         assert!((1000..1010).contains(&Clock::go_on(1000, now_1970 + 50).now()));
     }

@@ -32,7 +32,7 @@ pub struct Settings {
     pub buffered: usize,
     /// Connections at once.
     pub connections: usize,
-    /// What `stats settings` tells besides.
+    /// Further lines of `stats settings`.
     pub told: Vec<(&'static str, String)>,
 }
 
@@ -76,7 +76,7 @@ impl Default for Settings {
     }
 }
 
-/// Counts of what is not about items.
+/// Counts that do not concern items.
 #[derive(Debug, Default)]
 #[allow(missing_docs, reason = "the names are those of memcached's stats")]
 pub struct Counts {
@@ -155,7 +155,7 @@ impl Service {
         Self { users: Some(users), ..self }
     }
 
-    /// Who may log in, where a login is required.
+    /// The users that may log in, if logins are required.
     pub fn users(&self) -> Option<&Users> {
         self.users.as_ref()
     }
@@ -192,7 +192,7 @@ impl Service {
         true
     }
 
-    /// Sets the counts to 0 that tell what happened, not what there is.
+    /// Resets the counts of events, but not those of present state.
     pub(crate) fn reset_counts(&self) {
         self.store.reset_counters();
         let counts = &self.counts;
@@ -213,7 +213,7 @@ impl Service {
         }
     }
 
-    /// Asks for the service to end: what has arrived is answered first.
+    /// Requests the end of the service: requests that have arrived are answered first.
     pub fn stop(&self) {
         self.stopping.store(true, Release);
         if let Some(ahead) = self.store.ahead() {

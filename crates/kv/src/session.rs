@@ -23,10 +23,10 @@ use crate::{
     turn::Turn,
 };
 
-/// A line without an end is refused when it has so many bytes, but for a `get` of many keys (memcached's limit).
+/// Maximum length of a line without an end, except a `get` of many keys (memcached's limit).
 const LONGEST_LINE: usize = 2048;
 
-/// A `get` of many keys is refused when its line has so many bytes.
+/// Maximum length of the line of a `get` of many keys.
 const LONGEST_GET: usize = 1 << 20;
 
 /// What a command costs of a turn that goes to every shard, in requests.
@@ -40,14 +40,14 @@ const NOT_BY_UDP: &[u8] = b"SERVER_ERROR not available over UDP\r\n";
 pub struct Fed {
     /// Bytes that are done with.
     pub consumed: usize,
-    /// What is next.
+    /// The next step.
     pub next: Next,
 }
 
 /// What a session waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// More bytes: with those that are left, at least so many.
+    /// More bytes are needed: at least this number, including those left.
     More(usize),
     /// That replies are sent; then the rest of the bytes, if any.
     Send,
@@ -327,7 +327,7 @@ enum Step {
     Close,
 }
 
-/// The value behind a line, with the two bytes at its end.
+/// The value after a line, with the two bytes at its end.
 #[inline]
 fn value<'a>(service: &Service, refuses: bool, input: &'a [u8], after: usize, len: usize) -> Result<&'a [u8], Wait> {
     let needed = after + len + 2;

@@ -109,7 +109,7 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         source: pem::Error,
     },
     /// A file has nothing in it of the kind that is needed.
@@ -117,7 +117,7 @@ pub enum Error {
     Nothing {
         /// The file.
         path: PathBuf,
-        /// What is needed.
+        /// The missing part.
         what: &'static str,
         /// How it begins.
         begin: &'static str,
@@ -129,10 +129,10 @@ pub enum Error {
         chain: PathBuf,
         /// The key's file.
         key: PathBuf,
-        /// What is wrong; boxed, as it is large.
+        /// The error; boxed, since it is large.
         source: Box<rustls::Error>,
     },
-    /// Clients are to show certificates, and nobody is told who makes those.
+    /// Client certificates are required, but no CA file is set.
     #[error("client certificates are required: set the CA file")]
     NoAuthorities,
     /// The authorities' certificates are not good.
@@ -140,7 +140,7 @@ pub enum Error {
     Authorities {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
 }
@@ -170,7 +170,7 @@ impl Tls {
         })
     }
 
-    /// Reads the files again, for connections to come. Where they are not good, what was read before stays.
+    /// Reloads the files for new connections. After an error the previous certificates stay.
     pub fn reload(&self, now: Seconds) -> Result<(), Error> {
         let config = read(&self.files)?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;

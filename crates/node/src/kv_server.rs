@@ -71,7 +71,7 @@ fn tier(config: &Kv, store: &Store) -> Result<Option<KvTier>, Error> {
     }
 }
 
-/// The store, in a file where there is to be one.
+/// The store, in a file if configured.
 fn store(config: &Kv) -> Result<Store, Error> {
     let wanted = store::Config {
         memory: config.memory << 20,

@@ -19,7 +19,7 @@ pub struct KvTier {
 }
 
 impl KvTier {
-    /// Loads and attaches the program, and gives the memory of the mirror; or tells why it cannot.
+    /// Loads and attaches the program, and returns the memory of the mirror, or the reason for a failure.
     pub fn prepare(config: &Kv) -> Result<(Self, Region), String> {
         let listen = config.udp.first().ok_or("XDP answers UDP only: set a port with -U or `kv.udp`")?;
         let interface = find_interface(&config.interface, *listen)?;

@@ -17,8 +17,7 @@ pub fn set_up() {
     }
 }
 
-/// Gives back what is kept of smaller pieces. Takes some milliseconds, so it is for a thread that has nothing else to
-/// do.
+/// Returns cached small pieces to the system. Takes some milliseconds, so call it on an idle thread.
 pub fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: the call takes no pointer, and glibc documents it as safe to make from any thread.

@@ -17,14 +17,14 @@ use crate::{
 
 /// What the rest of the node has of the NIC.
 pub struct Handles {
-    /// What it does.
+    /// Its counters.
     pub counters: Arc<RtlCounters>,
-    /// Who tells its proof cache of blocks.
+    /// Notifies its proof cache of blocks.
     pub announcer: Announcer,
 }
 
-/// Puts the simulated NIC before the node: on the sockets that `bind` opens, or on a TAP device where one is named.
-/// `is_empty` tells that the ledger has no history, which the NIC's engine would not know.
+/// Puts the simulated NIC before the node: on the sockets that `bind` opens, or on a TAP device if configured.
+/// `is_empty` means that the ledger has no history; the NIC's engine would not know it.
 pub fn start(
     config: &Config,
     is_empty: bool,

@@ -1,4 +1,4 @@
-//! Checks signatures of what is stored, on all processors.
+//! Checks signatures of stored operations, on all processors.
 
 use std::{
     fmt, mem,
@@ -69,13 +69,13 @@ pub struct Signatures {
 }
 
 impl Signatures {
-    /// A check for the operations of a network, on so many threads.
+    /// Starts a check of the operations of a network, on `threads` threads.
     pub fn start(network: [u8; 32], threads: usize) -> Result<Self, Error> {
         let pool = Pool::start(threads).map_err(|source| Error::System { what: "a thread", source })?;
         Ok(Self { network, pool, gathered: Vec::with_capacity(GATHERED), checked: 0, failure: None })
     }
 
-    /// Gives an operation as it is stored. What is found is said at the end.
+    /// Adds a stored operation. The result is returned at the end.
     pub fn push(&mut self, place: Place, mut signed: SignedOperation) {
         // Requests are signed, and have no status yet.
         signed.operation.status.set(0);
@@ -169,7 +169,7 @@ mod tests {
         let mut operations = vec![one; GATHERED + 3 * SHARE];
         operations[9] = sign(Operation::issue(2_u32.into(), 1_u32.into(), 5));
         operations[10].operation.status.set(4);
-        // An issuer opens anyone's keyed account; who pays for one signs it.
+        // An issuer opens anyone's keyed account; otherwise the payer signs.
         let other = AccountId::keyed(&[4; 32]);
         operations[11] = sign(Operation::create(3_u32.into(), other));
         operations[12] = sign(Operation::create_for(4_u32.into(), other, account, 5));

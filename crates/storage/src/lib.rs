@@ -1,11 +1,11 @@
-//! Files and directories behind a trait: the real ones, and simulated ones that fail.
+//! Files and directories as traits: real ones, and simulated ones that fail.
 //!
 //! Everything that must survive a crash is written through [`Directory`] and [`File`], so that the same code runs on a
 //! real disk ([`RealDirectory`]) and on a seeded one that loses, tears and refuses writes ([`SimulatedDisk`]). The
 //! traits promise no more than a disk does:
 //!
-//! * Data is durable once [`File::sync_data`] has returned, and not before. After a sync that failed, what was
-//!   written before it may be lost even if a later sync succeeds: give the file up.
+//! * Data is durable once [`File::sync_data`] has returned, and not before. After a failed sync, earlier writes may be
+//!   lost even if a later sync succeeds: abandon the file.
 //! * A name (create, rename, remove) is durable once [`Directory::sync`] has returned.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]

@@ -15,8 +15,7 @@ const LONGEST: u64 = 4096;
 /// Bits of the mode that let others in: of the group and of everybody.
 const OTHERS: u32 = 0o077;
 
-/// Reads a secret. A file that others may read, or that belongs to another user, is refused: what is in it may be
-/// known.
+/// Reads a secret. A file that others may read, or that another user owns, is refused: its content may be known.
 pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
     let failed = |error| Error::from_io(path, "reading", error);
     // A pipe would wait for its other end.

@@ -20,7 +20,7 @@ pub struct Faults {
     pub read: f64,
     /// A write fails after a part of it was written.
     pub write: f64,
-    /// A sync fails, and part of what was to be synced will never be.
+    /// A sync fails, and part of the data will never be synced.
     pub sync: f64,
     /// The number of bytes that fit on the disk.
     pub capacity: u64,
@@ -35,9 +35,8 @@ impl Default for Faults {
 
 /// A disk in memory. Clones are the same disk.
 ///
-/// What was not synced when [`SimulatedDisk::crash`] is called survives sector by sector, as the seed decides, in any
-/// version that the sector had since it was last synced. Names that were not synced survive up to some point in the
-/// order in which they were changed.
+/// Unsynced data survives [`SimulatedDisk::crash`] sector by sector, as the seed decides, in any version that the
+/// sector had since its last sync. Unsynced names survive up to some point in the order of their changes.
 #[derive(Clone, Debug)]
 pub struct SimulatedDisk(Arc<Mutex<Disk>>);
 
@@ -118,8 +117,8 @@ impl SimulatedDisk {
         self.state().crash_at = Some(change);
     }
 
-    /// The process dies, but the machine lives on: what was written is still to be seen, and still not durable. Handles
-    /// opened before fail from now on.
+    /// The process dies, but the machine lives on: written data is still visible, and still not durable. Handles opened
+    /// before fail from now on.
     pub fn kill(&self) {
         let state = &mut *self.state();
         state.epoch += 1;
@@ -340,7 +339,7 @@ impl SimulatedFile {
         let dies = state.change(self.epoch, &self.path)?;
         let fails = dies || state.random.chance(probability(&state.faults));
         let free = state.free();
-        // A file that was removed can still be written by who has it open; nobody will read it.
+        // A removed file can still be written through an open handle; nobody will read it.
         let Some(inode) = state.inodes.get_mut(&self.inode) else { return Ok(()) };
         let fits = change(inode, free, fails, &mut state.random);
         match (fails, fits) {

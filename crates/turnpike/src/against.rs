@@ -36,7 +36,7 @@ pub struct Against {
     source: Source,
 }
 
-/// Who signed that the tip is final.
+/// The signers of the tip's finality.
 #[derive(Clone, Debug, Serialize)]
 pub struct Signed {
     /// The view in which they did.
@@ -106,7 +106,7 @@ impl Against {
         }
     }
 
-    /// Lines for people, to stand behind others.
+    /// Lines for people, to append to others.
     pub fn describe(&self) -> String {
         let Self { network, chain_key, certificate, tip_height, tip, .. } = self;
         let who = match certificate {
@@ -128,7 +128,7 @@ impl Against {
 }
 
 impl Signed {
-    /// Who signed the certificate that a chain of this network keeps; the chain checked it.
+    /// The signers of the certificate that a chain of this network keeps; the chain has verified it.
     fn of(vouched: &Vouched, network: &Hash) -> Option<Self> {
         let replicas = vouched.replicas(network).ok()?.keys().len();
         let certificate = &vouched.certificate;
@@ -175,8 +175,8 @@ impl fmt::Display for Block {
     }
 }
 
-/// Takes the node's headers: those that are new, or with `accept` also those of another branch. Tells how many came,
-/// and what they replaced.
+/// Fetches the node's headers: new ones, or with `accept` also those of another branch. Returns the number of new
+/// headers, and the replaced ones.
 pub fn synchronise(
     client: &mut Client,
     chain: &mut HeaderChain,

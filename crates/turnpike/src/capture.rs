@@ -14,7 +14,7 @@ const BLOCK_LIMIT: usize = 1 << 18;
 /// Bytes that each block of a pcapng file has at least: its type, its length, and its length again.
 const SHORTEST_BLOCK: u32 = 12;
 
-/// What is wrong with a capture.
+/// Why a capture cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file could not be opened.
@@ -41,11 +41,11 @@ pub struct Datagram {
     pub time: Duration,
     /// The port that it was sent to.
     pub port: u16,
-    /// What it carried.
+    /// The payload.
     pub payload: Vec<u8>,
 }
 
-/// What is known of the interface that packets were captured on.
+/// Properties of the interface that packets were captured on.
 #[derive(Clone, Copy)]
 struct Interface {
     link: Linktype,
@@ -59,8 +59,8 @@ pub fn read(path: &Path, take: impl FnMut(Datagram)) -> Result<u64, CaptureError
     parse(path, file, take)
 }
 
-/// Calls `take` with every UDP payload of the capture in `input`, which is called `path` in messages; packets of other
-/// kinds, fragments and what was cut short are left out. Returns how many packets there were of any kind.
+/// Calls `take` with every UDP payload of the capture in `input`, which errors name `path`. Packets of other kinds,
+/// fragments and truncated packets are skipped. Returns the number of packets of any kind.
 pub fn parse(path: &Path, input: impl Read + Send, mut take: impl FnMut(Datagram)) -> Result<u64, CaptureError> {
     let format_error = |reason: String| CaptureError::Format { path: path.to_path_buf(), reason };
     let mut reader = create_reader(BLOCK_LIMIT, input).map_err(|error| format_error(error.to_string()))?;
@@ -155,7 +155,7 @@ fn udp_payload(link: Linktype, data: &[u8]) -> Option<(u16, &[u8])> {
         return None;
     }
     match packet.transport? {
-        // A shorter payload than the header tells was cut short by the capture's snapshot length.
+        // A payload shorter than the header's length was truncated by the capture's snapshot length.
         TransportSlice::Udp(udp) if usize::from(udp.length()) == udp.slice().len() => {
             Some((udp.destination_port(), udp.payload()))
         }

@@ -10,7 +10,7 @@ pub enum Error {
     /// A file could not be read or written.
     #[error("can't {what} {}", path.display())]
     File {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
         /// The file.
         path: PathBuf,
@@ -23,7 +23,7 @@ pub enum Error {
     /// A check that the command makes failed.
     #[error("{0}")]
     Failed(String),
-    /// A check could not be made at all, which is told apart from one that failed.
+    /// A check could not run at all, as opposed to one that failed.
     #[error(transparent)]
     Unusable(Box<Error>),
     /// An operation failed, or got no answer.

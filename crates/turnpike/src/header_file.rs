@@ -1,6 +1,6 @@
-//! Files of block headers, one after the other, as `turnpike headers` keeps them: 192 bytes each of the own chain, with
-//! their seals, and 80 bytes each of Bitcoin. Behind the headers of a chain that replicas order come the founding
-//! replicas' keys, the changes of their set, and the certificate that vouches for the last one. They are checked
+//! Files of block headers, one after the other, as `turnpike headers` writes them: 192 bytes each of the own chain,
+//! with their seals, and 80 bytes each of Bitcoin. The headers of a chain that replicas order are followed by the
+//! founding replicas' keys, the changes of their set, and the certificate of the last header. They are verified
 //! whenever they are read.
 
 use std::fs;
@@ -15,8 +15,8 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::error::Error;
 use crate::file::replace;
 
-/// The own chain in a file, or a new one that begins with the node's genesis where there is no file yet. With a network
-/// id, it has to be of that network.
+/// The own chain in a file, or a new one that begins with the node's genesis if there is no file yet. With a network
+/// id, it must be of that network.
 pub fn open_own(file: Option<&Path>, client: &mut Client, network: Option<[u8; 32]>) -> Result<HeaderChain, Error> {
     match file {
         Some(file) if file.exists() => read_own(file, network),
@@ -62,7 +62,7 @@ pub fn write_own(file: &Path, chain: &HeaderChain) -> Result<(), Error> {
     replace("write the headers", file, &[chain.all().as_bytes(), &vouched].concat())
 }
 
-/// The Bitcoin chain in a file, or a new one that begins with the network's genesis where there is no file yet.
+/// The Bitcoin chain in a file, or a new one that begins with the network's genesis if there is no file yet.
 pub fn open_bitcoin(file: Option<&Path>, network: bitcoin::Network) -> Result<bitcoin::HeaderChain, Error> {
     match file {
         Some(file) if file.exists() => read_bitcoin(file, network, None),

@@ -46,15 +46,15 @@ impl Output {
         }
     }
 
-    /// Tells how far something is, to people only.
+    /// Reports progress, to people only.
     pub fn progress(self, text: impl AsRef<str>) {
         if !self.json {
             self.line(text);
         }
     }
 
-    /// A progress bar over so many things, with their rate and the time that is left: for people only, and only where
-    /// standard error is a terminal.
+    /// A progress bar over `length` things, with their rate and the time left: for people only, and only if standard
+    /// error is a terminal.
     pub fn bar(self, what: &'static str, length: u64) -> ProgressBar {
         if self.json {
             return ProgressBar::hidden();
@@ -62,7 +62,7 @@ impl Output {
         let style = ProgressStyle::with_template("{msg:10} {bar:40} {human_pos}/{human_len} {rate} eta {eta}");
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
         let style = style.with_key("rate", |state: &ProgressState, to: &mut dyn fmt::Write| {
-            // There is nowhere to tell that a line could not be drawn.
+            // A line that cannot be drawn cannot be reported anywhere.
             let _ = write!(to, "{}/s", thousands(state.per_sec() as u64));
         });
         let bar = ProgressBar::new(length).with_style(style).with_message(what);

@@ -12,7 +12,7 @@ pub struct Process {
     pub address: SocketAddr,
     /// Where metrics and health are.
     pub http: SocketAddr,
-    /// The network id: another one after a restart tells that the data directory was lost.
+    /// The network id: a different one after a restart shows that the data directory was lost.
     pub network: String,
 }
 
@@ -65,7 +65,7 @@ impl Process {
         self.child.wait().map(|_| ())
     }
 
-    /// Ends it as an operator would, with SIGTERM, and tells whether it ended in order.
+    /// Stops it as an operator would, with SIGTERM. Returns whether it exited cleanly.
     pub fn stop(mut self) -> Result<bool, io::Error> {
         let terminated = Command::new("kill").arg(self.id().to_string()).status()?;
         Ok(self.child.wait()?.success() && terminated.success())

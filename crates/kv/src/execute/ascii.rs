@@ -73,7 +73,7 @@ pub fn get(service: &Service, request: &mut Get<'_>, out: &mut Replies, turn: &m
     }
 }
 
-/// Writes a value, which has two bytes behind it.
+/// Writes a value, which is followed by two bytes.
 pub fn write(service: &Service, write: &Write<'_>, value: &[u8], out: &mut Vec<u8>, now: Seconds) {
     let store = &service.store;
     let reply = match value {
@@ -146,7 +146,7 @@ pub fn execute(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now:
             out.extend_from_slice(VERSION.as_bytes());
             out.extend_from_slice(b"\r\n");
         }
-        // What is logged is chosen when the program starts.
+        // The log level is set when the program starts.
         Command::Verbosity { quiet } => reply_to(quiet, "OK\r\n", out),
         Command::Shutdown { .. } if service.settings.shutdown => {
             out.extend_from_slice(b"CLIENT_ERROR invalid shutdown mode\r\n");
@@ -168,7 +168,7 @@ pub fn execute(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now:
 fn refresh_certificates(service: &Service, out: &mut Vec<u8>, now: Seconds) {
     match service.tls().map(|tls| tls.reload(now)) {
         Some(Ok(())) => out.extend_from_slice(b"OK\r\n"),
-        // What is wrong names files, which are none of a client's business.
+        // The error names files, which clients must not see.
         Some(Err(error)) => {
             tracing::error!("cannot read the certificates, so the present ones stay: {error}");
             out.extend_from_slice(b"ERROR the certificates cannot be read; the log tells why\r\n");

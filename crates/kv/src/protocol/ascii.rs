@@ -1,4 +1,4 @@
-//! The ASCII protocol (memcached's protocol.txt): a line, and for writes a block of data behind it.
+//! The ASCII protocol (memcached's protocol.txt): a line, followed by a block of data for writes.
 
 use super::{BAD_LINE, ERROR, Line, Refusal, Words, meta, value_len};
 use crate::{
@@ -56,9 +56,9 @@ pub enum Command<'a> {
     },
     /// A command of the meta protocol.
     Meta(meta::Verb),
-    /// `stats`, with what is behind it.
+    /// `stats`, with its arguments.
     Stats(Words<'a>),
-    /// `lru_crawler`, with what is behind it.
+    /// `lru_crawler`, with its arguments.
     Crawler(Words<'a>),
     /// `refresh_certs`.
     RefreshCertificates,

@@ -114,9 +114,9 @@ pub enum Command {
 pub struct Request<'a> {
     /// The header.
     pub header: &'a Header,
-    /// What it is about.
+    /// The command.
     pub command: Command,
-    /// Whether there is no reply to what is as usual.
+    /// Whether to suppress the usual reply.
     pub quiet: bool,
     /// The extras.
     pub extras: &'a [u8],
@@ -131,7 +131,7 @@ pub struct Request<'a> {
 pub enum Parsed<'a> {
     /// A request.
     Request(Request<'a>),
-    /// The start of one: so many bytes are needed.
+    /// The start of a request, with the number of bytes needed.
     Partial(usize),
     /// No request of the protocol's; the connection is to be closed.
     BadMagic,
@@ -141,7 +141,7 @@ pub enum Parsed<'a> {
         header: &'a Header,
         /// Why.
         status: Status,
-        /// So many bytes are passed over, or the connection is closed.
+        /// The number of bytes to skip; `None` closes the connection.
         whole: Option<u64>,
         /// A key whose item goes, as its new value is refused.
         stale: Option<&'a [u8]>,

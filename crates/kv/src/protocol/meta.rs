@@ -75,7 +75,7 @@ pub struct Flags {
     pub binary_key: bool,
     /// `v`: the value.
     pub value: bool,
-    /// `q`: nothing to be replied to what is as usual.
+    /// `q`: suppress the usual reply.
     pub quiet: bool,
     /// `u`: no trace of the read.
     pub no_update: bool,
@@ -83,9 +83,9 @@ pub struct Flags {
     pub invalidate: bool,
     /// `T`: a new expiry time.
     pub expiry: Option<i32>,
-    /// `N`: an item to be made where there is none, with this expiry time.
+    /// `N`: create a missing item, with this expiry time.
     pub vivify: Option<i32>,
-    /// `R`: to be told to compute the value again, if it expires within this time.
+    /// `R`: let the client recompute the value if it expires within this time.
     pub recache: Option<i32>,
     /// `F`: the client's flags.
     pub client_flags: u32,
@@ -187,7 +187,7 @@ impl Flags {
 }
 
 fn decode<'a>(key: &[u8], scratch: &'a mut Scratch) -> Option<&'a [u8]> {
-    // What is decoded is shorter than what it was made of, but the decoder wants room for whole groups.
+    // The decoded key is shorter than its encoding, but the decoder needs room for whole groups.
     let mut room = [0; MAX_KEY.next_multiple_of(4)];
     let len = STANDARD.decode_slice(key, &mut room).ok().filter(|len| (1..=MAX_KEY).contains(len))?;
     scratch[..len].copy_from_slice(&room[..len]);

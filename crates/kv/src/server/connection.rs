@@ -1,4 +1,4 @@
-//! A connection: bytes in and out, and what is kept of them between its turns.
+//! A connection: bytes in and out, and the state between its turns.
 
 use std::{
     io::{self, ErrorKind},
@@ -240,7 +240,7 @@ impl Connection {
                 Next::More(wanted) => self.wanted = wanted,
                 Next::Close => self.closing = true,
                 Next::Send if !self.is_sending() && !turn.is_over() => continue,
-                // What is there is enough to go on with.
+                // The bytes received are enough to continue.
                 Next::Send | Next::Turn => self.wanted = 0,
             }
             return Ok(done);

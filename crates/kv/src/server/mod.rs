@@ -38,7 +38,7 @@ pub struct Config {
     pub unix: Option<(PathBuf, u32)>,
     /// Addresses for UDP.
     pub udp: Vec<SocketAddr>,
-    /// Who may get replies by UDP that are longer than the request.
+    /// Prefixes that may get UDP replies longer than the request.
     pub udp_trusted: Vec<Prefix>,
     /// Threads that serve connections.
     pub threads: usize,
@@ -50,7 +50,7 @@ pub struct Config {
     pub deadlines: Deadlines,
 }
 
-/// The time that a client has to finish a request or a handshake. Bytes that arrive do not renew it.
+/// Timeout for a client to finish a request or a handshake. Bytes that arrive do not renew it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
     /// For a request, from its first byte on; a second more for each 64 KiB of it.
@@ -93,8 +93,7 @@ pub const WORKER: &str = "kv-worker";
 /// Name of a thread that serves datagrams.
 pub const UDP: &str = "kv-udp";
 
-/// The prefixes of this machine alone: who gets replies by UDP that are longer than the request, if nobody says
-/// otherwise.
+/// The loopback prefixes: by default only they get UDP replies longer than the request.
 pub fn loopback() -> Vec<Prefix> {
     [(IpAddr::from([127, 0, 0, 0]), 8), (IpAddr::from(Ipv6Addr::LOCALHOST), 128)]
         .map(|(address, length)| Prefix::containing(address, length))

@@ -17,7 +17,7 @@ const TLS_BUFFER: usize = 64 << 10;
 /// What came of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
-    /// So many bytes; and whether there may be more.
+    /// The number of bytes read, and whether there may be more.
     Bytes { count: usize, more: bool },
     /// Nothing is there now.
     Nothing,
@@ -49,7 +49,7 @@ impl Socket {
         }
     }
 
-    /// Reads what is there.
+    /// Reads the available bytes.
     #[inline]
     pub(super) fn read(&mut self, room: &mut [u8]) -> io::Result<Received> {
         match self {
@@ -91,7 +91,7 @@ impl Socket {
         Ok(taken)
     }
 
-    /// Sends bytes that were taken before. Tells whether those are all.
+    /// Sends buffered bytes. Returns whether all were sent.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         match self {
             Self::Plain(_) => Ok(true),
@@ -145,7 +145,7 @@ impl Secured {
                 // The client has said that this is all, or has gone without a word.
                 Ok(0) => return Ok(Received::End),
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(Received::End),
-                // There may be more in memory, of which the socket does not tell.
+                // There may be more in memory, which the socket does not report.
                 Ok(count) => return Ok(Received::Bytes { count, more: true }),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
@@ -158,7 +158,7 @@ impl Secured {
                 Err(error) => return Err(error),
             }
             let processed = self.session.process_new_packets();
-            // The handshake's replies, or the alert that tells the client what is wrong.
+            // The handshake's replies, or the alert with the error.
             self.flush()?;
             processed.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
             if !self.is_safe && !self.session.is_handshaking() {

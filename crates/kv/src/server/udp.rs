@@ -88,7 +88,7 @@ impl Datagrams {
                     if let Some(frame) = execute(&mut session, store, datagram, &mut reply, now) {
                         replies.add(peer, frame, &reply, self.longest(&peer, datagram.len()));
                     }
-                    // The next who asks for it is answered ahead of the store.
+                    // The next request for it is answered ahead of the store.
                     if store.ahead().is_some()
                         && let Some(key) = key
                     {

@@ -25,10 +25,10 @@ use super::{
 };
 use crate::{clock::Seconds, service::Service, session::Session};
 
-/// Connections told of at once.
+/// Maximum number of events per wait.
 const EVENTS: usize = 256;
 
-/// What the waker is told of as.
+/// The token of the waker.
 const WAKER: u64 = u64::MAX;
 
 /// How long requests that have arrived are answered after the service was asked to stop.
@@ -88,7 +88,7 @@ impl Inbox {
     }
 }
 
-/// A place for a connection, with what it waits for.
+/// A slot for a connection, with the events that it waits for.
 struct Place {
     connection: Connection,
     waits: Waits,
@@ -312,7 +312,7 @@ impl Worker {
         }
     }
 
-    /// Adds what was moved to the counts, once in a round and not for each read.
+    /// Adds the moved bytes to the counts, once per round rather than for each read.
     fn count(&mut self) {
         let (read, written) = std::mem::take(&mut self.buffers.moved);
         if read > 0 {

@@ -24,7 +24,7 @@ pub enum Cold {
         what: &'static str,
         /// The file's, in bytes.
         found: u64,
-        /// What is asked for, in bytes.
+        /// The configured size, in bytes.
         expected: u64,
     },
     /// The digest is another one.

@@ -39,19 +39,19 @@ counters! {
     get_expired,
     /// Reads of items that were flushed.
     get_flushed,
-    /// Deletions of what was not there.
+    /// Deletions of missing items.
     delete_misses,
     /// Deletions.
     delete_hits,
-    /// Increments of what was not there.
+    /// Increments of missing items.
     incr_misses,
     /// Increments.
     incr_hits,
-    /// Decrements of what was not there.
+    /// Decrements of missing items.
     decr_misses,
     /// Decrements.
     decr_hits,
-    /// Compare-and-set of what was not there.
+    /// Compare-and-set of missing items.
     cas_misses,
     /// Compare-and-set that succeeded.
     cas_hits,
@@ -94,7 +94,7 @@ counters! {
 }
 
 counters! {
-    /// Requests that found an item in a class of blocks, or put one there: what `stats slabs` tells.
+    /// Requests that found an item in a class of blocks, or stored one there, for `stats slabs`.
     ClassRequests,
     /// Reads that found an item.
     get_hits,
@@ -115,7 +115,7 @@ counters! {
 }
 
 counters! {
-    /// What became of the items of a class of blocks: what `stats items` tells.
+    /// The ends of items of a class of blocks, for `stats items`.
     ClassEnds,
     /// Items that went before they expired.
     evicted,

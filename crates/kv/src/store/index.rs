@@ -15,7 +15,8 @@ const BUCKETS: u32 = 64;
 /// Places of a bucket.
 const PLACES: usize = 8;
 
-/// A segment is split with some 450 items, so hardly any has fewer than this: the directory is made for so many each.
+/// A segment is split at about 450 items, so hardly any has fewer than this: the directory is sized for this number
+/// each.
 const FEWEST: usize = 128;
 
 /// Bits of the directory at most, whatever the memory: 64 MiB of it.
@@ -24,7 +25,7 @@ const MOST_BITS: u32 = 24;
 #[derive(Debug)]
 struct Segment {
     buckets: Box<[Bucket; BUCKETS as usize]>,
-    /// So many top bits of the hash are the same for all of its items.
+    /// The number of top bits of the hash that all of its items share.
     depth: u32,
 }
 
@@ -47,7 +48,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// For so many items at most.
+    /// An index for at most `most` items.
     pub(super) fn new(most: usize) -> Self {
         let bits = (most / FEWEST).next_power_of_two().trailing_zeros().clamp(1, MOST_BITS);
         Self { directory: vec![0; 1 << bits], bits, segments: vec![Segment::new(0)], len: 0 }
@@ -115,8 +116,8 @@ impl Index {
         None
     }
 
-    /// Adds an item that is not there. `hash_of` gives the hash of one that is. Where there is no place left, which
-    /// only chosen keys bring about, gives an item that has to go first.
+    /// Adds a missing item. `hash_of` returns the hash of an existing one. If no place is left, which only chosen keys
+    /// can cause, returns an item to remove first.
     pub(super) fn insert(&mut self, hash: Hash, at: Address, hash_of: impl Fn(Address) -> Hash) -> Result<(), Address> {
         loop {
             let number = self.segment_of(hash);
@@ -159,7 +160,7 @@ impl Index {
                 let (at, tag, displaced) = (Address(old.entry(slot)), old.tag(slot), old.is_displaced(slot));
                 let hash = hash_of(at);
                 if hash.to_bits() >> (u64::BITS - depth) & 1 == 1 {
-                    // At the same place, where there is room for sure.
+                    // At the same place, where there is always room.
                     new.change(|| new.set(slot, tag, at.0, displaced));
                     if displaced {
                         let first = &to.buckets[first(hash) as usize];

@@ -19,7 +19,7 @@ impl Address {
     }
 }
 
-/// What is in a block.
+/// The contents of a block.
 pub(super) mod kind {
     /// Nothing.
     pub(in crate::store) const FREE: u8 = 0;
@@ -35,9 +35,9 @@ pub(super) mod kind {
 pub mod mark {
     /// It was read since it was stored.
     pub const FETCHED: u8 = 1;
-    /// It is out of date, and whoever reads it is told so.
+    /// The item is stale, and replies say so.
     pub const STALE: u8 = 2;
-    /// A client was told that it is the one to compute the value again.
+    /// A client was chosen to recompute the value.
     pub const WON: u8 = 4;
     /// The key was sent in base64.
     pub const BINARY_KEY: u8 = 8;

@@ -1,7 +1,7 @@
 //! The store: items by key, in memory of fixed size.
 //!
-//! It is divided into shards, each behind a lock of its own. A request locks the shard of one key for the time of one
-//! access, some hundred nanoseconds.
+//! It is divided into shards, each with its own lock. A request locks the shard of a key for one access, some hundred
+//! nanoseconds.
 
 mod blocks;
 mod cold;
@@ -49,7 +49,7 @@ const LARGEST_ITEMS: usize = 32;
 /// Shards for each thread: with four, two threads seldom want the same.
 const SHARDS_PER_THREAD: usize = 4;
 
-/// Keys that are prefetched at once: as many as a core waits for lines of.
+/// Number of keys to prefetch together: the number of cache misses that a core can have outstanding.
 pub const PREFETCHED: usize = 8;
 
 /// What a store is made for.
@@ -59,7 +59,7 @@ pub struct Config {
     pub memory: usize,
     /// Bytes of the largest item.
     pub largest_item: usize,
-    /// Whether items are evicted where there is no room.
+    /// Whether to evict items when there is no room.
     pub evict: bool,
     /// Threads that use the store.
     pub threads: usize,
@@ -76,7 +76,7 @@ impl Config {
         (count, self.limits(count))
     }
 
-    /// What each of so many shards has.
+    /// The share of each of `count` shards.
     fn limits(&self, count: usize) -> Limits {
         Limits { memory: self.memory / count, item: self.largest_item, evict: self.evict }
     }
@@ -188,7 +188,8 @@ impl Store {
         self.shards.iter().map(lock)
     }
 
-    /// Has the store keep a mirror in memory that is shared with what is to answer out of it: [`mirror_bytes`] of it.
+    /// Makes the store maintain a mirror in `region`, memory of [`mirror_bytes`] that is shared with the program that
+    /// answers from it.
     pub fn set_mirror(&self, region: Region) -> Result<(), table::Error> {
         let given = region.len();
         let parts = mirror::create(region, self.shards.len(), &self.hasher, &self.clock);
@@ -202,7 +203,7 @@ impl Store {
         self.shard(key.hash).mirror(key.bytes, key.hash, now);
     }
 
-    /// Tells what answers out of the mirror.
+    /// Sets the program that answers from the mirror.
     pub fn set_ahead(&self, ahead: Box<dyn Ahead>) {
         // Once, after the mirror was made.
         let _ = self.ahead.set(ahead);

@@ -26,7 +26,7 @@ pub struct Limits {
     pub memory: usize,
     /// Bytes of the largest item, with key and header.
     pub item: usize,
-    /// Whether items are evicted where there is no room; else they are refused.
+    /// Whether to evict items when there is no room; else new ones are refused.
     pub evict: bool,
 }
 
@@ -233,7 +233,7 @@ impl Shard {
         cas
     }
 
-    /// Takes a key's item out, and tells whether there was one.
+    /// Removes a key's item. Returns whether there was one.
     pub fn delete_key(&mut self, key: &[u8], hash: Hash, now: Seconds) -> bool {
         let found = self.find_to_write(key, hash, now);
         match found {
@@ -288,7 +288,7 @@ impl Shard {
         self.blocks.used_bytes()
     }
 
-    /// Bytes of the index and of what is remembered of items that went.
+    /// Bytes of the index and of the fingerprints of evicted items.
     pub fn overhead_bytes(&self) -> usize {
         self.index.bytes() + self.ghosts.bytes()
     }
@@ -313,7 +313,7 @@ impl Shard {
         self.index.iter().filter(move |at| self.is_live(self.blocks.header(*at), now)).map(Item)
     }
 
-    /// What is in each class that has pages.
+    /// The use of each class that has pages.
     pub fn classes(&self, now: Seconds) -> impl Iterator<Item = ClassUse> + '_ {
         let classes = (0..self.blocks.classes()).map(|class| class as Class);
         classes.filter(|class| self.blocks.pages_of(*class) > 0).map(move |class| {
@@ -413,7 +413,7 @@ impl Shard {
     }
 }
 
-/// What is in a class of blocks.
+/// The use of a class of blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct ClassUse {
     /// Its number.

@@ -17,11 +17,11 @@ use crate::clock::{NEVER, Seconds};
 pub enum Mode {
     /// In any case.
     Set,
-    /// If there is none.
+    /// Only if the item is missing.
     Add,
     /// If there is one.
     Replace,
-    /// Behind the one there is.
+    /// After the present value.
     Append,
     /// Before the one there is.
     Prepend,
@@ -29,7 +29,7 @@ pub enum Mode {
     Cas,
 }
 
-/// What is to be written.
+/// The value to write.
 #[derive(Clone, Copy, Debug)]
 pub struct Write<'a> {
     /// How.
@@ -258,7 +258,7 @@ impl Shard {
         header.uses = (header.uses + 1).min(MOST_USES);
     }
 
-    /// Writes an item's value, in place of an old item's where there is one.
+    /// Writes an item's value, replacing an old item's, if any.
     fn store(&mut self, old: Option<(Place, Address)>, write: &Write<'_>, now: Seconds) -> Stored {
         let joined = matches!(write.mode, Mode::Append | Mode::Prepend);
         let kept = old.filter(|_| joined).map_or(0, |(_, at)| self.blocks.header(at).value_len as usize);
@@ -333,7 +333,7 @@ impl Shard {
         Stored::Stored(cas)
     }
 
-    /// Puts a new item into the table and its queue, in place of an old one where there is one.
+    /// Puts a new item into the table and its queue, replacing an old one, if any.
     fn link(&mut self, old: Option<(Place, Address)>, new: Address, write: &Write<'_>, now: Seconds) -> Stored {
         let (cas, now) = (self.cas(write.new_cas), self.stamp(now));
         let header = self.blocks.header_mut(new);

@@ -15,7 +15,7 @@ use crate::{Error, layout};
 /// operations.
 const SECRETS: usize = 4;
 
-/// Why a store is not as it was.
+/// Why a store cannot be restored.
 enum Failure {
     /// Under this secret there is no place for something.
     NoPlace(xdp::Error),
@@ -77,7 +77,7 @@ fn restore(
     Ok(())
 }
 
-/// What the program would have told of an operation.
+/// The record that the program would have written for an operation.
 fn committed(sequence: u64, record: &Record) -> Option<Committed> {
     let mut requested = record.operation;
     requested.status.set(0);

@@ -38,7 +38,7 @@ pub fn write(metrics: &mut Metrics, ledger: &InNicLedger, durable: u64) {
             .map(|reason| ([reason.name()], ledger.count(reason))),
     );
     let (held, size) = ledger.ring_bytes();
-    // Taken after the journal's, so it is not behind it.
+    // Read after the journal's, so it is not lower.
     let unwritten = ledger.sequence().saturating_sub(durable);
     let waited = ledger.count(LedgerCounter::Waited);
     let help = "Operations answered BUSY, without effect: all remembered operations may still be repeated.";

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::admission::{self, Admission, Rules};
 
-/// Proposes what waits at the desk, judges what others propose, and has executed what is final.
+/// Proposes groups that wait at the desk, judges others' proposals, and passes final blocks to the executor.
 pub struct Judge {
     pub desk: Arc<Desk>,
     pub rules: Arc<Rules>,
@@ -56,7 +56,7 @@ impl Judge {
         Some(headers.first()?.header.timestamp.get())
     }
 
-    /// Judges what does not depend on what is executed here.
+    /// Judges the part of a block that does not depend on this replica's ledger.
     fn judge(&self, block: &Block, before: u64) -> Result<Body, Refusal> {
         let Some(body) = Body::decode(block.body()) else { return refuse("malformed body") };
         if body.executed >= block.height() {
@@ -82,7 +82,7 @@ impl Judge {
         Ok(body)
     }
 
-    /// Whether all signatures are those of who may sign, at a time.
+    /// Whether all signatures are valid, by authorised keys, at a time.
     fn admits(&self, groups: &[&Group], time: u64) -> bool {
         let mut signed: Vec<(bool, Vec<SignedOperation>)> =
             groups.iter().map(|group| (group.is_trusted(), group.signed().to_vec())).collect();
@@ -125,7 +125,7 @@ impl Application for Judge {
             match self.desk.state_at(body.executed) {
                 Some(state) if state == body.state => Ok(()),
                 Some(_) => refuse("the stated result differs from this replica's"),
-                // Its leader is far behind, or this replica has just started: others may know.
+                // Its leader lags far, or this replica has just started: other replicas may know.
                 None => std::future::pending().await,
             }
         })

@@ -10,9 +10,9 @@ pub struct Neighbours {
     pub me: Identity,
     /// Whom it is to be connected to as long as it is of no set.
     pub contacts: Vec<Member>,
-    /// Tells the engine.
+    /// Updates the engine.
     pub peers: Peers,
-    /// Tells the other replicas.
+    /// Sends to the other replicas.
     pub outbox: Outbox,
 }
 

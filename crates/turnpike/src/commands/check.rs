@@ -43,7 +43,7 @@ struct Report {
     bitcoin_transactions: u64,
 }
 
-/// What is told of several replicas that were audited.
+/// The comparison of several audited replicas.
 #[derive(Serialize)]
 struct Compared {
     replicas: usize,
@@ -124,7 +124,7 @@ fn check(directory: &Path) -> Result<(Report, Hashes), Error> {
     // Those that succeeded are in blocks, up to where the chain follows the journal.
     push_unsettled(journal.log(), audit.tip.end_sequence, &mut signatures)?;
     let signatures = signatures.finish().map_err(Error::other)?;
-    // What the journal has beyond the chain is executed again, and has to give the results that were recorded.
+    // Operations of the journal after the chain are executed again, and must have the recorded results.
     let capacity = chain.with_index(|index| index.accounts()) as usize + journal_operations(&journal);
     let limits = Limits { accounts: capacity.max(16), ..Config::default().ledger.limits() };
     let secret = Secret::from_seed([0; 16]);

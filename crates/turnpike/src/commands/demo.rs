@@ -151,7 +151,7 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
     if report.passed { Ok(()) } else { Err(Error::Failed("the demo failed: see the table".into())) }
 }
 
-/// Transfers, and as many again while the node is killed and started. Gives what became of both.
+/// Runs the transfers, then the same number while the node is killed and restarted. Returns both results.
 fn transfer(
     pipeline: &mut Pipeline,
     workload: &mut Operations,

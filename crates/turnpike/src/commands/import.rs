@@ -13,7 +13,7 @@ use crate::cli::ImportCommand;
 use crate::error::Error;
 use crate::output::{Output, thousands};
 
-/// Memory for the index while importing: what is read of it is mostly read once, soon after it was written.
+/// Memory for the index while importing: most of it is read once, soon after it was written.
 const CACHE: u64 = 64 << 20;
 
 /// What `import` prints.

@@ -1,4 +1,4 @@
-//! `turnpike in-nic`: runs an in-NIC ledger until it is told to stop.
+//! `turnpike in-nic`: runs an in-NIC ledger until a signal stops it.
 
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

@@ -31,7 +31,7 @@ struct Report {
     order: Option<Order>,
 }
 
-/// What a replica tells of the order.
+/// A replica's report about the order.
 #[derive(Serialize)]
 struct Order {
     /// None where it is of no set.
@@ -41,7 +41,7 @@ struct Order {
     view: u64,
     /// How often the set of replicas was changed.
     generation: u32,
-    /// Who signed the newest certificate.
+    /// The signers of the newest certificate.
     signers: Vec<u32>,
 }
 

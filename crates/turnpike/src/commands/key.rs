@@ -57,7 +57,7 @@ pub fn read(file: &Path) -> Result<SecretKey, Error> {
     bytes.and_then(|bytes| SecretKey::from_byte_array(bytes).ok()).ok_or_else(|| not_a_key(file))
 }
 
-/// What is told of a file that has no key.
+/// The error of a file without a key.
 pub fn not_a_key(file: &Path) -> Error {
     Error::Input(format!("{} is not a key file: expected 64 hexadecimal digits", file.display()))
 }
@@ -67,7 +67,7 @@ fn generate() -> Result<SecretKey, Error> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)
             .map_err(|error| Error::Input(format!("the system returned no random bytes: {error}")))?;
-        // Fails for zero and for what is not below the group's order: once in 2^127.
+        // Fails for zero and for numbers not below the group's order: once in 2^127.
         if let Ok(key) = SecretKey::from_byte_array(bytes) {
             return Ok(key);
         }

@@ -9,10 +9,10 @@ use node::config::KvTls;
 use crate::cli::KvArgs;
 use crate::error::Error;
 
-/// What is before an address that has no TLS.
+/// Prefix of an address without TLS.
 const PLAIN: &str = "notls:";
 
-/// What stands behind `-o`: names, some with values. The last one of a name counts.
+/// The arguments of `-o`: names, some with values. The last one of a name counts.
 pub struct Extended<'a>(&'a [String]);
 
 impl<'a> Extended<'a> {

@@ -22,7 +22,7 @@ use crate::commands::key::not_a_key;
 use crate::error::Error;
 use crate::output::{Output, thousands};
 
-/// Longer round trips count as this, a minute: the histogram keeps what it needs for that, and does not grow.
+/// Longer round trips count as this, a minute: the histogram is sized for it, and does not grow.
 const LONGEST_NANOSECONDS: u64 = 60_000_000_000;
 
 /// What `link serve` prints when it is ready.

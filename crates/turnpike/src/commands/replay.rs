@@ -18,7 +18,7 @@ use crate::output::{Output, thousands};
 /// Requests that wait for a reply before the next is sent: few enough for the smallest socket buffers.
 const WINDOW: usize = 64;
 
-/// The longest latency that is told apart, in nanoseconds; replies are not waited for longer anyway.
+/// The longest latency that is recorded, in nanoseconds; no reply is awaited longer.
 const LATENCY_LIMIT: u64 = 60_000_000_000;
 
 /// What `replay` prints.
@@ -108,7 +108,7 @@ fn socket_error(node: SocketAddr, error: io::Error) -> Error {
     Error::Failed(format!("can't exchange datagrams with {node}: {error}"))
 }
 
-/// Requests under way and what has come of those before.
+/// Requests in flight, and the results of earlier ones.
 struct Replay {
     socket: UdpSocket,
     /// When requests were sent, by frame id. A capture may use an id again before it is answered.
@@ -145,7 +145,7 @@ impl Replay {
             }
             while !timed && self.in_flight >= WINDOW {
                 if !self.receive(wait)? {
-                    // What was lost stays lost: the window opens again so that the rest can be sent.
+                    // Lost requests stay lost: the window opens again so that the rest can be sent.
                     self.in_flight = 0;
                 }
             }

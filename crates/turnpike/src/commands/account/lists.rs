@@ -119,7 +119,7 @@ impl Rows {
         self.parts == 1
     }
 
-    /// Whether nothing is to be fetched behind a part of so many.
+    /// Whether nothing remains to fetch after a part of `count` rows.
     fn is_last(&mut self, count: usize, more: bool) -> bool {
         self.left = self.left.map(|left| left.saturating_sub(count as u64));
         !more || self.left == Some(0)
@@ -142,7 +142,7 @@ fn describe_transaction(transaction: &Transaction) -> String {
     format!("{} at position {position} of block {height}{}", operation.title(), operation.lines("  "))
 }
 
-/// Tells people what the list is as of, and how to go on.
+/// Prints the block of the list, and the option that continues it.
 fn tell_end(height: u64, more: Option<String>, output: Output) {
     let more = more.map_or_else(|| "end of list".into(), |option| format!("there is more: {option}"));
     output.progress(format!("as of block {}; {more}", thousands(height)));

@@ -60,7 +60,7 @@ pub fn run(command: &AccountCommand, output: Output) -> Result<(), Error> {
     }
 }
 
-/// A signer with the key of a file, for the network of the node, which has to be the one that is given.
+/// A signer with the key of a file, for the network of the node, which must be `network` if given.
 fn signer(client: &mut Client, file: &Path, network: Option<[u8; 32]>) -> Result<Signer, Error> {
     let secret = key::read(file)?;
     Ok(Signer::new(secret, client.check_network(network).map_err(Error::other)?))
@@ -97,7 +97,7 @@ struct Session {
     /// The transaction id was made by this program, now or for an earlier try, and carries the time.
     is_timed: bool,
     promise: Promise,
-    /// The network that the node has to be of.
+    /// The network that the node must belong to.
     pin: Option<[u8; 32]>,
 }
 
@@ -131,7 +131,7 @@ impl Session {
             .ok_or_else(|| Error::Input("name the account to create, or its key with --key".into()))
     }
 
-    /// The CREATE of an account, to be signed by who answers for it.
+    /// The CREATE of an account, to be signed by its sponsor.
     fn create(&mut self, account: AccountId, sponsor: &SponsorArgs) -> Result<Operation, Error> {
         let SponsorArgs { issuer_key, payer_key, deposit } = sponsor;
         if let Some(file) = issuer_key.as_deref().or(payer_key.as_deref()) {

@@ -47,7 +47,7 @@ impl Home {
         Config::load(&self.config_file()).map_err(Error::other)
     }
 
-    /// The process that runs it: the one whose number was written down, if it is still what was started.
+    /// The process that runs it: the recorded one, if it is still the one that was started.
     pub fn process(&self) -> Option<Pid> {
         let text = fs::read_to_string(self.folder.join("pid")).ok()?;
         let pid = Pid::from_raw(text.trim().parse().ok()?)?;
@@ -91,13 +91,13 @@ impl Home {
             .stdin(Stdio::null())
             .stdout(log.try_clone().map_err(file)?)
             .stderr(log)
-            // What is typed at the terminal is not for it.
+            // Signals from the terminal's keyboard are not for it.
             .process_group(0)
             .spawn();
         child.map_err(|error| Error::Failed(format!("replica {} does not start: {error}", self.number)))
     }
 
-    /// It does not do in time what it was to do.
+    /// The error of a replica that did not finish a step in time.
     pub fn overdue(&self, what: &str) -> Result<(), Error> {
         let why = match self.process() {
             Some(pid) => format!("process {} is working on it: see {}", pid.as_raw_nonzero(), self.log().display()),
@@ -116,7 +116,7 @@ fn is_ending(pid: Pid) -> Option<bool> {
     /// Of the flags of a task: it ends (Linux, include/linux/sched.h).
     const EXITING: u64 = 4;
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    // Behind the name, which may have anything in it, the state comes first (proc_pid_stat(5)).
+    // After the name, which may contain anything, the state comes first (proc_pid_stat(5)).
     let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let (state, flags, threads) = (*fields.first()?, fields.get(6)?, fields.get(17)?);
     // The last thread to end closes the files; the first one is a zombie until then.

@@ -20,7 +20,7 @@ pub struct Place {
     pub others: SocketAddr,
 }
 
-/// Addresses for so many replicas on loopback: from a port on, or any that are free.
+/// Addresses for `replicas` replicas on loopback: from a port on, or any free ports.
 pub fn places(replicas: u16, port: u16) -> Result<Vec<Place>, Error> {
     let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     if port > 0 {

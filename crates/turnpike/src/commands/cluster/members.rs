@@ -22,7 +22,7 @@ use crate::cli::{ClusterAddArgs, ClusterApproveArgs, ClusterJoinArgs, ClusterRem
 use crate::error::Error;
 use crate::output::Output;
 
-/// How many blocks a replica may be behind when it joins: those of some views, which are under way.
+/// Maximum lag of a joining replica, in blocks: those of some views, which are in flight.
 const BEHIND: u64 = 16;
 
 /// The file in the folder of a replica that `add` has not finished with.
@@ -255,7 +255,7 @@ pub fn join(args: &ClusterJoinArgs, output: Output) -> Result<(), Error> {
     Ok(())
 }
 
-/// How far a replica is behind a node, where it joins: it has to have that one's blocks.
+/// Checks that a joining replica has the node's blocks, up to [`BEHIND`].
 fn check_blocks(config: &Config, node: SocketAddr) -> Result<(), Error> {
     let of_others = ask(node).map_err(Error::other)?.height;
     let own = ask(config.listen).map_or(0, |finality| finality.height);

@@ -151,7 +151,7 @@ impl Cluster {
         text.lines().map(|line| serde_json::from_str(line).map_err(Error::other)).collect()
     }
 
-    /// Has a replica's place taken by one that states what is not so whenever it leads, until another has evidence.
+    /// Replaces a replica by one that states wrong results whenever it leads, until another replica has evidence.
     fn lie(&self, replica: &Value, output: Output) -> Result<(), Error> {
         kill(replica)?;
         let since = Instant::now();
@@ -165,13 +165,13 @@ impl Cluster {
         liar.args(["--log", "off", "demo", "--liar"]).arg(&self.dir).stdin(Stdio::null());
         let mut liar = liar.spawn().map_err(Error::other)?;
         let evidence = self.wait_for_evidence();
-        // It may have ended on its own, which evidence, or the want of it, tells.
+        // It may have ended on its own; the evidence shows whether it lied.
         let _ = (liar.kill(), liar.wait());
         output.progress(format!("liar       refused; {} pieces of evidence are kept", evidence?));
         Ok(())
     }
 
-    /// Waits until a replica has evidence, and tells how many pieces.
+    /// Waits until a replica has evidence. Returns the number of pieces.
     fn wait_for_evidence(&self) -> Result<u64, Error> {
         let since = Instant::now();
         loop {

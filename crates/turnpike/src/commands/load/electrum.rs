@@ -42,7 +42,7 @@ struct ElectrumReport {
     latency_max_us: f64,
     bytes_sent: u64,
     bytes_received: u64,
-    /// Of the server's process, where it was told.
+    /// Processor time of the server's process, if its id was given.
     processor_seconds: Option<f64>,
     requests_per_processor_second: Option<f64>,
 }

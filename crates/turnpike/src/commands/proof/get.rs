@@ -14,7 +14,7 @@ use crate::header_file;
 use crate::hex;
 use crate::output::Output;
 
-/// Gets a proof, and tells what it proves.
+/// Fetches a proof, and prints what it proves.
 pub fn get(args: &ProofGetArgs, output: Output) -> Result<(), Error> {
     let mut client = args.node.connect()?;
     let reply = if args.subject.bitcoin_script.is_some() || args.subject.bitcoin_transaction.is_some() {

@@ -1,4 +1,4 @@
-//! What `turnpike proof` tells of what is proved.
+//! The reports of `turnpike proof`.
 
 use client::{ProvedBitcoin, ProvedTransaction};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use crate::hex;
 use crate::operation_text::OperationText;
 use crate::output::thousands;
 
-/// What is proved of a transaction of the own chain.
+/// The proof of a transaction of the own chain.
 #[derive(Serialize)]
 pub struct TransactionReport {
     verified: bool,
@@ -27,7 +27,7 @@ pub struct TransactionReport {
     against: Against,
 }
 
-/// What is proved of an account.
+/// The proof of an account's balance.
 #[derive(Serialize)]
 pub struct BalanceReport {
     verified: bool,
@@ -42,7 +42,7 @@ pub struct BalanceReport {
     against: Against,
 }
 
-/// What is proved of a Bitcoin transaction.
+/// The proof of a Bitcoin transaction.
 #[derive(Serialize)]
 pub struct BitcoinReport {
     verified: bool,

@@ -14,7 +14,7 @@ use crate::output::thousands;
 /// How long to wait before the node is asked again. Blocks close every second unless the node is configured otherwise.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What can be done about what is not in a block yet.
+/// Advice for a subject that is not in a block yet.
 const ADVICE: &str = "Durable operations get into a block within about a second, unless the node is configured \
                       otherwise: retry, or use --wait SECONDS";
 
@@ -27,7 +27,7 @@ pub enum Subject {
     Latest(AccountId),
     /// The transaction that an account named.
     Transaction(TransactionId, AccountId),
-    /// What is at a position of the block at a height.
+    /// The transaction at a position of the block at a height.
     Locator(u64, u32),
 }
 
@@ -58,14 +58,14 @@ impl Subject {
 
     fn prove(self, client: &mut Client, chain: &mut HeaderChain) -> Result<ProvedTransaction, client::Error> {
         match self {
-            // The index tells where the latest transaction is, and that it is the latest.
+            // The index has the position of the latest transaction, and proves that it is the latest.
             Self::Balance(account) | Self::Latest(account) => client.prove_latest(chain, account),
             Self::Transaction(transaction, source) => client.prove_transaction(chain, transaction, source),
             Self::Locator(height, position) => client.prove_locator(chain, height, position),
         }
     }
 
-    /// Why the node found nothing, as far as it tells.
+    /// Why the node found nothing, as far as it reports.
     fn why_not_found(self, client: &mut Client) -> String {
         match self {
             Self::Balance(account) | Self::Latest(account) => match client.refer(account) {
@@ -91,7 +91,7 @@ impl Subject {
     }
 }
 
-/// Until when to ask again for what is not in a block.
+/// Deadline of retries for a subject that is not in a block.
 #[derive(Clone, Copy)]
 pub struct Patience {
     limit: Option<Duration>,
@@ -99,7 +99,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// So long from now on; not at all where there is no limit.
+    /// A deadline after `limit`; no retries without one.
     pub fn new(limit: Option<Duration>) -> Self {
         Self { limit, since: Instant::now() }
     }
@@ -124,7 +124,7 @@ impl Patience {
         }
     }
 
-    /// The proof of an account's entry in the index: once there is one, or else that there is none.
+    /// The proof of an account's entry in the index once it exists, or else of its absence.
     pub fn index(self, client: &mut Client, chain: &mut HeaderChain, account: AccountId) -> Result<ProvedEntry, Error> {
         loop {
             let proved = client.prove_index(chain, account).map_err(Error::other)?;

@@ -230,8 +230,7 @@ impl Piece {
     }
 }
 
-/// An input whose claim is being checked, a signature after the other: each has to be one of the next key, or of one
-/// behind it.
+/// An input whose claim is being checked, one signature after the other: each must match the next key, or a later one.
 struct Input<'a> {
     position: usize,
     number: usize,

@@ -1,4 +1,4 @@
-//! Who verifies: this machine's processor, or a node.
+//! The verifier: this machine's processor, or a node.
 
 use std::net::SocketAddr;
 
@@ -18,7 +18,7 @@ use crate::error::Error;
 /// A verdict: nothing, or the rule that is broken.
 pub type Verdict = Result<(), String>;
 
-/// Verifies what it is given; one for each thread.
+/// A verifier; one per thread.
 pub enum Engine {
     /// This machine.
     Local(ecdsa::Verifier),
@@ -26,7 +26,7 @@ pub enum Engine {
     Remote(Box<Client>),
 }
 
-/// An ECDSA signature that could be parsed, and its key as it was encoded.
+/// A parsed ECDSA signature, and its encoded key.
 #[derive(Clone, Copy)]
 pub struct EcdsaItem<'a> {
     pub signed: ecdsa::Signed,
@@ -125,7 +125,7 @@ impl Engine {
         }
     }
 
-    /// Groth16 proofs, each with as many inputs as the key asks for; a node has to know the key.
+    /// Verifies Groth16 proofs, each with the number of inputs that the key requires; a node must have the key.
     pub fn groth16(&mut self, key: &Key, items: Vec<(Claim, &ProofRecord)>) -> Result<Vec<Verdict>, Error> {
         match (self, key.id) {
             (Self::Remote(client), Some(id)) => {

@@ -122,7 +122,7 @@ fn header_lengths(path: &Path, bytes: &[u8]) -> Result<Vec<usize>, Error> {
             path.display()
         ))),
         Some(_) if lengths.iter().sum::<usize>() == bytes.len() => Ok(lengths),
-        // Anything behind the first header that is not all headers is a block's transactions.
+        // If the bytes after the first header are not all headers, they are a block's transactions.
         Some(first) => Ok(vec![*first]),
     }
 }

@@ -1,9 +1,9 @@
-//! `turnpike verify bls`, `turnpike verify groth16` and `turnpike verify pairing`: what is verified with pairings on
+//! `turnpike verify bls`, `turnpike verify groth16` and `turnpike verify pairing`: verification with pairings on
 //! BLS12-381.
 //!
 //! A line of text has message, key and signature; proof and public inputs; or the input of EIP-2537's check. Binary
 //! records: length of the message (2, big-endian), message, key (48), signature (96); proof (192), public inputs (32
-//! each, as many as the verifying key asks for); number of pairs (2), pairs (384 each).
+//! each, their number by the verifying key); number of pairs (2), pairs (384 each).
 
 use std::sync::Arc;
 

@@ -20,7 +20,7 @@ pub trait Format {
 
     /// What records are, in the plural.
     const KIND: &'static str;
-    /// What is on a line of text.
+    /// The contents of a line of text.
     const LINE: &'static str;
     /// Records in a piece of work: some milliseconds of work, or more where more are verified faster together.
     const AT_ONCE: usize;

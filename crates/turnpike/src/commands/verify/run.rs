@@ -51,7 +51,7 @@ impl<T: Send + 'static> Work<T> {
         Ok(Self { queue, outcomes, found: Outcome::default(), bar, pending: 0, started: Instant::now() })
     }
 
-    /// Adds a piece of work, after waiting for others to be done where there are enough.
+    /// Adds a piece of work, after waiting for others to finish if enough are queued.
     pub fn push(&mut self, mut piece: T) -> Result<(), Error> {
         while let Err(back) = self.queue.try_push(piece) {
             piece = back;
@@ -65,7 +65,7 @@ impl<T: Send + 'static> Work<T> {
         Ok(())
     }
 
-    /// What was found beside the pieces of work.
+    /// The results outside the pieces of work.
     pub fn found(&mut self) -> &mut Outcome {
         &mut self.found
     }

@@ -95,7 +95,7 @@ impl Outcome {
 pub struct Connection {
     stream: TcpStream,
     server: String,
-    /// What was read, from `taken` on.
+    /// Bytes read but not yet parsed, from `taken` on.
     pending: Vec<u8>,
     taken: usize,
     room: Box<[u8; READ]>,

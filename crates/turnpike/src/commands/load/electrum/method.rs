@@ -1,4 +1,4 @@
-//! What is asked for.
+//! The methods to request.
 
 use std::{fmt::Write as _, iter};
 

@@ -1,4 +1,4 @@
-//! What is asked for: transactions from all over the server's chain, found out from the server itself.
+//! The subjects of requests: transactions sampled from the server's whole chain, as the server reports them.
 
 use chain::bitcoin::{Transaction, script_hash};
 use serde::Deserialize;
@@ -37,7 +37,7 @@ struct Tip {
 }
 
 impl Sample {
-    /// Takes the first transactions of so many blocks.
+    /// Samples the first transactions of `count` blocks.
     pub fn take(connection: &mut Connection, count: u32, seed: u64) -> Result<Self, Failed> {
         let Tip { height: tip } = connection.ask("blockchain.headers.subscribe", &json!([]))?;
         let mut draw = Draw::new(seed, 0);
