@@ -60,7 +60,7 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         3 => (0..1000_u64).prop_map(|n| n.to_string().into_bytes()),
         2 => prop::collection::vec(any::<u8>(), 0..40),
-        // A refused value is taken for a line, and at 2,048 bytes memcached closes without a word to what was before.
+        // A refused value is parsed as a line, and at 2,048 bytes memcached closes without replies to earlier requests.
         1 => (0..1900_usize).prop_map(|len| vec![b'v'; len]),
     ]
 }
@@ -220,7 +220,7 @@ fn compare(name: &str, requests: impl Strategy<Value = Vec<u8>>, end: &[u8], cas
     let Some(theirs) = Theirs::start(&[]) else { return skip::lacking(Ability::Peers, LACKING) };
     let ours = Ours::start();
     let scripts = prop::collection::vec(requests, 1..60);
-    // The same requests in every run: what is not yet known to differ is for fuzzing to find.
+    // The same requests in every run: finding new differences is for fuzzing.
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let config =
         ProptestConfig { cases, max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() };

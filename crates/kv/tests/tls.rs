@@ -34,7 +34,7 @@ const LACKING: &str = "openssl is not installed; scripts/setup installs it";
 /// How long a reply may take before a test fails rather than hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// An authority, and what it signs, in a folder.
+/// A CA and its certificates, in a folder.
 struct Authority(TempDir);
 
 impl Authority {
@@ -151,7 +151,8 @@ fn ask(stream: &mut (impl Read + Write), request: &[u8], reply: &[u8]) {
 /// Whether a client is let in.
 fn is_let_in(server: &Server, config: &Arc<ClientConfig>) -> bool {
     let mut stream = connect(server, config);
-    // By TLS 1.3 a client is done before the server has looked at its certificate, so it is the reply that tells.
+    // With TLS 1.3 a client finishes before the server has verified its certificate, so only the reply shows the
+    // result.
     let mut reply = [0; 4];
     stream.write_all(b"mn\r\n").and_then(|()| stream.read_exact(&mut reply)).is_ok()
 }

@@ -146,7 +146,7 @@ fn what_clients_send_to_any_replica_is_executed_by_all() {
     });
     assert!(idle.0 <= height + 2, "{height} to {} in {:?}", idle.0, since.elapsed());
 
-    // One that was stopped comes back with what it had, and gets what it missed.
+    // A stopped replica restarts with its data, and fetches the blocks that it missed.
     let mut nodes = nodes;
     nodes.pop().unwrap().stop();
     let mut first = connect(&nodes[0]);
@@ -337,7 +337,7 @@ fn the_set_of_replicas_changes() {
     let epoch = NonZeroU64::new(32).unwrap();
     let mut membership = Membership::new(network, epoch, configs[0].cluster.replicas.clone()).unwrap();
 
-    // Who is to join.
+    // The joining replica.
     let other = self::configs(&data.path().join("other"), |_| {}).remove(0);
     let (engine, _) = turnpike_node::replica_engine(&other).unwrap();
     let address = other.cluster.listen.unwrap();
@@ -352,7 +352,7 @@ fn the_set_of_replicas_changes() {
     let change = membership.addition(&member).unwrap();
     let approved = approve(&[&configs[0], &configs[1], &configs[0]], &nodes[2], &change, &membership);
     assert_eq!(approved, [Status::Ok; 3]);
-    // Who has no say, and what does not hold.
+    // A signer outside the set, and invalid changes.
     let stranger = &self::configs(&data.path().join("stranger"), |_| {})[0];
     assert_eq!(approve(&[stranger], &nodes[0], &change, &membership), [Status::NotAuthorised]);
     let wrong = MemberChange { number: (change.number + 1) % 5, ..change };
@@ -382,7 +382,7 @@ fn the_set_of_replicas_changes() {
     settle(&nodes);
     nodes.into_iter().for_each(Node::stop);
 
-    // What was changed is known after a restart of all.
+    // Changes survive a restart of all replicas.
     let all = [&configs[..], &[joining]].concat();
     let nodes = Vec::from_iter(all.iter().map(|config| Node::start(config).unwrap()));
     let mut last = connect(&nodes[4]);
@@ -409,7 +409,7 @@ fn the_set_of_replicas_changes() {
     nodes.into_iter().for_each(Node::stop);
 }
 
-/// A replica that gives what it has, but for a change.
+/// A replica that serves its data with one change.
 struct Changed<F> {
     http: SocketAddr,
     change: F,
@@ -432,8 +432,8 @@ impl<F: FnMut(&str, &mut Vec<u8>)> Source for Changed<F> {
     }
 }
 
-/// A replica is given the ledger of another one only as a quorum has it: whatever byte of what it is given is changed,
-/// it has nothing.
+/// A replica installs the ledger of another one only if a quorum agrees with it: with any byte changed, it installs
+/// nothing.
 #[test]
 fn a_ledger_is_given_as_it_is_or_not_at_all() {
     let data = tempfile::tempdir().unwrap();
@@ -513,7 +513,7 @@ fn a_ledger_is_given_as_it_is_or_not_at_all() {
         };
         assert!(fetch(&joining("changed"), Present::Extend, &mut Changed { http, change: &mut cut }, |_| {}).is_err());
     }
-    // What is not there.
+    // Missing heights.
     for (path, reason) in [
         ("/replica/nothing", "there is /replica/checkpoint"),
         ("/replica/blocks?from=1", "there is /replica/checkpoint"),

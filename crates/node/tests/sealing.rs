@@ -134,8 +134,8 @@ fn blocks_wait_for_a_signer_and_nothing_is_lost() {
     client.create(1_u32.into()).unwrap();
     wait("no block", || node.height() == 1);
 
-    // The signer signs and its answer is lost: the node takes operations, tells why there are no blocks, and tries
-    // again.
+    // The signer signs and its reply is lost: the node accepts operations, reports why there are no blocks, and
+    // retries.
     signer.silent.store(true, Relaxed);
     client.create(2_u32.into()).unwrap();
     wait("the signer is not missed", || node.shared().unready().is_some_and(|reason| reason.contains("not sealed")));

@@ -56,7 +56,7 @@ impl Model {
         model
     }
 
-    /// Sends transfers and applies what was durable. Gives how many there were, and how many were refused as storage
+    /// Sends transfers and applies the durable ones. Returns their number, and the number refused because storage
     /// failed.
     fn transfer(&mut self) -> (usize, usize) {
         let transfer = |number: u64| {

@@ -43,7 +43,7 @@ impl Kv {
         replies
     }
 
-    /// Ends it by a signal, and gives what it logged.
+    /// Ends it by a signal, and returns its log.
     fn end(mut self, signal: Signal) -> String {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
         let status = self.0.wait().unwrap();
