@@ -115,8 +115,8 @@ typedef uint8_t turnpike_ecdsa_policy;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// The rules of all schemes, each with a number that is its own for ever: the number of its bit in a result mask of the
-// wire, and the number that C and Python see. Zero stands for no broken rule, so every number is from 1 to 63.
+// The rules of all schemes, each with a number that never changes: its bit in a result mask on the wire, and its code
+// in C and Python. Zero means no broken rule, so every number is from 1 to 63.
 enum turnpike_rule
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint8_t
