@@ -53,7 +53,7 @@ impl DataDirectory {
         Ok(!is_free)
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -126,7 +126,7 @@ mod tests {
         let held = DataDirectory::open(&path, 1).unwrap();
         assert!(matches!(DataDirectory::open(&path, 1), Err(Error::InUse { .. })));
         assert!(DataDirectory::is_held(&path).unwrap());
-        // As a process has it that is being started beside.
+        // As a child process that is being started inherits it.
         let inherited = held.lock.try_clone().unwrap();
         drop(held);
         assert!(!DataDirectory::is_held(&path).unwrap());

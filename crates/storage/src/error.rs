@@ -1,4 +1,4 @@
-//! What can go wrong with files, and what to do about it.
+//! Errors of files and directories.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub enum Error {
         /// The missing file or directory.
         path: PathBuf,
     },
-    /// The file exists, though it should be made anew.
+    /// The file to create already exists.
     #[error("{}: already exists", path.display())]
     Exists {
         /// The existing file.
@@ -63,7 +63,7 @@ pub enum Error {
         path: PathBuf,
         /// The operation that failed.
         operation: &'static str,
-        /// What the operating system says.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The content is damaged.
@@ -74,7 +74,7 @@ pub enum Error {
     Corrupt {
         /// The damaged file.
         path: PathBuf,
-        /// Where the damage is.
+        /// Offset of the damage.
         offset: u64,
         /// The damage found.
         reason: String,

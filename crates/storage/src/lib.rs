@@ -50,7 +50,7 @@ pub enum Mode {
 
 /// An open file. All methods take `&self`, so that one thread can read what another one writes.
 pub trait File: Send + Sync + Debug {
-    /// Where the file is, for messages.
+    /// The path of the file, for messages.
     fn path(&self) -> &Path;
 
     /// Reads at `offset` until `buffer` is full or the file ends, and returns how much was read.
@@ -104,7 +104,7 @@ pub trait File: Send + Sync + Debug {
 
 /// A directory: a flat set of files, and of directories below.
 pub trait Directory: Send + Sync + Debug {
-    /// Where the directory is, for messages.
+    /// The path of the directory, for messages.
     fn path(&self) -> &Path;
 
     /// Opens a file.

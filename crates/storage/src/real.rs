@@ -27,7 +27,7 @@ const PRIVATE_FILE: u32 = 0o600;
 /// The permissions of everybody but the owner.
 const OTHERS: u32 = 0o077;
 
-/// How many directories deep a data directory goes at most: more than any store in it.
+/// Maximum depth of a data directory: more than any store in it has.
 const MAX_DEPTH: usize = 16;
 
 /// A directory of the operating system.
@@ -160,7 +160,7 @@ fn stat(file: impl AsFd, path: &Path) -> Result<Stat, Error> {
     rustix::fs::fstat(file).map_err(|error| Error::from_io(path, "reading the mode", error.into()))
 }
 
-/// Takes everybody else's permissions from a file or a directory that is to have this mode.
+/// Removes other users' permissions from a file or a directory that should have this mode.
 fn take_from_others(file: impl AsFd, path: &Path, mode: u32) -> Result<(), Error> {
     let found = stat(&file, path)?.st_mode & 0o7777;
     if found & OTHERS == 0 {
@@ -230,7 +230,7 @@ impl Directory for RealDirectory {
 struct RealFile {
     path: PathBuf,
     file: fs::File,
-    /// The same file opened for writing past the page cache, once that was asked for; none where it cannot be.
+    /// The same file opened for writing past the page cache, on first use; `None` if that is not possible.
     direct: OnceLock<Option<fs::File>>,
 }
 
@@ -275,8 +275,8 @@ impl File for RealFile {
     fn write_pages_at(&self, pages: &[Page], offset: u64) -> Result<(), Error> {
         debug_assert!(offset.is_multiple_of(Page::LENGTH as u64));
         let data = pages.as_bytes();
-        // What fails for a reason that the page cache does not have, a disk with larger blocks say, goes there; another
-        // reason shows again.
+        // A write that fails for a reason of direct I/O, such as a disk with larger blocks, goes through the page
+        // cache; any other failure repeats there.
         let written = self.direct().and_then(|direct| direct.write_at(data, offset).ok()).unwrap_or(0);
         self.write_at(&data[written..], offset + written as u64)
     }

@@ -21,7 +21,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
     // A pipe would wait for its other end.
     let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits().cast_signed();
     let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
-    // Of the file that was opened, so that nobody can put another one in its place in between.
+    // Of the opened file, so that nobody can replace it in between.
     let metadata = file.metadata().map_err(failed)?;
     if !metadata.is_file() || metadata.len() > LONGEST {
         return Err(failed(io::Error::other("not a file, or too long for a secret")));
@@ -35,7 +35,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
     Ok(content)
 }
 
-/// Makes a file for a secret, with mode 0600 whatever the umask, durably. It must not exist yet.
+/// Creates a file for a secret durably, with mode 0600 whatever the umask. It must not exist.
 pub fn create(path: &Path, content: &[u8]) -> Result<(), Error> {
     let failed = |error| Error::from_io(path, "writing", error);
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;

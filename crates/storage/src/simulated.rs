@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::{Directory, Error, File, Mode, Random};
 use inode::Inode;
 
-/// The unit that a disk writes at once: at a crash each sector of an unsynced write is there or is not.
+/// The atomic unit of a disk: after a crash each sector of an unsynced write is present or not.
 pub const SECTOR: usize = 512;
 
 /// How a simulated disk fails. Probabilities are per call.
@@ -59,7 +59,7 @@ struct Disk {
 #[derive(Debug, Default)]
 struct Names {
     durable: BTreeMap<String, u64>,
-    /// What running programs see, after each change since the last sync; the last one is current.
+    /// The entries that running programs see, after each change since the last sync; the last one is current.
     versions: Vec<BTreeMap<String, u64>>,
 }
 
@@ -101,7 +101,7 @@ impl SimulatedDisk {
         self.state().faults = faults;
     }
 
-    /// The number of bytes that are taken, in whole sectors.
+    /// The number of bytes in use, in whole sectors.
     pub fn used(&self) -> u64 {
         self.state().inodes.values().map(Inode::sectors).sum::<u64>() * SECTOR as u64
     }
@@ -111,7 +111,7 @@ impl SimulatedDisk {
         self.state().changes
     }
 
-    /// Lets the process die during the change of this number: that one and all later calls fail until
+    /// Kills the process during the change with this number: that one and all later calls fail until
     /// [`crash`](Self::crash) or [`kill`](Self::kill).
     pub fn crash_at(&self, change: u64) {
         self.state().crash_at = Some(change);
@@ -268,7 +268,7 @@ impl Directory for SimulatedDirectory {
         let path = self.path.join(name);
         let mut state = self.disk.state();
         state.check_epoch(self.epoch, &path)?;
-        // Directories are made once, at the first start: their names are taken to be durable at once.
+        // Directories are created once, at the first start: their names count as durable at once.
         state.directories.entry(path.clone()).or_default();
         Ok(Arc::new(Self { disk: self.disk.clone(), epoch: self.epoch, path }))
     }

@@ -1,4 +1,4 @@
-//! What a proof of the own chain was verified against, so that nobody takes "verified" for more than it is.
+//! The headers that a proof of the own chain was verified against, so that "verified" is not overrated.
 
 use std::fmt;
 use std::path::Path;
@@ -22,16 +22,16 @@ pub struct Against {
     /// The certificate of finality, where replicas order the chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Signed>,
-    /// Whether the network id was given, and not taken from a node or a file.
+    /// Whether the user gave the network id, instead of a node or a file.
     pub pinned: bool,
     /// Height of the tip of the headers.
     pub tip_height: u64,
     /// Its hash.
     pub tip: String,
-    /// What other headers were given up for these, if any were.
+    /// The headers that these replaced, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<Replaced>,
-    /// Where the network id was taken from.
+    /// The source of the network id.
     #[serde(skip)]
     source: Source,
 }
@@ -43,7 +43,7 @@ pub struct Signed {
     pub view: u64,
     /// The numbers of those who did.
     pub signers: Vec<u32>,
-    /// How many replicas there are.
+    /// Number of replicas.
     pub replicas: usize,
 }
 
@@ -69,19 +69,19 @@ pub struct Block {
     pub hash: String,
 }
 
-/// Where a network id comes from.
+/// The source of a network id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The command line.
     Pinned,
     /// A file of headers.
     File,
-    /// The node, which was asked for the first time.
+    /// The node, which was contacted for the first time.
     Node,
 }
 
 impl Source {
-    /// Of a chain that is opened with these; to be asked before a file is made.
+    /// The source for a chain that is opened with these; call it before a file is created.
     pub fn of(network: Option<[u8; 32]>, file: Option<&Path>) -> Self {
         match (network, file) {
             (Some(_), _) => Self::Pinned,
@@ -92,7 +92,7 @@ impl Source {
 }
 
 impl Against {
-    /// These headers, whose network id was taken from there, and what they replaced.
+    /// These headers, with the source of their network id and the headers that they replaced.
     pub fn new(chain: &HeaderChain, source: Source, replaced: Option<Replaced>) -> Self {
         Self {
             network: hex::encode(chain.network_id()),

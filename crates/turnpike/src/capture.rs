@@ -25,19 +25,19 @@ pub enum CaptureError {
         /// Why not.
         source: std::io::Error,
     },
-    /// The file is no capture, or is damaged.
+    /// The file is not a capture, or is damaged.
     #[error("{} is not a readable capture (pcap or pcapng): {reason}", path.display())]
     Format {
         /// The file.
         path: PathBuf,
-        /// What the parser says.
+        /// The parser's error.
         reason: String,
     },
 }
 
 /// A UDP payload of a capture.
 pub struct Datagram {
-    /// When it was captured, counted from the first packet of the file.
+    /// Time of capture, relative to the first packet of the file.
     pub time: Duration,
     /// The port that it was sent to.
     pub port: u16,
@@ -117,7 +117,7 @@ pub fn parse(path: &Path, input: impl Read + Send, mut take: impl FnMut(Datagram
             }
             Err(PcapError::Eof) => return Ok(packets),
             Err(PcapError::Incomplete(_)) => {
-                // The parser asks for more, although the file is at its end: the last packet is cut short.
+                // The parser needs more at the end of the file: the last packet is truncated.
                 if reader.reader_exhausted() {
                     return Err(format_error(format!("the file ends in the middle of packet {}", packets + 1)));
                 }

@@ -1,4 +1,4 @@
-//! What a command can fail with. The text is all that a user sees, so it says what to do.
+//! Errors of commands. The text is all that a user sees, so it includes the remedy.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub enum Error {
         transaction: TransactionId,
         /// How to repeat it, if it may have been executed.
         advice: String,
-        /// What went wrong.
+        /// The error.
         source: client::Error,
     },
     /// The node, the client or a store reported an error.

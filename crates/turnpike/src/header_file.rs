@@ -39,7 +39,7 @@ pub fn own_of(bytes: &[u8], file: &Path, network: Option<[u8; 32]>) -> Result<He
             file.display()
         )));
     }
-    // Each header begins with its version, and nothing of a certificate is taken for that.
+    // Each header begins with its version, which differs from the first bytes of a certificate.
     let version = bytes.first_chunk::<4>().ok_or_else(|| not_headers(file))?;
     let count = bytes.chunks(size_of::<SealedHeader>()).take_while(|header| header.starts_with(version)).count();
     let (headers, rest) = <[SealedHeader]>::ref_from_prefix_with_elems(bytes, count).map_err(|_| not_headers(file))?;
@@ -70,7 +70,7 @@ pub fn open_bitcoin(file: Option<&Path>, network: bitcoin::Network) -> Result<bi
     }
 }
 
-/// The Bitcoin chain in a file: from genesis, or from a first header that is trusted to have the given height.
+/// The Bitcoin chain in a file: from genesis, or from a first header that is trusted to be at the given height.
 pub fn read_bitcoin(
     file: &Path,
     network: bitcoin::Network,

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 
-/// Where results go.
+/// The output of results.
 #[derive(Clone, Copy)]
 pub struct Output {
     json: bool,
@@ -25,7 +25,7 @@ impl Output {
         self.json
     }
 
-    /// Prints a result: the value as one line of JSON, or what `text` makes of it.
+    /// Prints a result: the value as one line of JSON, or as `text` formats it.
     pub fn result<T: Serialize>(self, value: &T, text: impl FnOnce(&T) -> String) {
         if self.json {
             match serde_json::to_string(value) {
@@ -37,8 +37,7 @@ impl Output {
         }
     }
 
-    /// Writes a line to standard output. Whoever read it may be gone, as `head` is once it has its lines: that is no
-    /// error.
+    /// Writes a line to standard output. A closed pipe, as of `head` after its last line, is not an error.
     pub fn line(self, text: impl AsRef<str>) {
         match writeln!(io::stdout(), "{}", text.as_ref()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => panic!("cannot write to standard output: {error}"),

@@ -1,4 +1,4 @@
-//! A node of the program in a process of its own.
+//! A node of the program in its own process.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader};
@@ -10,14 +10,14 @@ use std::process::{Child, Command, Stdio};
 pub struct Process {
     child: Child,
     pub address: SocketAddr,
-    /// Where metrics and health are.
+    /// The address of metrics and health.
     pub http: SocketAddr,
     /// The network id: a different one after a restart shows that the data directory was lost.
     pub network: String,
 }
 
 impl Process {
-    /// Starts a node on a data directory and waits until it serves. Port 0 takes any that is free.
+    /// Starts a node on a data directory and waits until it serves. Port 0 chooses a free one.
     pub fn start(
         program: impl AsRef<OsStr>,
         data: &Path,
@@ -27,7 +27,7 @@ impl Process {
         Self::run(Self::command(program, "serve", data, listen).args(["--trusted", "127.0.0.0/8"]).args(arguments))
     }
 
-    /// What starts a node, or an in-NIC ledger.
+    /// The command that starts a node, or an in-NIC ledger.
     pub fn command(program: impl AsRef<OsStr>, kind: &str, data: &Path, listen: SocketAddr) -> Command {
         let mut command = Command::new(program);
         command.args(["--json", "--log", "warn", kind, "--http", "127.0.0.1:0", "--listen", &listen.to_string()]);
@@ -59,7 +59,7 @@ impl Process {
         self.child.id()
     }
 
-    /// Ends it as a crash would.
+    /// Kills it, like a crash.
     pub fn kill(&mut self) -> Result<(), io::Error> {
         self.child.kill()?;
         self.child.wait().map(|_| ())

@@ -21,7 +21,7 @@ const CHECKSUM: usize = 8;
 /// The file is larger than any that this program writes: some 180,000 numbers of 4,096 bits.
 const MAX_BYTES: u64 = 1 << 27;
 
-/// How much work a crash of the whole machine may cost; one of the program alone costs what one record is about.
+/// Maximum work lost by a crash of the whole machine; a crash of the program alone costs one record.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
 /// The file, open for appending.

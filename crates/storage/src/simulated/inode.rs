@@ -19,7 +19,7 @@ pub(super) struct Inode {
 
 #[derive(Debug)]
 struct Sector {
-    /// What a running program reads.
+    /// The content that a running program reads.
     seen: Content,
     durable: Content,
     /// Versions since the last sync, each of which may survive a crash.

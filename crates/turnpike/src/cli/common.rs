@@ -208,7 +208,7 @@ impl ServerOptions {
             others: addresses,
             fail_if_unreachable: true,
             datagram,
-            // A node does all of the work again for a frame that comes again, and a full one may take it that long.
+            // A node repeats all the work for a repeated frame, and a full frame may take it this long.
             retry_after: Duration::from_secs(1),
             retry_at_most: Duration::from_secs(4),
             ..Options::default()

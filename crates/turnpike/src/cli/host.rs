@@ -9,7 +9,7 @@ use crate::error::Error;
 /// Maximum number of a host's addresses to try, one after the other.
 const MAX_ADDRESSES: usize = 8;
 
-/// A name or an IP address, and the port if it was given.
+/// A name or an IP address, with an optional port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     name: String,

@@ -144,7 +144,7 @@ pub fn files(path: &str) -> &'static [(&'static str, &'static str)] {
     FILES.iter().find(|(command, _)| is_of(command)).map_or(&[], |(_, files)| files)
 }
 
-/// What a command's exit status means.
+/// The meanings of a command's exit statuses.
 pub fn exit_status(path: &str) -> [(&'static str, &'static str); 3] {
     let (failed, usage) = match path.split(' ').next() {
         Some("verify") => ("something is not valid", "wrong usage, or a file cannot be used"),

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::hex;
 use crate::output::{Output, thousands};
 
-/// What `check` prints.
+/// The result of `check`.
 #[derive(Serialize)]
 struct Report {
     height: u64,
@@ -121,7 +121,7 @@ fn check(directory: &Path) -> Result<(Report, Hashes), Error> {
         tracing::debug!(block.height, "block holds");
     })
     .map_err(Error::other)?;
-    // Those that succeeded are in blocks, up to where the chain follows the journal.
+    // Successful operations are in blocks, up to the point where the chain follows the journal.
     push_unsettled(journal.log(), audit.tip.end_sequence, &mut signatures)?;
     let signatures = signatures.finish().map_err(Error::other)?;
     // Operations of the journal after the chain are executed again, and must have the recorded results.
@@ -162,7 +162,7 @@ fn check(directory: &Path) -> Result<(Report, Hashes), Error> {
     Ok((report, hashes))
 }
 
-/// Gives the signed operations of the journal that are in no block.
+/// Adds the signed operations of the journal that are in no block.
 fn push_unsettled(log: &Arc<Log>, settled: u64, signatures: &mut Signatures) -> Result<(), Error> {
     let mut reader = log.reader(log.first_sequence()).map_err(Error::other)?;
     while let Some(batch) = reader.next().map_err(Error::other)? {
@@ -176,7 +176,7 @@ fn push_unsettled(log: &Arc<Log>, settled: u64, signatures: &mut Signatures) -> 
     Ok(())
 }
 
-/// How many operations the journal holds: more accounts than that it cannot create.
+/// Number of operations in the journal, which bounds the accounts that it creates.
 fn journal_operations(journal: &ledger::journal::Journal) -> usize {
     let log = journal.log();
     usize::try_from((log.durable() + 1).saturating_sub(log.first_sequence())).unwrap_or(usize::MAX)

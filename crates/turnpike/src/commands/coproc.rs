@@ -10,11 +10,11 @@ use crate::cli::{CoprocAssembleArgs, CoprocCommand, CoprocDisassembleArgs, Copro
 use crate::error::Error;
 use crate::output::Output;
 
-/// What a run ended with.
+/// The result of a run.
 #[derive(Serialize)]
 struct RunReport {
     state: String,
-    /// The instruction that it stands at.
+    /// The program counter.
     counter: u16,
     interrupts: Vec<SentInterrupt>,
 }

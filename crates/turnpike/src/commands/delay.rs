@@ -24,7 +24,7 @@ struct EvaluatedReport {
     proof_bytes: usize,
     /// Squarings that were found in the file of an evaluation before.
     resumed_at: u64,
-    /// What squared.
+    /// The squaring backend.
     backend: &'static str,
     seconds: f64,
 }
@@ -208,7 +208,7 @@ fn decipher(ciphertext: &str, number: &[u8]) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Goes on unless something failed, which is then remembered.
+/// Returns whether to continue; records a failure.
 fn go_on(result: Result<(), Error>, failed: &mut Option<Error>) -> ControlFlow<()> {
     match result {
         Ok(()) => ControlFlow::Continue(()),

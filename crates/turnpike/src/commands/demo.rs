@@ -1,6 +1,6 @@
-//! `turnpike demo`: in about a minute, all that the product promises, checked.
+//! `turnpike demo`: checks all promises of the product in about a minute.
 //!
-//! The node is the real program in a process of its own, so that it can be killed.
+//! The node is the real program in its own process, so that it can be killed.
 
 mod cluster;
 
@@ -27,16 +27,16 @@ use crate::hex;
 use crate::output::{Output, thousands};
 use crate::process::Process;
 
-/// What each account is given. Transfers are of 1, so no account runs dry.
+/// Initial balance of each account. Transfers are of 1, so no account runs dry.
 const FUNDS: u64 = 1_000_000;
 /// Operations in a datagram: what fits one over loopback.
 const BATCH: u16 = 2_700;
 /// Datagrams in flight.
 const WINDOW: usize = 8;
-/// Time until a datagram is sent again; the simulated NIC takes some tenths of a second for each of the window.
+/// Time until a datagram is sent again; the simulated NIC takes some tenths of a second for each one in the window.
 const RETRY: Duration = Duration::from_millis(100);
 const RETRY_SIMULATED: Duration = Duration::from_secs(10);
-/// How long the node may take to close the last block and to settle what came before.
+/// Timeout for the node to close the last block and to settle all operations.
 const SETTLE: Duration = Duration::from_secs(60);
 
 /// A line of the table.
@@ -51,7 +51,7 @@ struct Row {
     promise: &'static str,
 }
 
-/// What `demo` prints.
+/// The result of `demo`.
 #[derive(Serialize)]
 struct DemoReport {
     rows: Vec<Row>,
@@ -79,7 +79,7 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
     let options = Options {
         promise: Promise::Durable,
         window: WINDOW,
-        // Long enough for a killed node to come back.
+        // Long enough for a killed node to restart.
         give_up_after: Duration::from_secs(120),
         retry_after: if args.io == Some(IoArg::Rtl) { RETRY_SIMULATED } else { RETRY },
         ..Options::default()
@@ -215,7 +215,7 @@ fn settle(client: &mut Client, network: [u8; 32], samples: &[Operation]) -> Resu
     Ok(())
 }
 
-/// Proofs that were fetched, and what came of them.
+/// The fetched proofs, and their results.
 struct Proofs {
     output: Output,
     verified: u64,
@@ -316,7 +316,7 @@ fn start(data: &Path, listen: SocketAddr, args: &DemoArgs) -> Result<Process, Er
         .map_err(|error| Error::Failed(format!("cannot start the node: {error}")))
 }
 
-/// Ends the process with SIGKILL, as a crash would, and starts another one on the same data.
+/// Kills the process with SIGKILL, like a crash, and starts another one on the same data.
 fn kill_and_restart(node: &mut Process, data: &Path, args: &DemoArgs, done: u64, output: Output) -> Result<(), Error> {
     node.kill().map_err(Error::other)?;
     let killed = Instant::now();

@@ -16,7 +16,7 @@ use crate::output::{Output, thousands};
 /// Memory for the index while importing: most of it is read once, soon after it was written.
 const CACHE: u64 = 64 << 20;
 
-/// What `import` prints.
+/// The result of `import`.
 #[derive(Serialize)]
 pub struct Report {
     stored: u64,

@@ -1,4 +1,4 @@
-//! `turnpike info`: what a node serves and where it stands.
+//! `turnpike info`: a node's properties and the state of its chains.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::hex;
 use crate::output::{Output, thousands};
 
-/// What `info` prints.
+/// The result of `info`.
 #[derive(Serialize)]
 struct Report {
     program: String,
@@ -26,7 +26,7 @@ struct Report {
     tip: String,
     bitcoin_height: Option<u64>,
     largest_datagram: u32,
-    /// Where the node is a replica.
+    /// If the node is a replica.
     #[serde(skip_serializing_if = "Option::is_none")]
     order: Option<Order>,
 }
@@ -39,13 +39,13 @@ struct Order {
     replicas: u8,
     leader: u8,
     view: u64,
-    /// How often the set of replicas was changed.
+    /// Number of changes of the set of replicas.
     generation: u32,
     /// The signers of the newest certificate.
     signers: Vec<u32>,
 }
 
-/// How long `--wait` waits before it asks again.
+/// Pause of `--wait` between requests.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs `turnpike info`.

@@ -13,14 +13,14 @@ use crate::error::Error;
 use crate::hex;
 use crate::output::Output;
 
-/// What `key new` and `key show` print.
+/// The result of `key new` and `key show`.
 #[derive(Serialize)]
 struct KeyReport {
     account: String,
     public_key: String,
 }
 
-/// What of a key is printed as text.
+/// The part of a key to print as text.
 #[derive(Clone, Copy)]
 enum Field {
     Account,

@@ -25,19 +25,19 @@ use crate::output::{Output, thousands};
 /// Longer round trips count as this, a minute: the histogram is sized for it, and does not grow.
 const LONGEST_NANOSECONDS: u64 = 60_000_000_000;
 
-/// What `link serve` prints when it is ready.
+/// Printed by `link serve` when it is ready.
 #[derive(Serialize)]
 struct Serving {
     address: String,
 }
 
-/// What `link key` prints.
+/// The result of `link key`.
 #[derive(Serialize)]
 struct Key {
     public_key: String,
 }
 
-/// What `link ping` prints.
+/// The result of `link ping`.
 #[derive(Serialize)]
 struct Ping {
     bytes: u32,
@@ -60,7 +60,7 @@ struct Bucket {
     count: u64,
 }
 
-/// What `link throughput` prints.
+/// The result of `link throughput`.
 #[derive(Serialize)]
 struct Throughput {
     bytes: u32,

@@ -21,7 +21,7 @@ const WINDOW: usize = 64;
 /// The longest latency that is recorded, in nanoseconds; no reply is awaited longer.
 const LATENCY_LIMIT: u64 = 60_000_000_000;
 
-/// What `replay` prints.
+/// The result of `replay`.
 #[derive(Serialize)]
 struct Report {
     packets: u64,
@@ -111,7 +111,7 @@ fn socket_error(node: SocketAddr, error: io::Error) -> Error {
 /// Requests in flight, and the results of earlier ones.
 struct Replay {
     socket: UdpSocket,
-    /// When requests were sent, by frame id. A capture may use an id again before it is answered.
+    /// Send times of requests, by frame id. A capture may reuse an id before it is answered.
     waiting: HashMap<u32, VecDeque<Instant>>,
     in_flight: usize,
     replies: u64,
@@ -159,7 +159,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Takes one reply; false if none comes in time.
+    /// Receives one reply; false if none arrives in time.
     fn receive(&mut self, timeout: Duration) -> io::Result<bool> {
         self.socket.set_read_timeout(Some(timeout.max(Duration::from_micros(1))))?;
         let length = match self.socket.recv(&mut self.buffer) {

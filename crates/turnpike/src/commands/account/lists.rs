@@ -1,4 +1,4 @@
-//! `turnpike account list` and `turnpike account history`: lists that a node gives over HTTP.
+//! `turnpike account list` and `turnpike account history`: lists that a node serves over HTTP.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::http;
 use crate::operation_text::OperationText;
 use crate::output::{Output, thousands};
 
-/// How long the node may take for a part of a list: as long as it lets a connection last, twice.
+/// Timeout of a part of a list: twice the time that the node keeps a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Prints accounts in the order of the index.
@@ -59,10 +59,10 @@ pub fn history(account: AccountId, before: Option<&str>, args: &ListArgs, output
     }
 }
 
-/// How much of a list is left to fetch, and from where.
+/// The rest of a list to fetch.
 struct Rows {
     http: Host,
-    /// The network of the node, if it was asked for that: the HTTP server must be of the same.
+    /// The network of the node, if it was requested: the HTTP server must be of the same.
     network: Option<String>,
     agent: ureq::Agent,
     /// None if all are wanted.

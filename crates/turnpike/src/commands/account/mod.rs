@@ -17,10 +17,10 @@ use crate::output::{Output, thousands};
 /// Microseconds from the Unix epoch to 2020: no id that this program made is older.
 const EARLIEST_ID: u64 = 1_577_836_800_000_000;
 
-/// How far the clock may be ahead that an id was made by.
+/// Maximum lead of the clock that an id was generated with.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What an operation prints.
+/// The result of an operation.
 #[derive(Serialize)]
 struct Report {
     command: &'static str,
@@ -66,9 +66,9 @@ fn signer(client: &mut Client, file: &Path, network: Option<[u8; 32]>) -> Result
     Ok(Signer::new(secret, client.check_network(network).map_err(Error::other)?))
 }
 
-/// Whether an id is a UUIDv7 of recent years, as this program makes and prints them. An operation that is repeated with
-/// such an id is flagged as timed, like its first try, so that the node never executes it twice, however late it comes.
-/// Another id may have the form of a UUIDv7 by chance, but hardly such a time.
+/// Whether an id is a UUIDv7 of recent years, as this program generates and prints them. An operation repeated with
+/// such an id is flagged as timed, like its first attempt, so that the node never executes it twice, however late it
+/// arrives. Another id may have the form of a UUIDv7 by chance, but hardly such a time.
 fn is_from_clock(transaction: TransactionId) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let latest = (now + CLOCK_DIFFERENCE).as_micros() as u64;

@@ -19,10 +19,10 @@ use super::{NAP, PATIENCE};
 use crate::error::Error;
 use crate::output::Output;
 
-/// How long approvals have for the change to show before they are sent again: someone else may have replaced them.
+/// Time for a change to take effect before approvals are sent again: someone else may have replaced them.
 const REPEAT: Duration = Duration::from_secs(2);
 
-/// What a change does.
+/// The kind of change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     Add,
@@ -61,7 +61,7 @@ pub fn check(leaving: Option<&ReplicaName>, survey: &Survey) -> Result<(), Error
         )));
     }
     let (after, left) = match leaving {
-        // It is started before it joins.
+        // The new replica is started before it joins.
         None => (size + 1, running + 1),
         Some(name) => (size - 1, survey.members().filter(|replica| replica.key.name() != *name).count()),
     };
@@ -92,7 +92,7 @@ struct Approved {
 }
 
 impl Change<'_> {
-    /// Whether the newest set is as the change makes it.
+    /// Whether the newest set includes the change.
     fn is_made(&self, sets: &Sets) -> bool {
         sets.contains(&self.member.name) == (self.action == Action::Add)
     }
@@ -159,7 +159,7 @@ impl Change<'_> {
         }));
         signers.sort_by_key(|replica| is_it(replica));
         for replica in signers {
-            // One that joins has no say at its own node before it has the others' blocks.
+            // A joining replica cannot send an approval to its own node before it has the others' blocks.
             let node = if is_it(replica) { newest } else { replica };
             let mut outcome = survey.sets.approve(change, &replica.key, node.config.listen)?;
             if outcome == Approval::Stale && newest.folder != node.folder {

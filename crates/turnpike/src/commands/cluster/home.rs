@@ -24,7 +24,7 @@ impl Home {
         Self { number, folder: dir.join(format!("replica-{number}")) }
     }
 
-    /// Those that there are, by number.
+    /// All replicas of a directory, by number.
     pub fn all(dir: &Path) -> Result<Vec<Self>, Error> {
         let found = fs::read_dir(dir).map_err(|error| Error::file("read", dir, error))?;
         let number = |name: &str| name.strip_prefix("replica-")?.parse().ok();
@@ -61,7 +61,7 @@ impl Home {
         self.folder.join("log")
     }
 
-    /// Whether a process holds its data: one that runs, or one that was killed and has not ended altogether.
+    /// Whether a process holds its data: one that runs, or one that was killed and has not fully exited.
     pub fn is_held(&self) -> Result<bool, Error> {
         DataDirectory::is_held(self.config()?.data).map_err(Error::other)
     }
@@ -110,10 +110,10 @@ impl Home {
     }
 }
 
-/// Whether a process was killed and has files and sockets still: the kernel takes its memory first, and with it its
+/// Whether a process was killed and still has files and sockets: the kernel frees its memory first, and with it its
 /// command line.
 fn is_ending(pid: Pid) -> Option<bool> {
-    /// Of the flags of a task: it ends (Linux, include/linux/sched.h).
+    /// Flag of a task: it is exiting (Linux, include/linux/sched.h).
     const EXITING: u64 = 4;
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
     // After the name, which may contain anything, the state comes first (proc_pid_stat(5)).
@@ -127,7 +127,7 @@ fn is_ending(pid: Pid) -> Option<bool> {
 /// A process that this command started.
 pub struct Started {
     pub child: Child,
-    /// Of the file with its number: no other command starts one meanwhile. Its command line, by which it is known to
-    /// them, is not there from the first moment on.
+    /// Lock of the file with its process id: no other command starts one meanwhile. Its command line, which identifies
+    /// it, is not visible from the first moment on.
     _lock: File,
 }

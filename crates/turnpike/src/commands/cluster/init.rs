@@ -62,7 +62,7 @@ pub fn write(home: &Home, config: &Config, secret: &[u8; 32]) -> Result<(), Erro
     write_config(home, config)
 }
 
-/// What the configurations of all founders have in common.
+/// Settings that the configurations of all founders share.
 pub fn common(args: &ClusterNetworkArgs) -> Result<Config, Error> {
     let input = |option: &'static str| move |error: &dyn std::fmt::Display| Error::Input(format!("{option}: {error}"));
     let trusted = args.trusted.iter().map(|text| text.parse().map_err(|error| input("--trusted")(&error)));

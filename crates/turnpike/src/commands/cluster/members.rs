@@ -27,10 +27,10 @@ const BEHIND: u64 = 16;
 
 /// The file in the folder of a replica that `add` has not finished with.
 const JOINING: &str = "joining";
-/// Its content once the replica has its first data, and may have been started.
+/// Content of the mark once the replica has its first data, and may have been started.
 const PROVIDED: &str = "has data";
 
-/// Makes the configuration of a replica that is to join, like that of another one.
+/// The configuration of a joining replica, based on that of another one.
 fn joining(like: &Config, home: &Home, place: &Place, contacts: Vec<Member>) -> Result<Member, Error> {
     let sections = Cluster::generate(&[place.others], like.cluster.began).map_err(Error::other)?;
     let (secret, section) = sections.into_iter().next().expect("one was asked for");
@@ -63,12 +63,12 @@ fn is_joining(home: &Home) -> bool {
     home.folder.join(JOINING).exists()
 }
 
-/// Whether `add` has not finished with a replica, and has given it no data yet: it must not start without.
+/// Whether `add` has not finished with a replica, and has not provided its data yet: it must not start without.
 pub fn awaits_data(home: &Home) -> bool {
     fs::read_to_string(home.folder.join(JOINING)).is_ok_and(|state| state != PROVIDED)
 }
 
-/// Makes the folder of a replica that is to join, or finds the one that an earlier command began.
+/// Creates the folder of a joining replica, or finds the one that an earlier command began.
 fn prepare(args: &ClusterAddArgs, dir: &Path, homes: &[Home], survey: &Survey, output: Output) -> Result<Home, Error> {
     if let Some(home) = homes.iter().find(|home| is_joining(home)) {
         output.progress(format!("resuming with replica {}, which an earlier `add` began", home.number));
@@ -87,7 +87,7 @@ fn prepare(args: &ClusterAddArgs, dir: &Path, homes: &[Home], survey: &Survey, o
     Ok(home)
 }
 
-/// Gives a replica that is to join its first data, unless it has some.
+/// Provides a joining replica's first data, unless it has some.
 fn provide(args: &ClusterAddArgs, dir: &Path, home: &Home, survey: &Survey, output: Output) -> Result<(), Error> {
     let (config, mark) = (home.config()?, home.folder.join(JOINING));
     let state = fs::read_to_string(&mark).map_err(|error| Error::file("read", &mark, error))?;
@@ -96,7 +96,7 @@ fn provide(args: &ClusterAddArgs, dir: &Path, home: &Home, survey: &Survey, outp
     }
     if let Some(number) = args.copy {
         if config.data.exists() {
-            // What an earlier command copied in part. It has never voted.
+            // A partial copy of an earlier command. It has never voted.
             fs::remove_dir_all(&config.data).map_err(|error| Error::file("remove", &config.data, error))?;
         }
         let copied = Home::new(dir, number);
@@ -133,7 +133,7 @@ pub fn add(args: &ClusterAddArgs, output: Output) -> Result<(), Error> {
         if let Some(copied) = args.copy {
             output.progress(format!("replica {number} begins with a copy of the data of replica {copied}"));
         }
-        // A copy is of a replica that is stopped meanwhile, so it comes before all answer.
+        // Copying stops a replica meanwhile, so it precedes the step in which all must answer.
         if args.copy.is_some() {
             provide(args, &dir, &home, &survey, output)?;
         }
@@ -229,7 +229,7 @@ pub fn remove(args: &ClusterRemoveArgs, output: Output) -> Result<(), Error> {
         format!("replica {} is no longer a member of the set of replicas, which has {left}", args.replica)
     });
     end(std::slice::from_ref(leaving), output)?;
-    // Neither `start` nor `add` takes it for a replica of the cluster.
+    // Neither `start` nor `add` counts it as a replica of the cluster.
     let names = (0..).map(|time| dir.join(format!("removed-{}-{time}", args.replica)));
     let put_away = names.into_iter().find(|path| !path.exists()).expect("some name is free");
     fs::rename(&leaving.folder, &put_away).map_err(|error| Error::file("rename", &leaving.folder, error))

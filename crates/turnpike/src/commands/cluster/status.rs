@@ -15,7 +15,7 @@ use crate::{hex, http};
 /// The metric that counts pieces of evidence.
 const EVIDENCE: &str = "turnpike_order_evidence ";
 
-/// Most bytes of a page of metrics.
+/// Maximum size of a page of metrics, in bytes.
 const METRICS: u64 = 1 << 20;
 
 /// The state of a replica.
@@ -29,7 +29,7 @@ pub struct Report {
     pub network: Option<String>,
     pub height: Option<u64>,
     pub accounts: Option<u64>,
-    /// Its number in the set that votes, how many replicas that has, and which one leads as far as it knows.
+    /// Its number in the voting set, if any; the size of that set; and the leader, as far as the replica knows.
     pub member: Option<u8>,
     pub replicas: Option<u8>,
     pub leader: Option<u8>,
@@ -37,12 +37,12 @@ pub struct Report {
     pub generation: Option<u32>,
     /// Blocks that another replica has executed and this one has not. Only `status` compares them.
     pub behind: Option<u64>,
-    /// Pieces of evidence against other replicas that it keeps. Only `status` asks for them.
+    /// Number of pieces of evidence against other replicas. Only `status` requests it.
     pub evidence: Option<u64>,
 }
 
 impl Report {
-    /// Asks the replica of a folder, if a process runs it.
+    /// Queries the replica of a folder, if a process runs it.
     pub fn new(home: &Home) -> Result<Self, Error> {
         let config = home.config()?;
         let process = home.process();

@@ -21,11 +21,11 @@ use crate::error::Error;
 use crate::hex;
 use crate::output::{Output, thousands};
 
-/// Of four, one may be away or lie.
+/// Of four replicas, one may be away or lie.
 const REPLICAS: usize = 4;
-/// The one that clients talk to, and that is killed.
+/// The replica that serves the clients, and is killed.
 const KILLED: usize = 0;
-/// The one that lies.
+/// The replica that lies.
 const LIAR: usize = 3;
 const ACCOUNTS: u32 = 1_000;
 /// Before the kill, and after it.
@@ -33,7 +33,7 @@ const TRANSFERS: u64 = 50_000;
 /// Operations in a datagram: some hundred KiB of a block's one MiB.
 const BATCH: u16 = 1_000;
 const WINDOW: usize = 8;
-/// How long requests are tried.
+/// How long requests are retried.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -140,7 +140,7 @@ impl Cluster {
         Ok(process)
     }
 
-    /// Runs a command of the program, and gives its lines.
+    /// Runs a command of the program, and returns its lines.
     fn turnpike(&self, command: &str, options: &[&str]) -> Result<Vec<Value>, Error> {
         let ran = self.command(command, options)?.output().map_err(Error::other)?;
         if !ran.status.success() {
@@ -198,13 +198,13 @@ impl Drop for Cluster {
     }
 }
 
-/// How many pieces of evidence the replica has whose figures are there, if it answers.
+/// Number of pieces of evidence in the metrics of a replica, if it answers.
 fn evidence_of(http: &str) -> Option<u64> {
     let text = ureq::get(format!("http://{http}/metrics")).call().ok()?.body_mut().read_to_string().ok()?;
     text.lines().find_map(|line| line.strip_prefix("turnpike_order_evidence "))?.trim().parse().ok()
 }
 
-/// Is the replica that lies, of the cluster in this directory, until it is killed.
+/// Runs the Byzantine replica of the cluster in this directory until it is killed.
 pub fn play_liar(dir: &Path) -> Result<(), Error> {
     let mut config = Config::load(&dir.join(format!("replica-{LIAR}/turnpike.toml"))).map_err(Error::other)?;
     config.data = dir.join("liar");
@@ -216,9 +216,9 @@ pub fn play_liar(dir: &Path) -> Result<(), Error> {
     }
 }
 
-/// Agrees to everything, and proposes blocks that state a header that nobody has.
+/// An application that accepts every block, and proposes blocks with a wrong header.
 struct Liar {
-    /// The set, which nobody changes in the demo.
+    /// The set, which does not change in the demo.
     founders: Committee,
 }
 

@@ -26,7 +26,7 @@ use draw::Draw;
 use method::Mix;
 use sample::Sample;
 
-/// What `load --electrum` prints.
+/// The result of `load --electrum`.
 #[derive(Serialize)]
 struct ElectrumReport {
     server: String,

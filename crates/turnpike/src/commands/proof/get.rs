@@ -28,7 +28,7 @@ pub fn get(args: &ProofGetArgs, output: Output) -> Result<(), Error> {
     Ok(())
 }
 
-/// A proof of the own chain; gives the whole reply.
+/// Fetches a proof of the own chain; returns the whole reply.
 fn get_own(client: &mut Client, args: &ProofGetArgs, output: Output) -> Result<Vec<u8>, Error> {
     let subject = Subject::parse(args)?;
     let network = args.pin.network_id;
@@ -63,7 +63,7 @@ fn get_own(client: &mut Client, args: &ProofGetArgs, output: Output) -> Result<V
     Ok(reply)
 }
 
-/// A proof of Bitcoin; gives the whole reply.
+/// Fetches a proof of Bitcoin; returns the whole reply.
 fn get_bitcoin(client: &mut Client, args: &ProofGetArgs, output: Output) -> Result<Vec<u8>, Error> {
     let subject = &args.subject;
     let mut chain = header_file::open_bitcoin(args.headers.as_deref(), args.network.into())?;

@@ -46,7 +46,7 @@ pub struct BalanceReport {
 #[derive(Serialize)]
 pub struct BitcoinReport {
     verified: bool,
-    /// None where no headers were given.
+    /// `None` without headers.
     height: Option<u32>,
     block: String,
     position: u32,

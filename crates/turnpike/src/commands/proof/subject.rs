@@ -1,4 +1,4 @@
-//! What of the own chain a proof is asked of, and what to say or wait for while it is not in a block.
+//! Subjects of proofs of the own chain, and the advice or the wait while they are not in a block.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use crate::cli::ProofGetArgs;
 use crate::error::Error;
 use crate::output::thousands;
 
-/// How long to wait before the node is asked again. Blocks close every second unless the node is configured otherwise.
+/// Pause between requests to the node. Blocks close every second unless the node is configured otherwise.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Advice for a subject that is not in a block yet.
 const ADVICE: &str = "Durable operations get into a block within about a second, unless the node is configured \
                       otherwise: retry, or use --wait SECONDS";
 
-/// What a proof is asked of.
+/// The subject of a proof.
 #[derive(Clone, Copy)]
 pub enum Subject {
     /// The entry of an account in the index.
@@ -32,7 +32,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// What the command line names.
+    /// The subject named on the command line.
     pub fn parse(args: &ProofGetArgs) -> Result<Self, Error> {
         let subject = &args.subject;
         if let Some(account) = subject.balance {
@@ -75,7 +75,7 @@ impl Subject {
                 Err(error) if error.status() == Some(Status::SourceUnknown) => {
                     format!("no account {account}, neither in a block nor in the node's ledger")
                 }
-                // It may not be asked for from here.
+                // The node does not answer this question from here.
                 Err(_) => format!("no transaction of account {account} is in a block. {ADVICE}"),
             },
             Self::Transaction(transaction, source) => {
@@ -134,7 +134,7 @@ impl Patience {
         }
     }
 
-    /// Waits a little, unless the time is over. Whether it waited.
+    /// Waits for a pause, unless the deadline has passed. Returns whether it waited.
     fn pauses(self) -> bool {
         let goes_on = self.limit.is_some_and(|limit| self.since.elapsed() < limit);
         if goes_on {

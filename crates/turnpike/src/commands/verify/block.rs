@@ -30,7 +30,7 @@ const TAPROOT_HEIGHT: u64 = 709_632;
 /// From this time on hashes of scripts have their meaning (BIP16); before, they are scripts as any other.
 const SCRIPT_HASH_TIME: u32 = 1_333_238_400;
 
-/// The most coins that are kept for later blocks: about 2 GiB of memory.
+/// Maximum number of coins to keep for later blocks: about 2 GiB of memory.
 const MAX_COINS: usize = 1 << 24;
 
 const UNKNOWN_COIN: &str = "inputs: the coin that they spend is unknown; add --coins, or earlier blocks";
@@ -43,7 +43,7 @@ struct Piece {
     file: Arc<str>,
     block: Vec<u8>,
     network: Network,
-    /// For each input but the coinbase's.
+    /// For each input except the coinbase's.
     coins: Vec<Option<Coin>>,
 }
 
@@ -77,7 +77,7 @@ fn find(path: &Path, network: Network) -> Result<BlockFiles, Error> {
     BlockFiles::find(path, network).map_err(Error::other)
 }
 
-/// What reading blocks ends with.
+/// The end of reading blocks.
 #[derive(Debug)]
 struct ReadError(Error);
 
@@ -99,7 +99,7 @@ impl From<ReadError> for Error {
     }
 }
 
-/// What earlier blocks leave for later ones.
+/// State of earlier blocks for later ones.
 struct Seen {
     coins: Coins,
     hashes: HashSet<Hash>,

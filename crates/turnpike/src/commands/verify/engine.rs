@@ -183,7 +183,7 @@ fn ask(client: &mut Client, checks: &[Check<'_>]) -> Result<Vec<Verdict>, Error>
     Ok(verdicts.iter().map(|verdict| read(verdict.result_mask)).collect())
 }
 
-/// What a result mask says.
+/// The verdict of a result mask.
 fn read(mask: u64) -> Verdict {
     if mask == 0 {
         return Ok(());

@@ -13,12 +13,12 @@ use crate::error::Error;
 use crate::hex;
 use crate::output::Output;
 
-/// How records lie in files.
+/// A format of records in files.
 pub trait Format {
     /// A record.
     type Record: Clone + Send + 'static;
 
-    /// What records are, in the plural.
+    /// The kind of records, in the plural.
     const KIND: &'static str;
     /// The contents of a line of text.
     const LINE: &'static str;
@@ -28,7 +28,7 @@ pub trait Format {
     /// The record of the fields on a line; none if they make none.
     fn of_line(&self, fields: Vec<Vec<u8>>) -> Option<Self::Record>;
 
-    /// Takes a record from the beginning of bytes, and gives what follows; none if it is not whole.
+    /// Splits a record from the beginning of bytes, and returns the rest; `None` if it is not whole.
     fn take<'a>(&self, bytes: &'a [u8]) -> Option<(Self::Record, &'a [u8])>;
 }
 

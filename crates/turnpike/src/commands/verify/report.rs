@@ -1,4 +1,4 @@
-//! What a verification found.
+//! The results of a verification.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -84,7 +84,7 @@ impl Outcome {
     }
 }
 
-/// What `verify` prints.
+/// The result of `verify`.
 #[derive(Serialize)]
 pub struct Report {
     valid: u64,

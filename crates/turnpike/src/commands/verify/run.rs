@@ -14,7 +14,7 @@ use crate::output::Output;
 /// Pieces of work that wait, for each thread: enough that none is without work while the next is cut.
 const WAITING: usize = 4;
 
-/// Where pieces of work are put.
+/// A queue of pieces of work.
 pub struct Work<T> {
     queue: WorkQueue<T>,
     outcomes: Receiver<Result<Outcome, Error>>,
@@ -25,7 +25,7 @@ pub struct Work<T> {
 }
 
 impl<T: Send + 'static> Work<T> {
-    /// Starts threads, each with a worker of its own. `bytes` is the length of all files.
+    /// Starts threads, each with its own worker. `bytes` is the length of all files.
     pub fn start<W: FnMut(T) -> Result<Outcome, Error> + Send + 'static>(
         threads: usize,
         bytes: u64,

@@ -93,8 +93,7 @@ pub fn run_schnorr(args: &VerifyFiles, output: Output) -> Result<Report, Error> 
     })
 }
 
-/// Verifies ECDSA signatures: digest, key, signature. The first of the policies that a signature can be parsed by is
-/// taken.
+/// Verifies ECDSA signatures: digest, key, signature. Uses the first policy by which a signature parses.
 pub fn verify_ecdsa<'a>(
     items: impl Iterator<Item = (&'a [u8; 32], &'a [u8], &'a [u8])>,
     policies: &[Policy],

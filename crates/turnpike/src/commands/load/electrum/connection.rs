@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 
 use super::{draw::Draw, requests::Requests};
 
-/// How long the server may be silent.
+/// Timeout of the server's replies.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes read at once.
+/// Bytes per read.
 const READ: usize = 64 << 10;
 /// Bytes of the longest reply that is waited for.
 const LONGEST: usize = 64 << 20;
@@ -54,7 +54,7 @@ struct Reply<T> {
     error: Option<Value>,
 }
 
-/// What happened on a connection, or on all.
+/// The results of a connection, or of all.
 pub struct Outcome {
     /// Nanoseconds from when a request was written to when its reply was read.
     pub latencies: Histogram<u64>,
@@ -115,18 +115,18 @@ impl Connection {
         Ok(connection)
     }
 
-    /// What the server calls itself.
+    /// The server's name.
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// Asks for one thing.
+    /// Sends one request, and returns its result.
     pub fn ask<T: DeserializeOwned>(&mut self, method: &str, parameters: &Value) -> Result<T, Failed> {
         let mut results = self.ask_all(method, std::slice::from_ref(parameters))?;
         results.pop().ok_or(Failed::Closed)
     }
 
-    /// Asks a method for several things at once.
+    /// Sends several requests of one method, and returns their results.
     pub fn ask_all<T: DeserializeOwned>(&mut self, method: &str, parameters: &[Value]) -> Result<Vec<T>, Failed> {
         let requests = parameters.iter().enumerate().map(|(id, parameters)| {
             json!({"jsonrpc": "2.0", "id": id, "method": method, "params": parameters}).to_string() + "\n"
@@ -145,7 +145,7 @@ impl Connection {
         Ok(results.into_iter().flatten().collect())
     }
 
-    /// Keeps `depth` requests in flight until `left` of all connections are none.
+    /// Keeps `depth` requests in flight until `left`, shared by all connections, is zero.
     pub fn load(
         &mut self,
         requests: &Requests,
@@ -182,7 +182,7 @@ impl Connection {
                 outcome.methods = requests.methods().zip(counts).collect();
                 return Ok(outcome);
             }
-            // What came together is answered together, so that requests go out together, too.
+            // Replies that arrived together are processed together, so that new requests are sent together, too.
             let mut count = 0;
             while count == 0 || self.has_line() {
                 let line = self.line()?;
@@ -204,7 +204,7 @@ impl Connection {
         }
     }
 
-    /// Whether there is a whole line that was read.
+    /// Whether a whole line was read.
     fn has_line(&self) -> bool {
         self.pending[self.taken..].contains(&b'\n')
     }

@@ -62,12 +62,12 @@ impl Method {
             Self::HeaderProof => ("blockchain.block.header", format!("{height},{}", sample.tip)),
             Self::Ping => ("server.ping", String::new()),
         };
-        // A String takes all that is written.
+        // Writing to a String never fails.
         let _ = write!(out, "\"method\":\"{method}\",\"params\":[{parameters}]}}");
     }
 }
 
-/// Methods, and how often each is asked for.
+/// Methods, with their weights.
 #[derive(Debug)]
 pub struct Mix(Vec<(Method, u32)>);
 

@@ -12,12 +12,12 @@ use super::{
     draw::Draw,
 };
 
-/// Requests in flight while the sample is taken.
+/// Requests in flight during sampling.
 const DEPTH: usize = 100;
 
 /// A transaction of the sample.
 pub struct Sampled {
-    /// Its hash, as the protocol has it.
+    /// Its hash, in the protocol's form.
     pub id: String,
     pub height: u32,
     /// The hash of the script of its first output, as the protocol has it.
