@@ -1,4 +1,4 @@
-//! What all connections share: the store, the settings, the counts.
+//! State shared by all connections: the store, the settings, the counts.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -12,11 +12,11 @@ use nic::Waker;
 
 use crate::{clock::Seconds, store::Store, tls::Tls, users::Users};
 
-/// What `version` replies: the version of memcached whose protocol this is. Clients compare it to know what they may
-/// send, and take anything after the numbers for a version that comes before.
+/// The reply to `version`: the version of memcached whose protocol this is. Clients compare it to choose commands, and
+/// treat anything after the numbers as a pre-release.
 pub const VERSION: &str = "1.6.27";
 
-/// What requests may do.
+/// The permissions of requests.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Whether `flush_all` is allowed.
@@ -30,7 +30,7 @@ pub struct Settings {
     /// Bytes that are held for all connections together: half requests, unsent replies, and copies of values that
     /// changed while they were sent. One prefix gets half of it.
     pub buffered: usize,
-    /// Connections at once.
+    /// Maximum number of connections.
     pub connections: usize,
     /// Further lines of `stats settings`.
     pub told: Vec<(&'static str, String)>,
@@ -96,21 +96,21 @@ pub struct Counts {
     pub conn_yields: AtomicU64,
 }
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Debug)]
 pub struct Service {
     /// The items.
     pub store: Store,
-    /// What requests may do.
+    /// The permissions of requests.
     pub settings: Settings,
     /// Counts.
     pub counts: Counts,
     tls: Option<Tls>,
-    /// Most connections at once: `settings.connections` until it is reloaded.
+    /// Maximum number of connections: `settings.connections` until it is reloaded.
     connection_limit: AtomicUsize,
     users: Option<Users>,
     stopping: AtomicBool,
-    /// Of the threads that are to notice.
+    /// Wakers of the threads that must notice a stop.
     wakers: Mutex<Vec<Waker>>,
 }
 
@@ -130,7 +130,7 @@ impl Service {
         }
     }
 
-    /// Has TLS spoken on TCP.
+    /// Enables TLS on TCP.
     pub fn secured(self, tls: Tls) -> Self {
         Self { tls: Some(tls), ..self }
     }
@@ -140,7 +140,7 @@ impl Service {
         self.tls.as_ref()
     }
 
-    /// Most connections at once.
+    /// Maximum number of connections.
     pub fn connection_limit(&self) -> usize {
         self.connection_limit.load(Relaxed)
     }
@@ -160,7 +160,7 @@ impl Service {
         self.users.as_ref()
     }
 
-    /// Reads the users again, for logins to come, and logs the outcome.
+    /// Reloads the users for later logins, and logs the outcome.
     pub fn reload_users(&self) {
         match self.users().map(Users::reload) {
             Some(Ok(())) => tracing::info!("reloaded the users of the key-value store"),
@@ -171,7 +171,7 @@ impl Service {
         }
     }
 
-    /// Whether a login with a name and a password succeeds, if it has them. Where none is required, none does.
+    /// Whether a login with a name and a password succeeds. If no login is required, none does.
     pub(crate) fn authenticate(&self, credentials: Option<(&[u8], &[u8])>) -> bool {
         self.counts.auth_cmds.fetch_add(1, Relaxed);
         let is_user =
@@ -222,12 +222,12 @@ impl Service {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Waker::wake);
     }
 
-    /// Has a thread woken when the service is to end.
+    /// Registers a waker for the end of the service.
     pub(crate) fn wake_to_stop(&self, waker: Waker) {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
     }
 
-    /// Whether it is to end.
+    /// Whether the service must end.
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Acquire)
     }

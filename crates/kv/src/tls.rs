@@ -24,17 +24,17 @@ use rustls::{
 
 use crate::clock::Seconds;
 
-/// Sessions that may be resumed at once: clients hold their connections, so few come back.
+/// Maximum number of resumable sessions: clients keep their connections, so few are needed.
 const SESSIONS: usize = 1024;
 
-/// What TLS is made of.
+/// Settings of TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
     /// The server's certificate and those between it and the authority: PEM.
     pub chain: PathBuf,
     /// The key of the server's certificate: PEM.
     pub key: PathBuf,
-    /// Certificates of the authorities that clients' certificates come from: PEM.
+    /// CA certificates for client certificates: PEM.
     pub authorities: Option<PathBuf>,
     /// Which clients have to show a certificate.
     pub clients: Clients,
@@ -225,7 +225,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     Ok(all)
 }
 
-/// What looks at clients' certificates.
+/// The verifier of client certificates.
 fn verifier(
     files: &Files,
     provider: Arc<CryptoProvider>,

@@ -20,7 +20,7 @@ use crate::{
 pub struct Get<'a> {
     /// The keys.
     pub keys: Words<'a>,
-    /// Whether the items' numbers are asked for.
+    /// Whether the items' CAS numbers are requested.
     pub cas: bool,
     /// The new expiry time.
     pub touch: Option<i32>,
@@ -102,14 +102,14 @@ pub fn write(service: &Service, write: &Write<'_>, value: &[u8], out: &mut Vec<u
     reply_to(write.quiet, reply, out);
 }
 
-/// Takes an item out whose new value is refused, so that the old one is not taken for it.
+/// Removes an item whose new value is refused, so that the old value does not pass for it.
 pub fn forget(service: &Service, write: &Write<'_>, now: Seconds) {
     if write.mode == Mode::Set {
         forget_key(service, write.key, now);
     }
 }
 
-/// Takes an item out.
+/// Removes an item.
 pub fn forget_key(service: &Service, key: &[u8], now: Seconds) {
     let key = service.store.key(key);
     let mut shard = service.store.shard(key.hash);
@@ -164,7 +164,7 @@ pub fn execute(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now:
     }
 }
 
-/// Reads certificates again, for connections to come.
+/// Reloads certificates for new connections.
 fn refresh_certificates(service: &Service, out: &mut Vec<u8>, now: Seconds) {
     match service.tls().map(|tls| tls.reload(now)) {
         Some(Ok(())) => out.extend_from_slice(b"OK\r\n"),

@@ -57,7 +57,7 @@ pub fn execute(service: &Service, request: &Request<'_>, out: &mut Replies, now:
     Then::GoOn
 }
 
-/// Replies with a status, and nothing to a quiet request that went well.
+/// Replies with a status; a quiet request that succeeded gets no reply.
 fn finish(request: &Request<'_>, status: Status, cas: u64, out: &mut Vec<u8>) {
     if status != Status::Ok {
         refuse(request.header, status, out);

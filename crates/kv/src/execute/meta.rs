@@ -203,7 +203,7 @@ fn delete(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: Seco
     out.extend_from_slice(b"\r\n");
 }
 
-/// The item that `md` with `x` leaves: no value, and the number that it had, or the one that the client chose.
+/// The item that `md` with `x` leaves: no value, and its CAS number, or the one that the client chose.
 fn tombstone<'a>(service: &Service, command: &Command<'a>, cas: u64, now: Seconds) -> Write<'a> {
     let flags = &command.flags;
     Write {
@@ -297,7 +297,7 @@ fn debug(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: Secon
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Appends what a flag asks for that several commands know.
+/// Appends the return value of a flag that several commands share.
 fn answer(shard: &Shard, item: Item, command: &Command<'_>, word: &[u8], out: &mut Vec<u8>, now: Seconds) {
     let Header { cas, expires, .. } = *shard.header(item);
     match word[0] {

@@ -107,7 +107,7 @@ fn general(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
     number("curr_connections", counts.curr_connections.load(Relaxed));
     number("total_connections", counts.total_connections.load(Relaxed));
     number("rejected_connections", counts.rejected_connections.load(Relaxed));
-    // One too many is refused at once; the listener goes on.
+    // A connection above the limit is refused at once; the listener continues.
     number("listen_disabled_num", 0);
     number("connection_structures", counts.curr_connections.load(Relaxed));
     number("cmd_get", counters.get_hits + counters.get_misses);

@@ -8,13 +8,13 @@ use crate::{
     store::{MAX_KEY, Mode},
 };
 
-/// Most words of a command.
+/// Maximum number of words of a command.
 const MOST: usize = 18;
 
 /// Longest opaque token, with its letter.
 const MOST_OPAQUE: usize = 32;
 
-/// What a command is about.
+/// The verb of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// `mg`.
@@ -45,7 +45,7 @@ impl Verb {
     }
 }
 
-/// Room for a key that comes in base64.
+/// Room for a key that is sent in base64.
 pub type Scratch = [u8; MAX_KEY];
 
 /// A command.
@@ -55,7 +55,7 @@ pub struct Command<'a> {
     pub key: &'a [u8],
     /// Bytes of the value that follows.
     pub len: usize,
-    /// What the flags ask for.
+    /// The requests of the flags.
     pub flags: Flags,
     words: [&'a [u8]; MOST_WORDS],
     count: usize,
@@ -68,7 +68,7 @@ impl<'a> Command<'a> {
     }
 }
 
-/// What the flags ask for.
+/// The requests of the flags.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flags {
     /// `b`: the key is in base64.
@@ -176,7 +176,7 @@ impl Flags {
         Some(if compares { Mode::Cas } else { mode })
     }
 
-    /// Whether to increment; none for a letter that there is not.
+    /// Whether to increment; `None` for an unknown letter.
     pub fn increments(&self) -> Option<bool> {
         match self.mode {
             0 | b'I' | b'+' => Some(true),

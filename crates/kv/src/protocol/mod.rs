@@ -59,7 +59,7 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Takes a line apart.
+    /// Splits a line into words.
     #[inline]
     pub fn new(line: &'a [u8]) -> Self {
         let mut words = [&[][..]; MOST_WORDS];
@@ -79,7 +79,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Why a line is no command, in memcached's words.
+/// Why a line is not a command, in memcached's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The error line for the client.

@@ -44,7 +44,7 @@ pub fn only_key(datagram: &[u8]) -> Option<&[u8]> {
     (frame.is_single() && is_key).then_some(key)
 }
 
-/// Cuts a reply into datagrams, each with its header. None where it takes more than can be counted.
+/// Splits a reply into datagrams, each with its header. `None` if there are too many to number.
 pub fn datagrams(request: U16, reply: &[u8], longest: usize) -> Option<impl Iterator<Item = (Frame, &[u8])>> {
     let room = longest - HEADER;
     let count = u16::try_from(reply.len().div_ceil(room)).ok()?;

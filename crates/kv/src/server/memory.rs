@@ -31,7 +31,7 @@ type Source = Option<Prefix>;
 struct Holder {
     source: Source,
     bytes: usize,
-    /// When it last completed a request, or took all replies.
+    /// When it last completed a request, or read all replies.
     since: Seconds,
     /// The inbox of its worker, which releases the memory.
     inbox: Inbox,
@@ -56,7 +56,7 @@ pub(super) struct Memory {
     holders: Mutex<Holders>,
 }
 
-/// What one connection holds.
+/// The memory that one connection holds.
 #[derive(Debug)]
 pub(super) struct Account {
     memory: Arc<Memory>,

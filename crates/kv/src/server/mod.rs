@@ -27,7 +27,7 @@ use memory::Memory;
 use udp::Datagrams;
 use worker::Worker;
 
-/// Where and how to serve.
+/// Addresses and settings of a server.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Addresses for TCP, by TLS where the service has it.
@@ -74,7 +74,7 @@ pub enum Error {
     Listen {
         /// The address or the file.
         at: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The path of a socket is that of another kind of file.
@@ -83,7 +83,7 @@ pub enum Error {
     /// There is nothing to listen on.
     #[error("nothing to listen on: set a TCP port, a UDP port, or the path of a Unix socket")]
     Nowhere,
-    /// The system has no thread or no descriptor to give.
+    /// The system has no thread or descriptor left.
     #[error("cannot start a thread of the server: {0}; raise the limits of the process (ulimit -n, ulimit -u)")]
     Thread(io::Error),
 }
@@ -178,7 +178,7 @@ impl Server {
                 tracing::error!("a thread of the key-value store panicked");
                 is_whole = false;
             }
-            // One has ended, so all are to.
+            // One has ended, so all must.
             self.service.stop();
         }
         if let Err(error) = if is_whole { self.service.store.close() } else { Ok(()) } {

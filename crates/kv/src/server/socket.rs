@@ -14,7 +14,7 @@ use crate::service::Service;
 /// Bytes that rustls buffers for sending at most: its default limit.
 const TLS_BUFFER: usize = 64 << 10;
 
-/// What came of reading.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
     /// The number of bytes read, and whether there may be more.
@@ -66,7 +66,7 @@ impl Socket {
         }
     }
 
-    /// Writes, and gives how many bytes were taken: fewer than all where the client does not take more now.
+    /// Writes, and returns the number of bytes accepted: fewer than all if the client reads too slowly.
     #[inline]
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut taken = 0;
@@ -118,7 +118,7 @@ impl Socket {
         }
     }
 
-    /// Whether bytes that were taken are not sent yet.
+    /// Whether accepted bytes are not sent yet.
     #[inline]
     pub(super) fn is_blocked(&self) -> bool {
         match self {
@@ -142,7 +142,7 @@ impl Secured {
     fn read(&mut self, room: &mut [u8]) -> io::Result<Received> {
         loop {
             match self.session.reader().read(room) {
-                // The client has said that this is all, or has gone without a word.
+                // The client has closed the stream, with or without a TLS alert.
                 Ok(0) => return Ok(Received::End),
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(Received::End),
                 // There may be more in memory, which the socket does not report.

@@ -43,7 +43,7 @@ pub(super) struct Page {
     pub(super) used: u16,
     /// Blocks from this one on were not used since the page was cut.
     pub(super) fresh: u16,
-    /// The first of the blocks that were given back.
+    /// The first of the freed blocks.
     pub(super) free: Address,
     /// Where it is among the pages of its class that have free blocks.
     open_place: u32,
@@ -132,7 +132,7 @@ impl Blocks {
         (&self.pages, self.classes.iter().map(|class| class.words))
     }
 
-    /// Takes pages as they were over the same memory, where all are free.
+    /// Restores the pages over the same memory, of which all are free.
     pub(super) fn set_pages(&mut self, pages: impl Iterator<Item = Page>) {
         self.whole.clear();
         for (number, (page, old)) in self.pages.iter_mut().zip(pages).enumerate() {
@@ -187,7 +187,7 @@ impl Blocks {
         self.pages[at.0 as usize / PAGE_WORDS].class
     }
 
-    /// Takes a block, if there is one.
+    /// Allocates a block, if there is one.
     pub(super) fn take(&mut self, class: Class) -> Option<Address> {
         let pages = &mut self.classes[usize::from(class)];
         let words = usize::from(pages.words);
@@ -221,7 +221,7 @@ impl Blocks {
         Some(at)
     }
 
-    /// Gives a block back.
+    /// Frees a block.
     pub(super) fn give(&mut self, at: Address) {
         let number = at.0 / PAGE_WORDS as u32;
         let class = self.pages[number as usize].class;
@@ -247,7 +247,7 @@ impl Blocks {
         }
     }
 
-    /// Takes a page off the list of those with free blocks.
+    /// Removes a page from the list of those with free blocks.
     fn close(&mut self, class: Class, number: u32) {
         let place = std::mem::replace(&mut self.pages[number as usize].open_place, NONE);
         if place != NONE {
@@ -269,7 +269,7 @@ impl Blocks {
         self.pages.len() as u32
     }
 
-    /// Whether a page is not cut into blocks.
+    /// Whether a page is not split into blocks.
     pub(super) fn is_whole(&self, page: u32) -> bool {
         self.pages[page as usize].class == WHOLE
     }
@@ -314,7 +314,7 @@ impl Blocks {
         &mut self.words.as_mut_bytes()[start..start + len]
     }
 
-    /// Asks for the first cache lines of a block.
+    /// Prefetches the first cache lines of a block.
     #[inline(always)]
     pub(super) fn prefetch(&self, at: Address) {
         for line in 0..PREFETCHED_LINES {

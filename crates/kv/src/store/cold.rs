@@ -1,12 +1,12 @@
-//! Why a store does not go on with what its file has.
+//! Why a store does not restore the items in its file.
 
 /// Why a store begins empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Cold {
-    /// There is no file.
+    /// The file is new.
     #[error("the file is new")]
     New,
-    /// The program that had the file did not end by itself.
+    /// The previous program did not close the file.
     #[error("the previous program was killed, so items may be torn")]
     NotClosed,
     /// The file is that of another version of the program.
@@ -17,10 +17,10 @@ pub enum Cold {
         /// This program's.
         expected: u32,
     },
-    /// The store was asked for another size.
+    /// The file has another size than configured.
     #[error("the {what} of the file is {found}, but {expected} is configured")]
     OtherSize {
-        /// Of what.
+        /// The name of the size.
         what: &'static str,
         /// The file's, in bytes.
         found: u64,

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::clock::Clock;
 
-/// Of a store's memory the state is a 60th, and some for small stores.
+/// The state takes a 60th of a store's memory, and somewhat more for small stores.
 const LONGEST_STATE: fn(usize) -> u64 = |memory| (memory / 32) as u64 + (16 << 20);
 
 /// Bytes of a file that are looked at together for other than zeros.
@@ -53,7 +53,7 @@ pub enum FileError {
         what: &'static str,
         /// With which file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Another store has it.
@@ -69,7 +69,7 @@ pub enum FileError {
         path: PathBuf,
         /// Its size.
         bytes: u64,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// It cannot be mapped.
@@ -136,7 +136,7 @@ impl MemoryFile {
             return Err(FileError::NotOurs(path));
         }
         fs::remove_file(&path).map_err(fail("remove"))?;
-        // It is to be gone before any item is changed, also where the machine loses its power.
+        // It must be removed durably before any item is changed, even if the machine loses power.
         self.sync_folder()?;
         Ok(Ok(bytes))
     }
@@ -200,7 +200,7 @@ impl MemoryFile {
 }
 
 impl Store {
-    /// A store in a file: with the items that it had where it was closed by [`Self::close`], else empty.
+    /// A store in a file: with its items if it was closed by [`Self::close`], else empty.
     pub fn in_file(config: Config, path: &Path) -> Result<(Self, Start), FileError> {
         let file = MemoryFile::open(path)?;
         let cold = match file.take_state(LONGEST_STATE(config.memory))? {
@@ -281,8 +281,8 @@ impl Store {
     }
 }
 
-/// Whether a file is a store's memory, or holds nothing: no bytes, or zeros alone, which a loss of power leaves where
-/// the size of the file reached the disk before its first bytes.
+/// Whether a file is a store's memory, or is empty: no bytes, or only zeros, which a loss of power leaves if the file's
+/// size reached the disk before its first bytes.
 fn is_ours(file: &File) -> io::Result<bool> {
     let mut bytes = vec![0; PIECE];
     let mut is_first = true;

@@ -74,7 +74,7 @@ impl Index {
         self.directory[(hash.to_bits() >> (u64::BITS - self.bits)) as usize]
     }
 
-    /// Asks for the bucket that a key is likely in.
+    /// Prefetches the likely bucket of a key.
     #[inline]
     pub(super) fn prefetch_bucket(&self, hash: Hash) {
         let segment = &self.segments[self.segment_of(hash) as usize];
@@ -133,14 +133,14 @@ impl Index {
         }
     }
 
-    /// Lets the place of an item have another one, of the same key.
+    /// Replaces the item at a place with another one of the same key.
     pub(super) fn replace(&mut self, place: Place, hash: Hash, at: Address) {
         let bucket = &self.segments[place.segment as usize].buckets[place.bucket as usize];
         let displaced = bucket.is_displaced(place.slot);
         bucket.change(|| bucket.set(place.slot, hash.tag(), at.0, displaced));
     }
 
-    /// Takes an item out.
+    /// Removes an item.
     pub(super) fn remove(&mut self, place: Place, hash: Hash) {
         self.segments[place.segment as usize].remove(place.bucket, place.slot, first(hash), hash.tag());
         self.len -= 1;

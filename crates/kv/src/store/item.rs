@@ -1,4 +1,4 @@
-//! How an item lies in its block: a header, the key, the value.
+//! Layout of an item in its block: a header, the key, the value.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -61,7 +61,7 @@ pub struct Header {
     pub expires: Seconds,
     /// When it was last read or written.
     pub accessed: Seconds,
-    /// What the client wants to keep with the value.
+    /// The client's flags, stored with the value.
     pub flags: u32,
     /// Bytes of the value; of a part, its own.
     pub value_len: u32,
@@ -76,7 +76,7 @@ pub struct Header {
     pub(super) kind: u8,
     /// Bits of [`mark`].
     pub marks: u8,
-    /// How often it was used since it came into its queue, up to [`super::queues::MOST_USES`].
+    /// Number of uses since it entered its queue, up to [`super::queues::MOST_USES`].
     pub(super) uses: u8,
 }
 

@@ -58,18 +58,18 @@ const _: () = assert!(mirror_slot::USED == mirror_slot::KEY_BYTES + 4);
 /// In the word of the lengths: the slot was read since somebody last looked.
 const USED: u64 = !0 << 32;
 
-/// When an item is over that never is.
+/// The expiry of an item that never expires.
 const NEVER_OVER: u64 = u64::MAX;
 
-/// What answers out of the mirror.
+/// The program that answers from the mirror.
 pub trait Ahead: fmt::Debug + Send + Sync {
     /// Its counters, by name; the first counts the gets that it answered.
     fn counts(&self) -> Vec<(&'static str, u64)>;
 
-    /// Where it answers, for the operator.
+    /// A description of where it answers, for the operator.
     fn place(&self) -> String;
 
-    /// Ends it: from now on nothing is answered out of the mirror.
+    /// Stops it: from now on nothing is answered from the mirror.
     fn stop(&self);
 }
 
@@ -149,7 +149,7 @@ impl Mirror {
         self.epoch[0].store(next, Release);
     }
 
-    /// Whether a key's slot was read since this was last asked.
+    /// Whether a key's slot was read since the last call.
     pub(super) fn take_used(&self, hash: Hash) -> bool {
         self.slot_of(hash).is_some_and(|slot| slot[LENGTHS].fetch_and(!USED, Relaxed) & USED != 0)
     }

@@ -52,7 +52,7 @@ const SHARDS_PER_THREAD: usize = 4;
 /// Number of keys to prefetch together: the number of cache misses that a core can have outstanding.
 pub const PREFETCHED: usize = 8;
 
-/// What a store is made for.
+/// Limits of a store.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Bytes of memory for items.
@@ -96,17 +96,17 @@ pub struct Key<'a> {
 pub struct Store {
     shards: Vec<Mutex<Shard>>,
     hasher: Hasher,
-    /// What the hash function was made of.
+    /// The seed of the hash function.
     seed: Seed,
     clock: Clock,
     config: Config,
-    /// What the memory is in, if it is to outlive the program.
+    /// The file of the memory, if it must outlive the program.
     file: Option<file::MemoryFile>,
-    /// Whether the file has all that is needed to go on.
+    /// Whether the file has all the state needed to resume.
     closed: AtomicBool,
-    /// What answers out of the mirror.
+    /// The program that answers from the mirror.
     ahead: OnceLock<Box<dyn Ahead>>,
-    /// Gets that it had answered when counts were last set to 0.
+    /// Number of gets that it had answered at the last reset of counts.
     ahead_before: AtomicU64,
     /// Copies of values that changed while replies referred to them.
     copies: Arc<Copies>,
@@ -164,7 +164,7 @@ impl Store {
         Key { bytes, hash: self.hasher.hash_bytes(bytes) }
     }
 
-    /// The shard of a key, for the caller alone until it lets go.
+    /// Locks the shard of a key.
     #[inline]
     pub fn shard(&self, hash: Hash) -> MutexGuard<'_, Shard> {
         // Bits that neither the bucket nor the tag is made of.
@@ -172,8 +172,8 @@ impl Store {
         lock(&self.shards[number])
     }
 
-    /// Asks for what keys need to be found, some [`PREFETCHED`] at once, so that the one's memory comes while another's
-    /// is waited for. Of a key alone nothing is gained.
+    /// Prefetches the memory needed to find keys, [`PREFETCHED`] at a time, so that their cache misses overlap. A
+    /// single key gains nothing.
     #[inline]
     pub fn prefetch(&self, hashes: impl Iterator<Item = Hash> + Clone) {
         if hashes.clone().nth(1).is_none() {
@@ -209,7 +209,7 @@ impl Store {
         let _ = self.ahead.set(ahead);
     }
 
-    /// What answers out of the mirror, if anything does.
+    /// The program that answers from the mirror, if any.
     pub fn ahead(&self) -> Option<&dyn Ahead> {
         self.ahead.get().map(|ahead| &**ahead)
     }
@@ -233,7 +233,7 @@ impl Store {
         self.ahead_before.store(self.answered_ahead(), Relaxed);
     }
 
-    /// Flushes all items, at once or at a moment to come.
+    /// Flushes all items, at once or at a later moment.
     pub fn flush(&self, at: Seconds, now: Seconds) {
         self.shards().for_each(|mut shard| shard.flush(at, now));
     }

@@ -17,7 +17,7 @@ use super::{
 /// Uses that are counted.
 pub(super) const MOST_USES: u8 = 3;
 
-/// Items of a class that are passed over at once where a class is to give a page and none is old enough.
+/// Maximum number of items of a class to requeue at a time when the class must release a page and none is old enough.
 const TURNED: usize = 4;
 
 /// One item in this number is on probation, per class.
@@ -37,7 +37,7 @@ impl Queue {
         Self { oldest: Address(oldest), newest: Address(newest), len: len as usize }
     }
 
-    /// What [`Self::of`] takes.
+    /// The argument of [`Self::of`].
     pub(super) fn ends(&self) -> [u32; 3] {
         [self.oldest.0, self.newest.0, self.len as u32]
     }
@@ -103,7 +103,7 @@ impl Queues {
         if protected { self.protected.push(blocks, at) } else { self.probation.push(blocks, at) }
     }
 
-    /// Takes an item out.
+    /// Removes an item.
     pub(super) fn remove(&mut self, blocks: &mut Blocks, at: Address) {
         if blocks.header(at).marks & mark::PROTECTED != 0 {
             self.protected.remove(blocks, at);
@@ -167,7 +167,7 @@ impl Queues {
     }
 }
 
-/// Fingerprints of keys whose items were evicted from probation: each overwrites another one when its time has come.
+/// Fingerprints of keys whose items were evicted from probation; a new one overwrites the one in its slot.
 #[derive(Debug)]
 pub(super) struct Ghosts {
     pub(super) fingerprints: Vec<u32>,
@@ -190,7 +190,7 @@ impl Ghosts {
         self.fingerprints[slot] = fingerprint;
     }
 
-    /// Whether a key is remembered; it no longer is.
+    /// Forgets a key. Returns whether it was remembered.
     pub(super) fn recall(&mut self, hash: Hash) -> bool {
         let (slot, fingerprint) = self.slot(hash);
         let found = self.fingerprints[slot] == fingerprint;

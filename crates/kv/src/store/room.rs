@@ -196,7 +196,7 @@ impl Shard {
         evicted > 0
     }
 
-    /// Makes an item go.
+    /// Evicts an item.
     fn evict(&mut self, at: Address, now: Seconds) {
         let header = *self.blocks.header(at);
         let hash = self.hasher.hash_bytes(self.key_at(at));

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::clock::NEVER;
 
-/// What a state begins with, and the memory that belongs to it.
+/// The head of a state, and the memory that belongs to it.
 pub(super) const MAGIC: [u8; 8] = *b"TPkvmem\0";
 
 /// The layout of states and of items in memory.
@@ -92,7 +92,7 @@ impl Head {
         }
     }
 
-    /// Whether some bytes are a state, good or not.
+    /// Whether some bytes are a state, valid or not.
     pub(super) fn is_of(bytes: &[u8]) -> bool {
         bytes.starts_with(&MAGIC)
     }

@@ -12,20 +12,20 @@ use super::{
 };
 use crate::clock::{NEVER, Seconds};
 
-/// How a value is written.
+/// The mode of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// In any case.
     Set,
     /// Only if the item is missing.
     Add,
-    /// If there is one.
+    /// Only if the item exists.
     Replace,
     /// After the present value.
     Append,
     /// Before the one there is.
     Prepend,
-    /// If the one there is has the number given.
+    /// Only if the present item has the given CAS number.
     Cas,
 }
 
@@ -40,7 +40,7 @@ pub struct Write<'a> {
     pub hash: Hash,
     /// The client's flags.
     pub flags: u32,
-    /// When the item is over.
+    /// When the item expires.
     pub expires: Seconds,
     /// The value.
     pub value: &'a [u8],
@@ -95,7 +95,7 @@ impl Arithmetic {
     }
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// Done; the item has this number.
@@ -104,9 +104,9 @@ pub enum Stored {
     NotStored,
     /// The item has another number.
     Exists,
-    /// There is no item to compare with.
+    /// The item to compare with is missing.
     NotFound,
-    /// The item is larger than the store takes.
+    /// The item is larger than the limit.
     TooLarge,
     /// There is no room.
     NoMemory,
@@ -117,7 +117,7 @@ pub enum Stored {
 pub enum NotChanged {
     /// There is no item.
     NotFound,
-    /// The value is no number.
+    /// The value is not a number.
     NotNumeric,
     /// The item has another number.
     Exists,
@@ -188,7 +188,7 @@ impl Shard {
         self.store(old, write, now)
     }
 
-    /// Changes the decimal number that a value is, and gives the item and the number.
+    /// Changes the decimal number in a value. Returns the item and the number.
     fn change_number(&mut self, key: Key<'_>, change: &Arithmetic, now: Seconds) -> Result<(Item, u64), NotChanged> {
         let (_, at) = self.find_to_write(key.bytes, key.hash, now).ok_or(NotChanged::NotFound)?;
         let header = *self.blocks.header(at);

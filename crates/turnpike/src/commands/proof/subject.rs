@@ -75,7 +75,7 @@ impl Subject {
                 Err(error) if error.status() == Some(Status::SourceUnknown) => {
                     format!("no account {account}, neither in a block nor in the node's ledger")
                 }
-                // The node does not answer this question from here.
+                // The node may refuse REFER from this address.
                 Err(_) => format!("no transaction of account {account} is in a block. {ADVICE}"),
             },
             Self::Transaction(transaction, source) => {
