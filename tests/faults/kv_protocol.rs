@@ -415,7 +415,7 @@ fn a_store_that_strangers_reach_warns() {
     let folder = tempfile::tempdir().unwrap();
     let users = folder.path().join("users");
     fs::write(&users, "a:b\n").unwrap();
-    let warning = "whoever reaches the key-value store";
+    let warning = "anyone who reaches the key-value store";
     for (arguments, warns) in [
         (&["-l", "0.0.0.0:0"][..], true),
         (&["-l", "[::]:0"], true),

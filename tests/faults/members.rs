@@ -114,7 +114,7 @@ fn members_change_one_right_after_the_other_down_to_one() {
     cluster.succeeds("add", &[]);
     // Right after an `add` the replicas may not report the new set yet.
     cluster.succeeds("remove", &["--replica", "0"]);
-    assert!(!cluster.log(4).contains("others had access"), "{}", cluster.log(4));
+    assert!(!cluster.log(4).contains("removed other users' access"), "{}", cluster.log(4));
     // Two at once: one waits for the other.
     let removals = [2, 3].map(|replica: u32| {
         let dir = cluster.dir().to_owned();

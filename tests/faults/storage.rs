@@ -234,7 +234,7 @@ fn a_loaded_node_is_backed_up() {
         assert!(restored.stop().unwrap());
         turnpike(&["check", text(&copy)]);
         // A directory that has a ledger is not written to.
-        assert!(refused(&["backup", "--data", text(&data), text(&copy)]).contains("exists already"));
+        assert!(refused(&["backup", "--data", text(&data), text(&copy)]).contains("already exists"));
     }
     load.kill().unwrap();
     load.wait().unwrap();
@@ -345,7 +345,7 @@ fn block_files_with_junk_are_imported() {
     fs::write(&file, [&begin, &framed[12][..100], &framed[13..].concat()].concat()).unwrap();
     let output = import(&file, &data);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && errors.contains("17 blocks follow none that was imported"), "{errors}");
+    assert!(!output.status.success() && errors.contains("17 blocks do not follow an imported block"), "{errors}");
 }
 
 /// A path without blocks leaves no data directory, and the error names the content.

@@ -115,14 +115,14 @@ typedef uint8_t turnpike_ecdsa_policy;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// The rules of all schemes, each with a number that is its own for ever: the number of its bit in a result mask of the
-// wire, and the number that C and Python see. Zero stands for no broken rule, so every number is from 1 to 63.
+// The rules of all schemes, each with a number that never changes: its bit in a result mask on the wire, and its code
+// in C and Python. Zero means no broken rule, so every number is from 1 to 63.
 enum turnpike_rule
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint8_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-    // The Equihash solution has the length that the parameters ask for.
+    // The Equihash solution has the length that the parameters require.
     TURNPIKE_RULE_EQUIHASH_LENGTH = 1,
     // The two halves of a subtree agree in the bits of its level.
     TURNPIKE_RULE_EQUIHASH_COLLISION = 2,
@@ -142,7 +142,7 @@ enum turnpike_rule
     TURNPIKE_RULE_SIGNATURE_RANGE = 16,
     // s is at most half the order of the group.
     TURNPIKE_RULE_SIGNATURE_HIGH_S = 17,
-    // The key is encoded as the scheme asks.
+    // The key is encoded as the scheme requires.
     TURNPIKE_RULE_KEY_ENCODING = 18,
     // The key is a point of the curve.
     TURNPIKE_RULE_KEY_NOT_ON_CURVE = 19,
@@ -160,21 +160,21 @@ enum turnpike_rule
     TURNPIKE_RULE_KEY_HYBRID = 25,
     // The key's coordinates are below the field's prime.
     TURNPIKE_RULE_KEY_RANGE = 26,
-    // The first byte of the hybrid key tells whether its y is odd.
+    // The first byte of the hybrid key matches the parity of its y.
     TURNPIKE_RULE_KEY_PARITY = 27,
-    // There is a point with the x that the signature has.
+    // The signature's x is that of a point on the curve.
     TURNPIKE_RULE_NONCE_NOT_ON_CURVE = 28,
     // The recovery id is from 0 to 3, and fits r.
     TURNPIKE_RULE_RECOVERY_ID = 29,
-    // There is a key that the signature can be recovered to.
+    // A key can be recovered from the signature.
     TURNPIKE_RULE_NO_KEY = 30,
     // The Merkle root is that of the leaves.
     TURNPIKE_RULE_MERKLE_ROOT = 32,
     // No two nodes side by side in a Merkle tree of Bitcoin are equal (CVE-2012-2459).
     TURNPIKE_RULE_MERKLE_REPEATED = 33,
-    // An encoding of BLS12-381 has the length that it should have.
+    // An encoding of BLS12-381 has the right length.
     TURNPIKE_RULE_POINT_LENGTH = 40,
-    // The flag bits of a point go with its encoding.
+    // The flag bits of a point match its encoding.
     TURNPIKE_RULE_POINT_FLAGS = 41,
     // A point with the infinity flag has no other bits set.
     TURNPIKE_RULE_POINT_INFINITY_BITS = 42,
@@ -188,19 +188,19 @@ enum turnpike_rule
     TURNPIKE_RULE_POINT_NOT_IN_SUBGROUP = 46,
     // Scalars and public inputs are below the order of the group.
     TURNPIKE_RULE_SCALAR_RANGE = 47,
-    // The point is not at infinity, where it may not be.
+    // The point is not at infinity, if the scheme forbids it.
     TURNPIKE_RULE_POINT_AT_INFINITY = 48,
-    // An aggregate has keys, and as many messages where each has its own.
+    // An aggregate has keys, and one message per key if each has its own.
     TURNPIKE_RULE_KEY_COUNT = 49,
-    // The proof has as many public inputs as its verifying key asks for.
+    // The proof has the number of public inputs that its verifying key requires.
     TURNPIKE_RULE_INPUT_COUNT = 50,
     // The BLS signature is one of this message with this key.
     TURNPIKE_RULE_BLS_MISMATCH = 51,
-    // The Groth16 proof holds for these public inputs with this verifying key.
+    // The Groth16 proof is valid for these public inputs with this verifying key.
     TURNPIKE_RULE_GROTH16_MISMATCH = 52,
     // The product of the pairings is one.
     TURNPIKE_RULE_PAIRING_MISMATCH = 53,
-    // The proof of a delay has the form and the length that its modulus and its number of squarings ask for.
+    // The proof of a delay has the form and the length that its modulus and its number of squarings require.
     TURNPIKE_RULE_DELAY_FORM = 56,
     // The modulus of a delay is odd and greater than 1.
     TURNPIKE_RULE_DELAY_MODULUS = 57,

@@ -328,11 +328,11 @@ fn request(id: u64, method: &str, parameters: &Value) -> Value {
 }
 
 fn hash(method: &'static str, text: &str) -> Result<Hash, Error> {
-    hex::parse_reversed(text).ok_or_else(|| Error::Malformed { method, reason: "a hash is none".into() })
+    hex::parse_reversed(text).ok_or_else(|| Error::Malformed { method, reason: "a hash is not valid".into() })
 }
 
 fn bytes(method: &'static str, text: &str) -> Result<Vec<u8>, Error> {
-    hex::parse(text).ok_or_else(|| Error::Malformed { method, reason: "it is not hexadecimal".into() })
+    hex::parse(text).ok_or_else(|| Error::Malformed { method, reason: "the value is not hexadecimal".into() })
 }
 
 #[cfg(test)]

@@ -26,8 +26,8 @@ impl Failure {
 pub enum Error {
     /// The cookie cannot be read.
     #[error(
-        "cannot read the Bitcoin node's cookie {}: {source}; start the node, name the file by `bitcoin.cookie`, and let this user read it \
-         (bitcoind -rpccookieperms=group)",
+        "cannot read the Bitcoin node's cookie {}: {source}; start the node, set `bitcoin.cookie` to the file, and let \
+         this user read it (bitcoind -rpccookieperms=group)",
         path.display()
     )]
     Cookie {
@@ -45,7 +45,7 @@ pub enum Error {
         reason: String,
     },
     /// The node does not accept the cookie.
-    #[error("the Bitcoin node at {url} does not take the cookie of {}: is it another node's?", cookie.display())]
+    #[error("the Bitcoin node at {url} rejects the cookie in {}: is it another node's?", cookie.display())]
     Unauthorized {
         /// The node's address.
         url: String,
@@ -56,7 +56,7 @@ pub enum Error {
     #[error(transparent)]
     Refused(#[from] Failure),
     /// The answer does not fit the call.
-    #[error("the Bitcoin node's answer to {method} is none: {reason}")]
+    #[error("invalid reply of the Bitcoin node to {method}: {reason}")]
     Malformed {
         /// The method called.
         method: &'static str,

@@ -69,7 +69,7 @@ impl FlatFile {
             let expected = segment_size.min(committed - number * segment_size);
             let found = segment.file.len()?;
             if found < expected {
-                let reason = format!("{expected} bytes were committed, {found} are there");
+                let reason = format!("{expected} bytes were committed, but the file has {found}");
                 return Err(Error::Corrupt { path: segment.file.path().into(), offset: found, reason });
             }
             if found > expected {
@@ -212,7 +212,7 @@ impl FlatFile {
         let end = offset.checked_add(buffer.len() as u64);
         if end.is_none_or(|end| end > committed) {
             let path = self.directory.path().join(self.name);
-            let reason = format!("{} bytes are to be read, but the file ends at {committed}", buffer.len());
+            let reason = format!("cannot read {} bytes: the file ends at {committed}", buffer.len());
             return Err(Error::Corrupt { path, offset, reason });
         }
         self.read_written(offset, buffer)

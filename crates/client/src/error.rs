@@ -12,7 +12,7 @@ use wire::{AccountId, Command, Status, TransactionId};
 #[non_exhaustive]
 pub enum Error {
     /// The socket failed.
-    #[error("cannot {action} for {node}: {source}; check the address and that this machine may reach it")]
+    #[error("cannot {action} for {node}: {source}; check the address and that this machine can reach it")]
     Socket {
         /// The attempted action.
         action: &'static str,
@@ -58,13 +58,13 @@ pub enum Error {
         value: u64,
     },
     /// A reply does not match its request.
-    #[error("the node's reply does not fit the request; it is faulty, ask another node")]
+    #[error("the node's reply does not match the request: the node is faulty, ask another node")]
     WrongReply,
     /// More operations than fit a datagram, or a datagram that exceeds the maximum length.
-    #[error("{0} bytes do not fit a datagram of {1}; send less at once, or raise the datagram size up to 65507")]
+    #[error("{0} bytes do not fit in a datagram of {1}; send less at once, or raise the datagram size up to 65507")]
     TooLong(usize, usize),
     /// A proof is longer than the node or this client can transfer.
-    #[error("the reply needs {needed} bytes and the longest datagram here has {limit}; raise the datagram size")]
+    #[error("the reply needs {needed} bytes, but datagrams are limited to {limit}; raise the datagram size")]
     ReplyTooLarge {
         /// Length of the reply in bytes.
         needed: usize,
@@ -72,14 +72,14 @@ pub enum Error {
         limit: usize,
     },
     /// The operating system returned no random bytes.
-    #[error("no random bytes from the system: {0}")]
+    #[error("the system returned no random bytes: {0}")]
     Random(getrandom::Error),
     /// The system clock is before 1970 or after the year 500,000.
-    #[error("the system's clock cannot be right; set it")]
+    #[error("the system's clock is wrong; set it")]
     Clock,
     /// A node did not execute up to a block in time.
     #[error(
-        "{node} has executed up to block {executed}, not {height}; see that it reaches the other replicas, or ask another one"
+        "{node} has executed up to block {executed}, not {height}; check its links to other replicas, or ask another"
     )]
     Behind {
         /// The node.
@@ -90,7 +90,7 @@ pub enum Error {
         executed: u64,
     },
     /// The node belongs to another network than the requested one.
-    #[error("the node is of network {found}, not of {expected}; check the address or the network id")]
+    #[error("the node is of network {found}, not {expected}; check the address or the network id")]
     WrongNetwork {
         /// The requested network id, in hexadecimal.
         expected: String,
@@ -98,36 +98,36 @@ pub enum Error {
         found: String,
     },
     /// A header of our own chain breaks a rule.
-    #[error("a header of the node: {0}")]
+    #[error("the node sent an invalid header: {0}")]
     Header(#[from] spv::HeaderError),
     /// The finality data has an invalid form.
-    #[error("what replicas vouch for: {0}")]
+    #[error("the node sent an invalid certificate or set of replicas: {0}")]
     Vouched(#[from] spv::finality::VouchedError),
     /// The node has other sealed headers than the local ones. Nothing was changed.
     #[error("{0}")]
     Reorganised(Box<crate::Fork>),
     /// A Bitcoin header breaks a rule.
-    #[error("a Bitcoin header of the node: {0}")]
+    #[error("the node sent an invalid Bitcoin header: {0}")]
     BitcoinHeader(#[from] spv::bitcoin::HeaderError),
     /// The node's chain has no header in common with the client's.
     #[error(
-        "the node's chain and the headers here have nothing in common; delete the headers if the node is the right one"
+        "the node's chain and the local headers have nothing in common; delete the headers if the node is the right one"
     )]
     NothingInCommon,
     /// A proof does not hold.
-    #[error("the node's proof does not hold: {0}")]
+    #[error("the node's proof is not valid: {0}")]
     Proof(#[from] spv::ProofError),
     /// An index proof does not hold.
-    #[error("the node's proof does not hold: {0}")]
+    #[error("the node's proof is not valid: {0}")]
     IndexProof(#[from] spv::IndexProofError),
     /// A Bitcoin proof does not hold.
-    #[error("the node's proof does not hold: {0}")]
+    #[error("the node's proof is not valid: {0}")]
     BitcoinProof(#[from] spv::bitcoin::ProofError),
     /// A proof is valid, but for something else than requested.
-    #[error("the node proved another transaction than the one asked for; it is faulty, ask another node")]
+    #[error("the node proved a different transaction than requested: it is faulty, ask another node")]
     OtherProof,
     /// A proof is for a block that is missing in the headers, even after synchronising them.
-    #[error("the proof is of a block that is not in the node's own chain of headers; it is faulty, ask another node")]
+    #[error("the proof is for a block outside the node's own headers: the node is faulty, ask another node")]
     UnknownBlock,
     /// An option is out of range.
     #[error("option {name} is {found}, but must be {expected}")]
@@ -175,8 +175,8 @@ fn explain(command: Command, status: Status, value: u64) -> String {
             format!("{status}; a payer opens it for a deposit of {value} or more, an issuer for nothing")
         }
         (Status::NotAuthorised | Status::NotIssuer, Command::Issue) => format!(
-            "{}: only an issuer can issue to an account with a key; sign with the key of one of the node's `issuers`, or \
-             transfer the amount from an account that has it",
+            "{}: only an issuer can issue to an account with a key; sign with the key of one of the node's `issuers`, \
+             or transfer the amount from an account that has it",
             status.name()
         ),
         _ => status.to_string(),

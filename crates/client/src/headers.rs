@@ -55,10 +55,11 @@ impl fmt::Display for Fork {
         let Self { key, common, here, there, evidence } = self;
         write!(
             f,
-            "the chain key {} sealed two chains: they part after block {common}, the headers here end at {here} and the node's at \
-             {there}. Its holder took back what was settled (as a node does that was put back to an old copy of its data), or \
-             somebody else has the key. The headers here are unchanged; ask the operator, and take the node's only if they are the \
-             right ones (--accept-reorganisation). Evidence: at height {} it sealed {} and {}",
+            "the chain key {} sealed two chains: they diverge after block {common}, the local headers end at {here} \
+             and the node's at {there}. Its holder reverted settled blocks (as a node does that was restored from an \
+             old copy of its data), or somebody else has the key. The local headers are unchanged; ask the operator, \
+             and accept the node's only if they are the right ones (--accept-reorganisation). Evidence: at height {} \
+             it sealed {} and {}",
             hex(&key.to_bytes()),
             common + 1,
             hex(&evidence.first.hash()),

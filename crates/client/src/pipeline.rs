@@ -208,7 +208,7 @@ impl Transport {
         // The kernel's accounting of a datagram: its bytes in pages, and the header of its buffer.
         let footprint = limits.datagram + limits.datagram / 4 + 1024;
         let socket = Socket::connect(node, footprint * limits.window).map_err(fail("open a socket"))?;
-        let capacity = socket.receive_capacity().map_err(fail("ask for the size of the receive buffer"))?;
+        let capacity = socket.receive_capacity().map_err(fail("read the size of the receive buffer"))?;
         // Replies beyond the kernel's buffers would be lost.
         limits.window = limits.window.min(capacity / footprint).max(1);
         Ok(Self::Datagrams(Box::new(socket)))

@@ -98,7 +98,7 @@ impl Node {
             }
             Err(error) => {
                 if known.failed.replace(Instant::now()).is_none() {
-                    tracing::warn!(%error, "the Bitcoin node estimates no fees: wallets are answered -1, no estimate");
+                    tracing::warn!(%error, "the Bitcoin node estimates no fees: answering wallets -1, no estimate");
                 }
                 None
             }
@@ -133,7 +133,7 @@ pub(crate) fn daemon_error(error: Error) -> RpcError {
             failure.message.replace('\\', "\\\\").replace('\'', "\\'")
         )),
         error => {
-            tracing::warn!(%error, "an Electrum client asked for what only the node can tell");
+            tracing::warn!(%error, "cannot answer an Electrum client: the Bitcoin node failed");
             RpcError::daemon("daemon error: the node behind this server does not answer")
         }
     }

@@ -34,12 +34,12 @@ const WITNESS_TREES: usize = 16;
 pub enum Error {
     /// The store begins above genesis.
     #[error(
-        "the Bitcoin blocks begin at height {0}, and Electrum's clients ask for all from genesis on: import the chain from its first \
-         block, or leave the section `[electrum]` out; proofs are served all the same"
+        "the Bitcoin blocks begin at height {0}, but Electrum's clients need all from genesis on: import the chain \
+         from its first block, or remove the section `[electrum]`; proofs are served either way"
     )]
     NotFromGenesis(u32),
     /// There are no blocks.
-    #[error("there are no Bitcoin blocks: `turnpike import bitcoin` reads them")]
+    #[error("no Bitcoin blocks: import them with `turnpike import bitcoin`")]
     NoBlocks,
     /// The store cannot be read.
     #[error(transparent)]

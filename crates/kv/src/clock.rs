@@ -19,19 +19,19 @@ const START: Seconds = 2;
 /// Expiry times up to this one, 30 days, are from now on; later ones are seconds since 1970 (memcached's protocol.txt).
 const LONGEST_RELATIVE: i64 = 60 * 60 * 24 * 30;
 
-/// An expiry that is over, whenever it is looked at.
+/// An expiry that has always passed.
 pub const OVER: Seconds = 1;
 
 /// An expiry that never comes.
 pub const NEVER: Seconds = 0;
 
-/// Tells the time.
+/// A clock.
 #[derive(Clone, Debug)]
 pub struct Clock {
     started: Instant,
     /// Seconds from 1970 to the clock's 0, as the system's clock showed last.
     epoch: Arc<AtomicI64>,
-    /// The second that it started or went on with.
+    /// The second at which it started or resumed.
     first: Seconds,
     /// Nanoseconds of the system's monotonic clock at the clock's 0, which may have been before its own.
     monotonic: u64,
@@ -43,10 +43,10 @@ impl Clock {
         Self::resume(START)
     }
 
-    /// A clock that goes on from a number of seconds.
+    /// A clock that resumes from a number of seconds.
     pub fn resume(at: Seconds) -> Self {
         let offset = std::time::Duration::from_secs(at.into());
-        // Read before the other one, so that by this one nothing is over later.
+        // Read before the wall clock, so that no item expires later by this clock.
         let monotonic = clock_gettime(ClockId::Monotonic);
         let started = Instant::now();
         let monotonic = monotonic.tv_sec.cast_unsigned() * NANOSECONDS + monotonic.tv_nsec.cast_unsigned();
@@ -68,7 +68,7 @@ impl Clock {
         now.saturating_sub(self.first)
     }
 
-    /// A clock that goes on as if it had run since a second that was `since_1970` then.
+    /// A clock that resumes as if it had run since a second that was `since_1970` then.
     pub fn go_on(at: Seconds, since_1970: i64) -> Self {
         // A system's clock that was set back stops ours for the time that it stood still.
         let passed = Self::resume(at).since_1970(at).saturating_sub(since_1970).max(0);
@@ -98,7 +98,7 @@ impl Clock {
         now
     }
 
-    /// The moment at which an expiry time of a request comes.
+    /// The moment of a request's expiry time.
     pub fn expiry(&self, time: i64, now: Seconds) -> Seconds {
         match time {
             0 => NEVER,
@@ -114,7 +114,7 @@ fn since_1970() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() as i64)
 }
 
-/// Whether an expiry has come.
+/// Whether an expiry has passed.
 #[inline]
 pub fn is_over(expiry: Seconds, now: Seconds) -> bool {
     expiry != NEVER && expiry <= now
@@ -144,7 +144,7 @@ mod tests {
         let now_1970 = Clock::start().since_1970(START);
         let later = Clock::go_on(1000, now_1970 - 50);
         assert!((1050..1060).contains(&later.now()) && later.uptime(later.now()) < 10);
-        // What was to be over at a moment is over at the same moment.
+        // An item's expiry stays at the same moment.
         assert!((later.since_1970(1050) - now_1970).abs() <= 1);
         assert!((1000..1010).contains(&Clock::go_on(1000, now_1970 + 50).now()));
     }

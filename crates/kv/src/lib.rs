@@ -1,8 +1,8 @@
 //! A key-value store that speaks memcached's protocols.
 //!
-//! [`store`] has the items: the hash table of Istvan and others (*A hash table for line-rate data processing*, ACM TRETS,
-//! 2015), with buckets of eight and the values apart. [`session`] turns the bytes of a client into replies, by the parsers in
-//! [`protocol`]. [`server`] has the sockets and the threads.
+//! [`store`] has the items: the hash table of Istvan and others (*A hash table for line-rate data processing*, ACM
+//! TRETS, 2015), with buckets of eight and the values apart. [`session`] turns the bytes of a client into replies, by
+//! the parsers in [`protocol`]. [`server`] has the sockets and the threads.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod clock;

@@ -1,9 +1,9 @@
 //! Decimal numbers as memcached reads them: a sign may stand in front, and what follows the digits must be white space.
 
-/// Most digits of a number.
+/// Maximum number of digits.
 pub const DIGITS: usize = 20;
 
-/// The sign, the digits' value, and nothing if it is too large or there are no digits.
+/// The sign, and the value of the digits; `None` if it is too large or there are no digits.
 fn parse(text: &[u8]) -> Option<(bool, u64)> {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
     let start = text.iter().position(|byte| !is_space(byte))?;
@@ -24,7 +24,7 @@ fn parse(text: &[u8]) -> Option<(bool, u64)> {
     Some((negative, value))
 }
 
-/// A number of 64 bits that is not negative. memcached takes large negative ones, and has them wrap around.
+/// A non-negative number of 64 bits. memcached accepts large negative ones, which wrap around.
 pub fn unsigned(text: &[u8]) -> Option<u64> {
     parse(text).filter(|(negative, _)| !negative).map(|(_, value)| value)
 }
@@ -42,7 +42,7 @@ pub fn signed_32(text: &[u8]) -> Option<i32> {
     (value <= limit).then_some(number as i32)
 }
 
-/// Writes a number's digits to the end of `digits`, and gives them.
+/// Writes a number's digits to the end of `digits`, and returns them.
 #[inline]
 pub fn format(mut number: u64, digits: &mut [u8; DIGITS]) -> &[u8] {
     let mut start = DIGITS;

@@ -13,7 +13,7 @@ pub const LONG: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Replies {
     bytes: Vec<u8>,
-    /// What follows the bytes.
+    /// The part that follows the bytes.
     value: Option<LongValue>,
     /// Bytes from which on they are sent.
     full: usize,
@@ -25,7 +25,7 @@ impl Replies {
         Self { bytes: Vec::new(), value: None, full }
     }
 
-    /// Whether they are to be sent before the next request.
+    /// Whether they must be sent before the next request.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.bytes.len() >= self.full || self.value.is_some()
@@ -99,7 +99,7 @@ pub struct LongValue {
 }
 
 impl LongValue {
-    /// Appends up to `most` bytes that were not sent yet, and gives how many.
+    /// Appends up to `most` bytes that were not sent yet, and returns their number.
     pub fn read(&self, store: &Store, most: usize, out: &mut Vec<u8>) -> Result<usize, Lost> {
         let before = out.len();
         if self.sent < self.len {

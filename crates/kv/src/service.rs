@@ -1,4 +1,4 @@
-//! What all connections share: the store, the settings, the counts.
+//! State shared by all connections: the store, the settings, the counts.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -12,11 +12,11 @@ use nic::Waker;
 
 use crate::{clock::Seconds, store::Store, tls::Tls, users::Users};
 
-/// What `version` replies: the version of memcached whose protocol this is. Clients compare it to know what they may send, and
-/// take anything after the numbers for a version that comes before.
+/// The reply to `version`: the version of memcached whose protocol this is. Clients compare it to choose commands, and
+/// treat anything after the numbers as a pre-release.
 pub const VERSION: &str = "1.6.27";
 
-/// What requests may do.
+/// The permissions of requests.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Whether `flush_all` is allowed.
@@ -30,9 +30,9 @@ pub struct Settings {
     /// Bytes that are held for all connections together: half requests, unsent replies, and copies of values that
     /// changed while they were sent. One prefix gets half of it.
     pub buffered: usize,
-    /// Connections at once.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// What `stats settings` tells besides.
+    /// Further lines of `stats settings`.
     pub told: Vec<(&'static str, String)>,
 }
 
@@ -76,7 +76,7 @@ impl Default for Settings {
     }
 }
 
-/// Counts of what is not about items.
+/// Counts that do not concern items.
 #[derive(Debug, Default)]
 #[allow(missing_docs, reason = "the names are those of memcached's stats")]
 pub struct Counts {
@@ -96,21 +96,21 @@ pub struct Counts {
     pub conn_yields: AtomicU64,
 }
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Debug)]
 pub struct Service {
     /// The items.
     pub store: Store,
-    /// What requests may do.
+    /// The permissions of requests.
     pub settings: Settings,
     /// Counts.
     pub counts: Counts,
     tls: Option<Tls>,
-    /// Most connections at once: `settings.connections` until it is reloaded.
+    /// Maximum number of connections: `settings.connections` until it is reloaded.
     connection_limit: AtomicUsize,
     users: Option<Users>,
     stopping: AtomicBool,
-    /// Of the threads that are to notice.
+    /// Wakers of the threads that must notice a stop.
     wakers: Mutex<Vec<Waker>>,
 }
 
@@ -130,7 +130,7 @@ impl Service {
         }
     }
 
-    /// Has TLS spoken on TCP.
+    /// Enables TLS on TCP.
     pub fn secured(self, tls: Tls) -> Self {
         Self { tls: Some(tls), ..self }
     }
@@ -140,7 +140,7 @@ impl Service {
         self.tls.as_ref()
     }
 
-    /// Most connections at once.
+    /// Maximum number of connections.
     pub fn connection_limit(&self) -> usize {
         self.connection_limit.load(Relaxed)
     }
@@ -155,21 +155,23 @@ impl Service {
         Self { users: Some(users), ..self }
     }
 
-    /// Who may log in, where a login is required.
+    /// The users that may log in, if logins are required.
     pub fn users(&self) -> Option<&Users> {
         self.users.as_ref()
     }
 
-    /// Reads the users again, for logins to come, and logs the outcome.
+    /// Reloads the users for later logins, and logs the outcome.
     pub fn reload_users(&self) {
         match self.users().map(Users::reload) {
-            Some(Ok(())) => tracing::info!("read the users of the key-value store again"),
-            Some(Err(error)) => tracing::error!("the users of the key-value store stay as they are: {error}"),
+            Some(Ok(())) => tracing::info!("reloaded the users of the key-value store"),
+            Some(Err(error)) => {
+                tracing::error!("cannot reload the users of the key-value store, so the present ones stay: {error}")
+            }
             None => {}
         }
     }
 
-    /// Whether a login with a name and a password succeeds, if it has them. Where none is required, none does.
+    /// Whether a login with a name and a password succeeds. If no login is required, none does.
     pub(crate) fn authenticate(&self, credentials: Option<(&[u8], &[u8])>) -> bool {
         self.counts.auth_cmds.fetch_add(1, Relaxed);
         let is_user =
@@ -190,7 +192,7 @@ impl Service {
         true
     }
 
-    /// Sets the counts to 0 that tell what happened, not what there is.
+    /// Resets the counts of events, but not those of present state.
     pub(crate) fn reset_counts(&self) {
         self.store.reset_counters();
         let counts = &self.counts;
@@ -211,7 +213,7 @@ impl Service {
         }
     }
 
-    /// Asks for the service to end: what has arrived is answered first.
+    /// Requests the end of the service: requests that have arrived are answered first.
     pub fn stop(&self) {
         self.stopping.store(true, Release);
         if let Some(ahead) = self.store.ahead() {
@@ -220,12 +222,12 @@ impl Service {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Waker::wake);
     }
 
-    /// Has a thread woken when the service is to end.
+    /// Registers a waker for the end of the service.
     pub(crate) fn wake_to_stop(&self, waker: Waker) {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
     }
 
-    /// Whether it is to end.
+    /// Whether the service must end.
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Acquire)
     }

@@ -1,4 +1,4 @@
-//! A connection's bytes, to replies: which protocol it speaks, and requests that come in pieces.
+//! Turns a connection's bytes into replies: detects the protocol, and handles requests that arrive in pieces.
 
 mod binary;
 mod meta;
@@ -23,33 +23,33 @@ use crate::{
     turn::Turn,
 };
 
-/// A line without an end is refused when it has so many bytes, but for a `get` of many keys (memcached's limit).
+/// Maximum length of a line without an end, except a `get` of many keys (memcached's limit).
 const LONGEST_LINE: usize = 2048;
 
-/// A `get` of many keys is refused when its line has so many bytes.
+/// Maximum length of the line of a `get` of many keys.
 const LONGEST_GET: usize = 1 << 20;
 
-/// What a command costs of a turn that goes to every shard, in requests.
+/// Cost of a command that visits every shard, in requests of a turn.
 const ALL_SHARDS: usize = 64;
 
 /// The reply to datagrams with commands that take long: their source may be forged.
 const NOT_BY_UDP: &[u8] = b"SERVER_ERROR not available over UDP\r\n";
 
-/// What became of a connection's bytes.
+/// The result of a connection's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fed {
     /// Bytes that are done with.
     pub consumed: usize,
-    /// What is next.
+    /// The next step.
     pub next: Next,
 }
 
-/// What a session waits for.
+/// The event that a session waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// More bytes: with those that are left, at least so many.
+    /// More bytes are needed: at least this number, including those left.
     More(usize),
-    /// That replies are sent; then the rest of the bytes, if any.
+    /// Replies must be sent; then the rest of the bytes is handled, if any.
     Send,
     /// The next turn; then the rest of the bytes, if any.
     Turn,
@@ -61,13 +61,13 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Session {
     service: Arc<Service>,
-    /// Whether requests come in datagrams.
+    /// Whether requests arrive in datagrams.
     datagrams: bool,
     /// Whether it speaks the binary protocol, once that is known.
     binary: Option<bool>,
     /// Bytes of a refused value, still to be passed over.
     swallow: u64,
-    /// Bytes that hold no end of a line, of one that comes in pieces.
+    /// Bytes already searched for the end of a line that arrives in pieces.
     scanned: usize,
     /// A `get` of which some keys are done. Its line is still there.
     get: Option<Unfinished>,
@@ -75,11 +75,11 @@ pub struct Session {
     walk: Option<Walk>,
     /// Whether requests that are not complete are refused.
     refuses: bool,
-    /// Whether a login is required that did not succeed yet.
+    /// Whether a login is required and has not succeeded yet.
     locked: bool,
 }
 
-/// Where a `get` goes on, in the bytes from its line on.
+/// Where a `get` continues, in the bytes from its line on.
 #[derive(Clone, Copy, Debug)]
 struct Unfinished {
     /// The next key.
@@ -124,7 +124,7 @@ impl Session {
         self.walk.as_ref().map_or(0, Walk::bytes)
     }
 
-    /// Whether it passes over a value that was refused.
+    /// Whether it skips a value that was refused.
     pub fn is_passing_over(&self) -> bool {
         self.swallow > 0
     }
@@ -134,7 +134,7 @@ impl Session {
         &self.service
     }
 
-    /// Refuses a request of which `input` is the start, as there is no room for it.
+    /// Refuses a request that starts with `input`, for lack of room.
     pub fn refuse(&mut self, input: &[u8], out: &mut Replies, now: Seconds) -> Fed {
         self.refuses = true;
         let fed = self.feed(input, out, &mut Turn::new(), now);
@@ -142,8 +142,8 @@ impl Session {
         fed
     }
 
-    /// Executes the requests in `input`, and appends replies to `out`, until one is incomplete, replies must be sent, or
-    /// the turn is over.
+    /// Executes the requests in `input`, and appends replies to `out`, until one is incomplete, replies must be sent,
+    /// or the turn is over.
     #[inline]
     pub fn feed(&mut self, input: &[u8], out: &mut Replies, turn: &mut Turn, now: Seconds) -> Fed {
         let mut consumed = 0;
@@ -205,7 +205,7 @@ impl Session {
         };
         self.scanned = 0;
         let line = match input[..end] {
-            // A carriage return alone is no end but a word, as it is to memcached.
+            // A carriage return alone is a word, not an end, as in memcached.
             [ref line @ .., b'\r'] if end > 1 => line,
             ref line => line,
         };
@@ -275,7 +275,7 @@ impl Session {
         }
     }
 
-    /// Executes a `get`, or notes where it goes on.
+    /// Executes a `get`, or records where it continues.
     #[inline]
     fn get(
         &mut self,
@@ -318,7 +318,7 @@ impl Session {
     }
 }
 
-/// What a request's bytes came to.
+/// The result of a request's bytes.
 enum Step {
     Done(usize),
     More(usize),
@@ -327,7 +327,7 @@ enum Step {
     Close,
 }
 
-/// The value behind a line, with the two bytes at its end.
+/// The value after a line, with the two bytes at its end.
 #[inline]
 fn value<'a>(service: &Service, refuses: bool, input: &'a [u8], after: usize, len: usize) -> Result<&'a [u8], Wait> {
     let needed = after + len + 2;
@@ -357,7 +357,7 @@ impl Wait {
     }
 }
 
-/// A line whose end has not come.
+/// A line whose end has not arrived.
 fn unfinished(input: &[u8]) -> Step {
     if input.len() <= LONGEST_LINE {
         return Step::More(input.len() + 1);

@@ -24,17 +24,17 @@ use rustls::{
 
 use crate::clock::Seconds;
 
-/// Sessions that may be resumed at once: clients hold their connections, so few come back.
+/// Maximum number of resumable sessions: clients keep their connections, so few are needed.
 const SESSIONS: usize = 1024;
 
-/// What TLS is made of.
+/// Settings of TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
     /// The server's certificate and those between it and the authority: PEM.
     pub chain: PathBuf,
     /// The key of the server's certificate: PEM.
     pub key: PathBuf,
-    /// Certificates of the authorities that clients' certificates come from: PEM.
+    /// CA certificates for client certificates: PEM.
     pub authorities: Option<PathBuf>,
     /// Which clients have to show a certificate.
     pub clients: Clients,
@@ -105,42 +105,42 @@ impl Version {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read.
-    #[error("{path}: {source}; give a file in PEM form that this user may read")]
+    #[error("cannot read {path}: {source}; name a PEM file that this user may read")]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         source: pem::Error,
     },
     /// A file has nothing in it of the kind that is needed.
-    #[error("{path}: there is no {what} in it; expected a file in PEM form, with BEGIN {begin}")]
+    #[error("{path} contains no {what}; expected a PEM file with BEGIN {begin}")]
     Nothing {
         /// The file.
         path: PathBuf,
-        /// What is needed.
+        /// The missing part.
         what: &'static str,
         /// How it begins.
         begin: &'static str,
     },
     /// The key is not that of the certificate, or of a kind that is not known.
-    #[error("{chain} and {key}: {source}; give the key that the first certificate of the chain was made for")]
+    #[error("cannot use {chain} with {key}: {source}; name the key of the first certificate of the chain")]
     Pair {
         /// The chain's file.
         chain: PathBuf,
         /// The key's file.
         key: PathBuf,
-        /// What is wrong; boxed, as it is large.
+        /// The error; boxed, since it is large.
         source: Box<rustls::Error>,
     },
-    /// Clients are to show certificates, and nobody is told who makes those.
-    #[error("clients are to show certificates: name the file of the authorities that these come from")]
+    /// Client certificates are required, but no CA file is set.
+    #[error("client certificates are required: set the CA file")]
     NoAuthorities,
     /// The authorities' certificates are not good.
-    #[error("{path}: {reason}; give the certificates of authorities in PEM form")]
+    #[error("{path}: {reason}; name a PEM file with CA certificates")]
     Authorities {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
 }
@@ -170,7 +170,7 @@ impl Tls {
         })
     }
 
-    /// Reads the files again, for connections to come. Where they are not good, what was read before stays.
+    /// Reloads the files for new connections. After an error the previous certificates stay.
     pub fn reload(&self, now: Seconds) -> Result<(), Error> {
         let config = read(&self.files)?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;
@@ -225,7 +225,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     Ok(all)
 }
 
-/// What looks at clients' certificates.
+/// The verifier of client certificates.
 fn verifier(
     files: &Files,
     provider: Arc<CryptoProvider>,

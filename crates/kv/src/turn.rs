@@ -14,7 +14,7 @@ const BYTES_PER_UNIT: usize = 256;
 /// Units between two looks at the clock, which cost little beside them.
 const LOOK: u32 = 64;
 
-/// A turn that takes longer is over, for example because others hold locks or the processor.
+/// Maximum duration of a turn, for example if others hold locks or the processor.
 const LONGEST: Duration = Duration::from_millis(1);
 
 /// The rest of a connection's turn.
@@ -39,7 +39,7 @@ impl Turn {
         Self { left: UNITS, look: UNITS - LOOK, deadline: None }
     }
 
-    /// A turn for the requests in a datagram, which are executed at once: time does not end it.
+    /// A turn for the requests in a datagram, which are all executed: time does not end it.
     pub fn for_datagram() -> Self {
         Self { left: DATAGRAM, look: 0, deadline: None }
     }
@@ -64,7 +64,7 @@ impl Turn {
         self.left = 0;
     }
 
-    /// Whether others have their turn now.
+    /// Whether the turn has ended.
     #[inline]
     pub fn is_over(&self) -> bool {
         self.left == 0

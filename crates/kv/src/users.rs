@@ -8,7 +8,7 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-/// Bytes of a file of users: some thousand of them. It is read at once, and each login is compared with all.
+/// Maximum size of a file of users: some thousand of them. It is read whole, and each login is compared with all.
 const LONGEST_FILE: u64 = 64 << 10;
 
 /// Permissions that let everybody read a file.
@@ -22,26 +22,26 @@ pub enum Error {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system reported.
+        /// The system's error.
         source: io::Error,
     },
     /// It is too long.
     #[error("{0} has more than {LONGEST_FILE} bytes; list fewer users")]
     TooLong(PathBuf),
     /// A line is malformed.
-    #[error("{path}, line {line}: expected NAME:PASSWORD, both without spaces at their ends")]
+    #[error("{path}, line {line}: expected NAME:PASSWORD, without spaces before or after either")]
     Line {
         /// The file.
         path: PathBuf,
         /// The number of the line.
         line: usize,
     },
-    /// There is nobody in it.
-    #[error("{0} lists no user; write a line NAME:PASSWORD for each")]
+    /// The file lists no users.
+    #[error("{0} lists no users; write a line NAME:PASSWORD for each")]
     Empty(PathBuf),
 }
 
-/// The users of a file. Of each only the digest of name and password is kept.
+/// The users of a file. Only the digests of name and password are kept.
 #[derive(Debug)]
 pub struct Users {
     path: PathBuf,
@@ -54,14 +54,14 @@ impl Users {
         Ok(Self { path: path.to_owned(), digests: RwLock::new(read(path)?) })
     }
 
-    /// Reads the file again, for logins to come. After an error the users stay as they were.
+    /// Reloads the file for later logins. After an error the present users stay.
     pub fn reload(&self) -> Result<(), Error> {
         let digests = read(&self.path)?;
         *self.digests.write().unwrap_or_else(PoisonError::into_inner) = digests;
         Ok(())
     }
 
-    /// Whether a user has a password. Takes the same time whoever it is.
+    /// Whether a user has a password, in constant time for all users.
     pub fn contains(&self, name: &[u8], password: &[u8]) -> bool {
         let presented = digest(name, password);
         let digests = self.digests.read().unwrap_or_else(PoisonError::into_inner);
@@ -85,7 +85,7 @@ fn read(path: &Path) -> Result<Vec<blake3::Hash>, Error> {
     let fail = |source| Error::Read { path: path.to_owned(), source };
     let file = File::open(path).map_err(fail)?;
     if file.metadata().map_err(fail)?.mode() & READABLE_BY_ALL != 0 {
-        tracing::warn!(file = %path.display(), "every user of this machine can read the passwords: chmod 600 the file");
+        tracing::warn!(file = %path.display(), "every local user can read the passwords: run chmod 600 on the file");
     }
     let mut text = Vec::new();
     file.take(LONGEST_FILE + 1).read_to_end(&mut text).map_err(fail)?;

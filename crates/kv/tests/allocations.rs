@@ -1,5 +1,5 @@
-//! Requests take no memory of the system's: in the steady state nothing is allocated for one. A test of its own, as it counts for
-//! the whole process.
+//! Requests take no memory of the system's: in the steady state nothing is allocated for one. A test of its own, as it
+//! counts for the whole process.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -19,7 +19,7 @@ use std::{
 use common::{Ours, small_store};
 use turnpike_kv::{service::Settings, store};
 
-/// Counts what is allocated while it is told to.
+/// Counts allocations while it is enabled.
 struct Counting;
 
 static COUNTS: AtomicBool = AtomicBool::new(false);
@@ -31,7 +31,7 @@ fn count() {
     }
 }
 
-// SAFETY: all is left to the system's allocator, with what was asked for.
+// SAFETY: every call is forwarded to the system's allocator with the same arguments.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
@@ -63,7 +63,7 @@ fn allocations(work: impl FnOnce()) -> u64 {
     ALLOCATIONS.load(SeqCst)
 }
 
-/// Sends requests and takes so many bytes of replies, without an allocation.
+/// Sends requests and reads replies of the buffer's size, without an allocation.
 fn ask(mut stream: &UnixStream, requests: &[u8], reply: &mut [u8]) {
     stream.write_all(requests).unwrap();
     stream.read_exact(reply).unwrap();
@@ -107,7 +107,7 @@ fn no_allocation_for_a_request() {
     udp.connect(ours.server().udp()[0]).unwrap();
     udp.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let mut replies = vec![0; 64 << 10];
-    // Each round ends with a request whose reply tells that it is over.
+    // Each round ends with a request whose reply marks its end.
     let work = |stream: &UnixStream, requests: &[u8], sentinel: &[u8], rounds: usize, reply: &mut [u8]| {
         for _ in 0..rounds {
             (&*stream).write_all(requests).unwrap();
@@ -139,7 +139,7 @@ fn no_allocation_for_a_request() {
     assert!(of_binary < ROUNDS as u64 / 100, "{of_binary} by binary in {ROUNDS} rounds");
     assert!(of_udp < ROUNDS as u64 / 100, "{of_udp} by UDP in {ROUNDS} rounds");
 
-    // New keys, where there is room for old ones alone: the index has its size after a while.
+    // New keys, with room for the old ones only: the index stops growing after a while.
     let stream = ours.connect();
     let mut request = *b"set 00000000 0 0 100\r\n----------------------------------------------------------------------------------------------------\r\n";
     let mut new_keys = |from: usize| {

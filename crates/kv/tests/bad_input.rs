@@ -30,7 +30,7 @@ fn ten_thousand_idle_connections_leave_room_for_one_more() {
     setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum }).unwrap();
     let ours = Ours::with(small_store(), Settings { connections: IDLE + 10, ..Settings::default() }, |_| {});
     let idle: Vec<_> = (0..IDLE).map(|_| ours.connect()).collect();
-    // Half a request each: what is kept of it is small.
+    // Half a request each: little memory is held for it.
     for mut stream in &idle {
         stream.write_all(b"get ke").unwrap();
     }

@@ -60,7 +60,7 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         3 => (0..1000_u64).prop_map(|n| n.to_string().into_bytes()),
         2 => prop::collection::vec(any::<u8>(), 0..40),
-        // A refused value is taken for a line, and at 2,048 bytes memcached closes without a word to what was before.
+        // A refused value is parsed as a line, and at 2,048 bytes memcached closes without replies to earlier requests.
         1 => (0..1900_usize).prop_map(|len| vec![b'v'; len]),
     ]
 }
@@ -114,8 +114,8 @@ fn flags() -> impl Strategy<Value = String> {
         .prop_map(|flags| flags.into_iter().fold(String::new(), |all, flag| all + " " + &flag))
 }
 
-/// A key in base64 with the flag that says so, and none that asks for it: memcached 1.6.18 forgets that it was in base64 where a
-/// read makes an item or one is appended to.
+/// A key in base64 with the flag that says so, and none that asks for it: memcached 1.6.18 forgets that it was in
+/// base64 where a read makes an item or one is appended to.
 fn encoded() -> impl Strategy<Value = (String, String)> {
     let key = prop::sample::select(&["YmluMA==", "YmluMQ==", "Ymlu"][..]);
     (key, flags()).prop_map(|(key, flags)| (key.to_owned(), flags.replace(" k", "") + " b"))
@@ -143,7 +143,8 @@ fn meta() -> impl Strategy<Value = Vec<u8>> {
 
 /// A request of the binary protocol, as it should be or not.
 fn binary() -> impl Strategy<Value = Vec<u8>> {
-    // Not 0x06 and 0x16: a shorter number keeps its length, to memcached only if no reply to another request holds the item.
+    // Not 0x06 and 0x16: a shorter number keeps its length, to memcached only if no reply to another request holds the
+    // item.
     let opcodes = prop_oneof![20 => 0..0x06_u8, 8 => 0x07..0x0b_u8, 5 => 0x0c..0x10_u8, 10 => 0x11..0x16_u8, 8 => 0x17..0x1b_u8, 4 => 0x1c..0x1f_u8, 2 => 0x23..0x25_u8, 1 => 0x20..0x23_u8];
     let wrong = prop_oneof![40 => Just(0_u8), 1 => 1..4_u8];
     (
@@ -219,7 +220,7 @@ fn compare(name: &str, requests: impl Strategy<Value = Vec<u8>>, end: &[u8], cas
     let Some(theirs) = Theirs::start(&[]) else { return skip::lacking(Ability::Peers, LACKING) };
     let ours = Ours::start();
     let scripts = prop::collection::vec(requests, 1..60);
-    // The same requests in every run: what is not yet known to differ is for fuzzing to find.
+    // The same requests in every run: finding new differences is for fuzzing.
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let config =
         ProptestConfig { cases, max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() };
@@ -233,8 +234,8 @@ fn compare(name: &str, requests: impl Strategy<Value = Vec<u8>>, end: &[u8], cas
             }
             [ours.path(), theirs.path()].map(|path| without_cas(converse(&path, &requests)))
         };
-        // What memcached replies depends on how the requests come to it: `decr` changes an item in place, and pads it, unless a
-        // reply that waits to be sent holds it.
+        // What memcached replies depends on how the requests come to it: `decr` changes an item in place, and pads it,
+        // unless a reply that waits to be sent holds it.
         let mut replies = talk();
         for _ in 1..TALKS {
             if replies[0] != replies[1] {

@@ -26,7 +26,7 @@ fn put(store: &Store, write: &Write<'_>, now: u32) -> Stored {
     store.shard(write.hash).write(write, now)
 }
 
-/// Bytes that tell key and length, so that parts of other values are noticed.
+/// Bytes derived from key and length, so that parts of other values are noticed.
 fn value(key: u16, len: usize) -> Vec<u8> {
     (0..len).map(|i| (usize::from(key) * 31 + len * 7 + i + i / 251) as u8).collect()
 }
@@ -188,7 +188,7 @@ proptest! {
                 prop_assert_eq!(found, crate::value(number, len));
             }
         }
-        // What is in use is what the items take: nothing is lost from the account.
+        // Blocks in use are those of the items: none is leaked.
         let mut shard = store.shards().next().unwrap();
         let items: Vec<_> = shard.items(0).collect();
         prop_assert!(shard.used_bytes() <= shard.memory());
@@ -216,7 +216,7 @@ fn without_eviction_a_full_store_refuses() {
     assert!(read(&store, b"0", 5).is_some());
     // A value that fits where the old one was is taken.
     assert!(matches!(put(&store, &write(&store, Mode::Set, b"0", &[2; 1000]), 5), Stored::Stored(_)));
-    // One that does not leaves no old value behind.
+    // A value that does not fit removes the old one.
     assert_eq!(put(&store, &write(&store, Mode::Set, b"0", &[2; 9000]), 5), Stored::NoMemory);
     assert!(read(&store, b"0", 5).is_none());
     assert_eq!(put(&store, &write(&store, Mode::Append, b"1", &[2; 9000]), 5), Stored::NoMemory);

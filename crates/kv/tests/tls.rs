@@ -34,7 +34,7 @@ const LACKING: &str = "openssl is not installed; scripts/setup installs it";
 /// How long a reply may take before a test fails rather than hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// An authority, and what it signs, in a folder.
+/// A CA and its certificates, in a folder.
 struct Authority(TempDir);
 
 impl Authority {
@@ -151,7 +151,8 @@ fn ask(stream: &mut (impl Read + Write), request: &[u8], reply: &[u8]) {
 /// Whether a client is let in.
 fn is_let_in(server: &Server, config: &Arc<ClientConfig>) -> bool {
     let mut stream = connect(server, config);
-    // By TLS 1.3 a client is done before the server has looked at its certificate, so it is the reply that tells.
+    // With TLS 1.3 a client finishes before the server has verified its certificate, so only the reply shows the
+    // result.
     let mut reply = [0; 4];
     stream.write_all(b"mn\r\n").and_then(|()| stream.read_exact(&mut reply)).is_ok()
 }
@@ -329,9 +330,9 @@ fn errors_tell_what_is_missing() {
         matches!(error(Files { key: nowhere.clone(), ..files.clone() }), Error::File { path, .. } if path == nowhere)
     );
     let key_alone = error(Files { chain: files.key.clone(), ..files.clone() }).to_string();
-    assert!(key_alone.contains("there is no certificate in it") && key_alone.contains("server.key"), "{key_alone}");
+    assert!(key_alone.contains("contains no certificate") && key_alone.contains("server.key"), "{key_alone}");
     let no_key = error(Files { key: files.chain.clone(), ..files.clone() }).to_string();
-    assert!(no_key.contains("there is no key in it"), "{no_key}");
+    assert!(no_key.contains("contains no key"), "{no_key}");
     let of_another = error(Files { key: authority.path("other.key"), ..files.clone() });
     assert!(matches!(of_another, Error::Pair { .. }), "{of_another}");
     let proven = Files { clients: Clients::Proven, authorities: None, ..files.clone() };

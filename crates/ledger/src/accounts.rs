@@ -95,7 +95,7 @@ impl Accounts {
         let issued = self.issued as u64;
         assert!(
             self.sum == issued,
-            "the balances add up to {} and not to the {issued} that were issued (modulo 2^64); keep the data directory \
+            "the balances add up to {}, but {issued} was issued (modulo 2^64); keep the data directory \
              and run `turnpike check` on a copy",
             self.sum
         );

@@ -27,8 +27,8 @@ pub enum Error {
     },
     /// The journal holds more operations than fit, from the time in which retries must be recognised.
     #[error(
-        "the journal has more than {capacity} operations of the last {seconds} s, all of which retries have to be \
-         recognised for; raise `{key}`"
+        "the journal has more than {capacity} operations of the last {seconds} s, which must all be remembered for \
+         retries; raise `{key}`"
     )]
     TooManyRetries {
         /// The configured number of operations.
@@ -39,24 +39,24 @@ pub enum Error {
         key: &'static str,
     },
     /// There are more accounts than configured.
-    #[error("the ledger has more than the {limit} accounts that are configured; raise `accounts`")]
+    #[error("the ledger has more accounts than the configured {limit}; raise `accounts`")]
     TooManyAccounts {
         /// Configured number of accounts.
         limit: usize,
     },
     /// An account occurs twice in the source of the balances.
-    #[error("account {0} is there twice: the index snapshot is damaged; remove it, and it is built again from blocks")]
+    #[error(
+        "account {0} is in the index snapshot twice: the snapshot is damaged; remove it, and it is rebuilt from blocks"
+    )]
     AccountTwice(AccountId),
     /// A block from another replica does not match its header.
-    #[error(
-        "block {height} is not what its header tells: it was damaged on the way, or is made up; ask another replica"
-    )]
+    #[error("block {height} does not match its header: it was damaged in transit or is forged; ask another replica")]
     NotTheBlock {
         /// The height.
         height: u64,
     },
     /// Batches from another replica are missing.
-    #[error("the operations of block {height} are not in the journal any more: ask again, for a newer block")]
+    #[error("the operations of block {height} were pruned from the journal: request a newer block")]
     NotRecent {
         /// The height.
         height: u64,
@@ -71,8 +71,8 @@ pub enum Error {
     },
     /// A replica's journal is not one block ahead of its chain.
     #[error(
-        "the chain ends with operation {covered} and the journal with {last}, which is more than one ordered block: this \
-         is no data directory of a replica, or a part of it is of another time"
+        "the chain ends with operation {covered} and the journal with {last}, which is more than one ordered block: \
+         this is not a replica's data directory, or its parts were copied at different times"
     )]
     Unsettled {
         /// The last operation in the chain.
@@ -82,7 +82,8 @@ pub enum Error {
     },
     /// The balances do not add up to the issued amount.
     #[error(
-        "the balances add up to {balances}, but {issued} was issued, less deposits: the index is damaged; run `turnpike check`"
+        "the balances add up to {balances}, not to the {issued} issued less deposits: the index is damaged; run \
+         `turnpike check`"
     )]
     Conservation {
         /// Sum of the balances.
@@ -98,8 +99,8 @@ pub enum Error {
     Chain(#[from] chain::own::Error),
     /// Executing the journal again gave another result than the recorded one.
     #[error(
-        "operation {sequence} was recorded as {recorded} with value {recorded_value}, but comes to {status} with value \
-         {value}: the journal does not belong to these balances"
+        "operation {sequence} was recorded as {recorded} with value {recorded_value}, but replays as {status} with \
+         value {value}: the journal does not belong to these balances"
     )]
     Diverged {
         /// Its sequence.

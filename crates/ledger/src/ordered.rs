@@ -70,7 +70,10 @@ struct Certain(JournalRecall);
 impl Recall for Certain {
     fn recall(&mut self, sequence: u64) -> Option<Record> {
         let record = self.0.recall(sequence);
-        assert!(record.is_some(), "operation {sequence} of the journal cannot be read: mend the disk, and start again");
+        assert!(
+            record.is_some(),
+            "cannot read operation {sequence} of the journal: fix the disk, then restart the node"
+        );
         record
     }
 }
@@ -182,7 +185,7 @@ impl<O: Observer> OrderedLedger<O> {
     /// # Panics
     /// If time goes back, or if this replica cannot know the reply of the others.
     pub fn execute<E: Ordered>(&mut self, time: u64, entries: &mut [E], values: &mut [u64]) {
-        assert!(time >= self.time, "ordered time goes on: {} is before {}", time, self.time);
+        assert!(time >= self.time, "ordered time does not go back: {} is before {}", time, self.time);
         self.time = time;
         let Self { ledger, batch, succeeded, .. } = self;
         ledger.execute(entries, values, Now { elapsed: time, unix: time }, |entry, value| {

@@ -70,7 +70,7 @@ impl Recent {
     /// Adds the next batch, which has at least one operation. `before` holds the newest times of all operations before
     /// it.
     pub fn take(&mut self, time: u64, before: Newest, (records, tails): (&[Record], &[Tail])) {
-        assert!(!records.is_empty(), "an empty batch is none");
+        assert!(!records.is_empty(), "a batch is not empty");
         let number = time / self.length;
         if self.periods.back().is_none_or(|last| last.number.get() < number) {
             self.periods.push_back(Period { number: number.into(), before, hash: ZERO_HASH });

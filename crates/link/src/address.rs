@@ -42,13 +42,13 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = |reason| Error::Address { text: text.to_owned(), reason };
-        let (scheme, rest) = text.split_once("://").ok_or_else(|| wrong("it has no scheme, as tcp://"))?;
-        let socket = || rest.parse().map_err(|_| wrong("behind the scheme has to be IP:PORT, as 127.0.0.1:7500"));
+        let (scheme, rest) = text.split_once("://").ok_or_else(|| wrong("the scheme is missing, such as tcp://"))?;
+        let socket = || rest.parse().map_err(|_| wrong("expected IP:PORT after the scheme, such as 127.0.0.1:7500"));
         match scheme {
             "tcp" => Ok(Self::Tcp(socket()?)),
             "rdma" => Ok(Self::Rdma(socket()?)),
             "shm" if rest.len() <= 90 && !rest.contains('\0') => Ok(Self::Shm(rest.to_owned())),
-            "shm" => Err(wrong("a name has at most 90 bytes, and no zero among them")),
+            "shm" => Err(wrong("a name has at most 90 bytes and no zero bytes")),
             _ => Err(wrong("the schemes are tcp://, shm:// and rdma://")),
         }
     }

@@ -39,7 +39,7 @@ impl Channel {
             #[cfg(feature = "rdma")]
             Address::Rdma(address) => Box::new(Rdma::connect(*address, config)?),
             #[cfg(not(feature = "rdma"))]
-            Address::Rdma(_) => return Err(Error::RdmaUnavailable("this program was built without it")),
+            Address::Rdma(_) => return Err(Error::RdmaUnavailable("this program was built without RDMA")),
             Address::Shm(name) => Box::new(Shm::connect(name, config)?),
         };
         Ok(Self::new(match &config.identity {

@@ -58,7 +58,7 @@ impl Config {
             return Err(Error::Config("a server channel needs room for at least one greeting"));
         }
         if !(1..=Self::MAX_SIGNAL_EVERY).contains(&self.signal_every) {
-            return Err(Error::Config("one of 1 to 256 sends is signalled"));
+            return Err(Error::Config("signal one send of every 1 to 256"));
         }
         Ok(())
     }

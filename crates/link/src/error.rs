@@ -9,7 +9,7 @@ use crate::PublicKey;
 #[non_exhaustive]
 pub enum Error {
     /// A text is not an address.
-    #[error("{text:?} is no address of a channel: {reason}")]
+    #[error("{text:?} is not a channel address: {reason}")]
     Address {
         /// The text.
         text: String,
@@ -34,16 +34,16 @@ pub enum Error {
     #[error("the peer closed the channel")]
     Closed,
     /// The peer disconnected in the middle of a message.
-    #[error("the peer went in the middle of a message; connect again, and ask what it has")]
+    #[error("the peer disconnected in the middle of a message; connect again, and ask what it received")]
     Truncated,
     /// The peer disconnected without a close: it was killed, or the network path is lost.
-    #[error("the peer went without closing the channel; connect again, and ask what it has")]
+    #[error("the peer disconnected without closing the channel; connect again, and ask what it received")]
     Lost,
     /// A text is not a key, or not a list of keys.
     #[error("{0}")]
     Key(&'static str),
     /// The peer proved a key that is not among the accepted peers.
-    #[error("the peer's key {key} is not among the peers of this side; add it if it is who you mean")]
+    #[error("the peer's key {key} is not among the peers of this side; add it if you trust it")]
     PeerUnknown {
         /// The peer's key.
         key: PublicKey,
@@ -52,21 +52,19 @@ pub enum Error {
     #[error("the handshake failed: {0}")]
     Handshake(&'static str),
     /// A message failed to decrypt.
-    #[error(
-        "a message is not the one that the peer sealed: changed, replayed, lost or swapped on the way; connect again"
-    )]
+    #[error("a message failed authentication: it was changed, replayed, lost or reordered in transit; connect again")]
     Tampered,
     /// RDMA is unavailable.
-    #[error("rdma:// cannot be had: {0}")]
+    #[error("rdma:// is unavailable: {0}")]
     RdmaUnavailable(&'static str),
     /// The queue pair of a channel failed.
-    #[error("the queue pair failed ({status}); connect again, and ask the peer what it has")]
+    #[error("the queue pair failed ({status}); connect again, and ask the peer what it received")]
     QueuePair {
         /// The status according to rdma-core.
         status: &'static str,
     },
     /// The peer does not speak this protocol, or not this version.
-    #[error("the peer is no link of version {ours}: {reason}; check address and version of both sides")]
+    #[error("the peer does not speak version {ours} of the link: {reason}; check address and version of both sides")]
     Greeting {
         /// The version of this side.
         ours: u16,
@@ -74,7 +72,7 @@ pub enum Error {
         reason: &'static str,
     },
     /// The peer announced a message longer than the limit.
-    #[error("the peer sent a message of {length} bytes, and {limit} are allowed")]
+    #[error("the peer sent a message of {length} bytes, but the limit is {limit}")]
     TooLong {
         /// Length of the message in bytes.
         length: u32,
@@ -82,7 +80,7 @@ pub enum Error {
         limit: u32,
     },
     /// A frame is repeated, too early or too late.
-    #[error("frame {got} came where frame {expected} was due: frames were lost, replayed or put in another order")]
+    #[error("received frame {got} instead of frame {expected}: frames were lost, replayed or reordered")]
     OutOfSequence {
         /// The expected number.
         expected: u32,
@@ -90,25 +88,25 @@ pub enum Error {
         got: u32,
     },
     /// The peer sent a message without a credit for it.
-    #[error("the peer sent a message that it had no credit for")]
+    #[error("the peer sent a message without credit for it")]
     CreditExceeded,
     /// The peer returned more credits than it was sent messages.
     #[error("the peer granted more credits than it has buffers")]
     CreditForged,
     /// The peer returned a buffer that it was not sent.
-    #[error("the peer gave back a buffer that it does not have")]
+    #[error("the peer returned a buffer that it does not have")]
     NotItsBuffer,
     /// The peer sent a buffer that it had already sent, or that does not exist.
-    #[error("the peer sent a buffer that is not its to send")]
+    #[error("the peer sent a buffer that it does not own")]
     NotItsToSend,
     /// The peer shared memory without the required properties.
-    #[error("the peer shares memory of another size, or without the seals that keep its size")]
+    #[error("the peer shares memory of the wrong size, or without the seals that fix its size")]
     BadMemory,
     /// A frame whose fields contradict each other.
-    #[error("the peer sent a frame that is none: {0}")]
+    #[error("the peer sent an invalid frame: {0}")]
     BadFrame(&'static str),
     /// The selector no longer has this key.
-    #[error("the selector has no such key: its channel was taken out")]
+    #[error("the selector has no such key: its channel was removed")]
     StaleKey,
 }
 

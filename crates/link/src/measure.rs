@@ -104,7 +104,7 @@ impl Responder {
         while let Some(mut buffer) = channel.buffer()? {
             let Some(message) = channel.receive()? else { return selector.set_interest(key, Operations::RECEIVE) };
             match role {
-                None => *role = Some(Role::of(&message).ok_or(Error::BadFrame("that names no role"))?),
+                None => *role = Some(Role::of(&message).ok_or(Error::BadFrame("the message names no role"))?),
                 Some(Role::Echo) => {
                     buffer.fill(&message);
                     channel.send(buffer)?;
@@ -189,7 +189,11 @@ impl Prober {
             if let Some(message) = self.channel()?.receive()? {
                 let time = begun.elapsed();
                 let is_same = message.len() == length && message.starts_with(number) && message.ends_with(number);
-                return if is_same { Ok(time) } else { Err(Error::BadFrame("that is not what was sent")) };
+                return if is_same {
+                    Ok(time)
+                } else {
+                    Err(Error::BadFrame("the reply is not the message that was sent"))
+                };
             }
             self.wait(Operations::RECEIVE)?;
         }

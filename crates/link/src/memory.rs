@@ -89,7 +89,7 @@ impl Memory {
     ///
     /// If the part is not within the mapping.
     pub(crate) fn at(&self, offset: usize, bytes: usize) -> NonNull<u8> {
-        assert!(offset <= self.bytes && bytes <= self.bytes - offset, "a part outside of its mapping");
+        assert!(offset <= self.bytes && bytes <= self.bytes - offset, "the part is outside of its mapping");
         // SAFETY: the offset is within the mapping, as asserted above.
         unsafe { self.start.add(offset) }
     }
@@ -100,7 +100,7 @@ impl Memory {
     ///
     /// If the word is not within the mapping, or not aligned.
     pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
-        assert!(offset.is_multiple_of(size_of::<u64>()), "a word that is not aligned");
+        assert!(offset.is_multiple_of(size_of::<u64>()), "the word is not aligned");
         // SAFETY: within the mapping and aligned, because the mapping is page-aligned. An atomic load of a word that
         // another process changes yields the old or the new value; the MMU refuses a store to memory of a peer.
         unsafe { AtomicU64::from_ptr(self.at(offset, size_of::<u64>()).as_ptr().cast()) }

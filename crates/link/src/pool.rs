@@ -329,7 +329,7 @@ impl FreeList {
 impl Home for FreeList {
     fn give_back(&self, index: u16) {
         let mut state = self.state();
-        debug_assert!(state.free.len() < state.free.capacity(), "more indexes come back than there are");
+        debug_assert!(state.free.len() < state.free.capacity(), "more indexes are released than exist");
         state.free.push_back(index);
         state.given_back = state.given_back.saturating_add(1);
         notify_if_due(state);

@@ -45,7 +45,7 @@ impl ServerChannel {
             #[cfg(feature = "rdma")]
             Address::Rdma(address) => Box::new(RdmaListener::bind(*address, below)?),
             #[cfg(not(feature = "rdma"))]
-            Address::Rdma(_) => return Err(Error::RdmaUnavailable("this program was built without it")),
+            Address::Rdma(_) => return Err(Error::RdmaUnavailable("this program was built without RDMA")),
             Address::Shm(name) => Box::new(ShmListener::bind(name, below)?),
         };
         if let Some(identity) = config.identity.clone() {

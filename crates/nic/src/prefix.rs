@@ -45,7 +45,7 @@ pub enum PrefixError {
         most: u8,
     },
     /// Bits after the length are set, so the text may not mean what it says.
-    #[error("{address}/{length} has bits set behind its length: did you mean {network}?")]
+    #[error("{address}/{length} has bits set after its length: did you mean {network}?")]
     HostBits {
         /// The address given.
         address: IpAddr,

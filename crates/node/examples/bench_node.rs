@@ -1,8 +1,8 @@
-//! Transfers a second over loopback: a node and a client in one process, on a data directory of their own.
+//! Transfers a second over loopback: a node and a client in one process, on their own data directory.
 //!
-//! `bench_node [accounts] [seconds] [promise] [operations a datagram] [datagrams in flight] [data directory]`, by default
-//! 2,000,000 accounts, 10 s, `durable`, 1000, 16, and a temporary directory below the current one. Prints rate, latency,
-//! processor time of each thread, and how far the block builder is behind.
+//! `bench_node [accounts] [seconds] [promise] [operations a datagram] [datagrams in flight] [data directory]`, by
+//! default 2,000,000 accounts, 10 s, `durable`, 1000, 16, and a temporary directory below the current one. Prints rate,
+//! latency, processor time of each thread, and the lag of the block builder.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::{collections::BTreeMap, fs, ops::ControlFlow, path::PathBuf, time::Duration};

@@ -19,8 +19,8 @@ use crate::{
     config::{self, PublicKey},
 };
 
-/// Frames that are checked at once: the lanes of two passes where each has a single operation, and few enough for one of many
-/// operations not to wait long for the others.
+/// Frames that are checked at once: the lanes of two passes where each has a single operation, and few enough for one
+/// of many operations not to wait long for the others.
 pub const FRAMES: usize = 16;
 
 /// The rules for signed operations.
@@ -49,9 +49,9 @@ impl Admission {
         Self { rules, verifier: Verifier::default() }
     }
 
-    /// Writes into each operation that has no status yet the one that refuses it, if one does. With each frame comes whether its
-    /// sender is trusted. `now` is the time in microseconds since the Unix epoch. Gives the number of signatures that were checked: those of all frames in one batch,
-    /// as a frame alone may have but one.
+    /// Writes into each operation that has no status yet the one that refuses it, if one does. With each frame comes
+    /// whether its sender is trusted. `now` is the time in microseconds since the Unix epoch. Gives the number of
+    /// signatures that were checked: those of all frames in one batch, as a frame alone may have but one.
     pub fn check<'a>(&mut self, frames: impl Iterator<Item = (bool, &'a mut [SignedOperation])>, now: u64) -> usize {
         let mut pushed = Vec::new();
         let entries =
@@ -104,7 +104,7 @@ impl Rules {
         }
     }
 
-    /// An account takes room in the table for good, so somebody has to answer for it: an issuer, who pays a deposit, or the
+    /// An account takes room in the table permanently, so it needs a sponsor: an issuer, the payer of a deposit, or the
     /// operator, who trusts the sender.
     fn check_create(&self, operation: &Operation, key: &[u8; 33], trusted: bool) -> Result<(), Status> {
         let is_of = |account: AccountId| account == account_of(key);
@@ -142,8 +142,8 @@ pub(crate) fn account_of(key: &[u8; 33]) -> AccountId {
     AccountId::keyed(&account_hash(key))
 }
 
-/// Refuses what would open accounts in the part of the table that is for trusted senders, which begins after so many more.
-/// Accounts that exist are not opened, so a retry gets its first result.
+/// Refuses operations that would open accounts in the part of the table reserved for trusted senders, which begins
+/// after `room` more. Existing accounts are not opened, so a retry gets its first result.
 pub fn keep_reserve(held: &mut Held, mut room: u64, exists: impl Fn(&AccountId) -> bool) {
     for signed in signed_operations(held).unwrap_or_default() {
         let operation = &mut signed.operation;
@@ -175,7 +175,7 @@ mod tests {
         Signer::new(SecretKey::from_byte_array([seed; 32]).unwrap(), NETWORK)
     }
 
-    /// What trusted and other senders are told.
+    /// The statuses for trusted and other senders.
     fn check(seed: u8, operation: Operation) -> [Status; 2] {
         let issuers = vec![PublicKey(*signer(ISSUER).public_key())];
         let replay_window = Duration::from_secs(10);

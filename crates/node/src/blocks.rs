@@ -1,4 +1,4 @@
-//! Blocks: who builds them, and who is told of them.
+//! Blocks: the threads that build them, and the observers to notify.
 
 use std::{
     sync::{
@@ -20,8 +20,8 @@ use wire::{Chain, Operation};
 
 use crate::{Config, Error, admission, memory, shared::Shared};
 
-/// How long the builder sleeps when there is nothing to do: a fraction of a sensible block interval, and long enough for
-/// batches to be worth while.
+/// How long the idle builder sleeps: a fraction of a sensible block interval, and long enough for batches to be
+/// worthwhile.
 const NAP: Duration = Duration::from_millis(5);
 
 /// How long the builder sleeps after an error before it tries again.
@@ -35,12 +35,12 @@ const FAILURES: u64 = 1 << 20;
 
 /// The builder is to go on.
 pub const BUILD: u8 = 0;
-/// The builder is to end after what is durable is in blocks.
+/// Order to the builder: end after all durable operations are in blocks.
 pub const DRAIN: u8 = 1;
 /// The builder is to end.
 pub const STOP: u8 = 2;
 
-/// Tells the proof caches of new blocks: the node's, and that of the simulated NIC, where there is one.
+/// Notifies the proof caches of new blocks: the node's, and that of the simulated NIC, if any.
 pub struct Announcer {
     pub cache: Option<Arc<Cache>>,
     pub nic: Arc<OnceLock<rtl::Announcer>>,
@@ -58,7 +58,7 @@ impl Observer for Announcer {
     }
 }
 
-/// The builder of blocks of what is in the journal, as configured.
+/// The builder of blocks from the journal, as configured.
 pub fn builder<O: Observer>(
     config: &Config,
     chain: OwnChain,
@@ -77,7 +77,7 @@ pub fn builder<O: Observer>(
     Ok(BlockBuilder::new(chain, sealer, log, options, observer, admission::monotonic())?)
 }
 
-/// Builds blocks until told otherwise. A disk that fails is tried again: the journal holds what is not in blocks.
+/// Builds blocks until ordered to stop. Retries after a disk failure: the journal holds all operations not in blocks.
 pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, shared: &Shared) {
     // When the builder last had something to do, if memory was not given back since.
     let mut busy = Some(Instant::now());
@@ -93,7 +93,7 @@ pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, shared
             Ok(progress) => {
                 shared.sealer_failed.store(false, Relaxed);
                 if shared.builder_failed.swap(false, Relaxed) {
-                    tracing::info!("blocks are built again");
+                    tracing::info!("building blocks again");
                 }
                 if order == DRAIN {
                     return;
@@ -111,7 +111,7 @@ pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, shared
                 let unsealed = own::Error::is_of_the_sealer;
                 shared.sealer_failed.store(matches!(&error, ledger::Error::Chain(error) if unsealed(error)), Relaxed);
                 if !shared.builder_failed.swap(true, Relaxed) {
-                    tracing::error!(%error, "no blocks are built; transfers are kept in the journal");
+                    tracing::error!(%error, "cannot build blocks: transfers stay in the journal");
                 }
                 if order == DRAIN {
                     return;

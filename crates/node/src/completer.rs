@@ -11,12 +11,12 @@ use wire::{Promise, Status};
 
 use crate::shared::Shared;
 
-/// A commit that took no longer than this is quick: a few times what it costs to have another thread do it, and what any
-/// other request may wait without harm.
+/// A commit up to this long is quick: a few times the cost of handing it to another thread, and a harmless wait for any
+/// other request.
 const QUICK: Duration = Duration::from_micros(250);
 
-/// The committer, and the replies that wait for it. It is used by the journal thread, and by the data path where that is
-/// quicker, one at a time.
+/// The committer, and the replies that wait for it. It is used by the journal thread, and by the data path where that
+/// is quicker, one at a time.
 pub struct Completer {
     committer: Committer,
     departures: Departures,
@@ -36,13 +36,13 @@ impl Completer {
         Self { committer, departures, transmit: Box::new(transmit), shared, took: Duration::MAX }
     }
 
-    /// Does what is due, and sends the replies that it lets go.
+    /// Commits or seals, then sends the replies that were waiting.
     pub fn complete(&mut self, due: Due) {
         let result = match due {
             Due::Commit => {
                 let (before, start) = (self.shared.durable(), Instant::now());
                 let result = self.committer.commit();
-                // One that had nothing to write tells nothing of the disk.
+                // A commit without data says nothing about the disk.
                 if self.shared.durable() > before {
                     self.took = start.elapsed();
                     self.shared.sync.record(self.took, 1);
@@ -64,7 +64,7 @@ impl Completer {
             }
             Err(error) => {
                 if !self.shared.storage_failed.swap(true, Relaxed) {
-                    tracing::error!(%error, "the journal cannot be written: reads only from now on");
+                    tracing::error!(%error, "cannot write the journal: answering reads only from now on");
                 }
                 self.departures.refuse(Status::StorageFailed, &mut *self.transmit);
             }

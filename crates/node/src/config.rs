@@ -117,7 +117,7 @@ pub struct Limits {
     /// Whose verify frames are answered.
     #[serde(with = "audience")]
     pub verify: Audience,
-    /// TCP connections of trusted prefixes, and as many of all others.
+    /// Maximum number of TCP connections of trusted prefixes, and the same number of all others.
     pub connections: usize,
     /// TCP connections of one prefix that is not trusted.
     pub prefix_connections: usize,
@@ -141,8 +141,8 @@ pub struct Proofs {
 pub struct Io {
     /// What carries datagrams.
     pub backend: Backend,
-    /// The interface that XDP answers on; empty for the one that has the address to listen on. With the simulated NIC a TAP device;
-    /// empty for sockets.
+    /// The interface that XDP answers on; empty for the one that has the address to listen on. With the simulated NIC a
+    /// TAP device; empty for sockets.
     pub interface: String,
     /// The library of the simulated NIC.
     pub rtl: PathBuf,
@@ -150,7 +150,7 @@ pub struct Io {
     pub busy_poll: bool,
     /// Processors for the threads `io`, `journal` and `builder`.
     pub pin: Vec<usize>,
-    /// Threads that check signatures; 0 for as many as there are processors, less one.
+    /// Threads that verify signatures; 0 for the number of processors less one.
     pub verify_threads: usize,
 }
 
@@ -193,9 +193,9 @@ pub enum ConfigError {
     Value {
         /// The key.
         key: &'static str,
-        /// What it was set to.
+        /// The configured value.
         value: String,
-        /// What it may be set to.
+        /// The allowed values.
         allowed: String,
     },
     /// The certificates or the key of a section cannot be used.
@@ -355,7 +355,7 @@ impl Config {
         }
         findings.within("chain_signer_timeout", self.chain_signer_timeout, 10, 60_000);
         if ![&self.chain_key, &self.chain_signer].iter().any(|path| path.as_os_str().is_empty()) {
-            findings.refuse("chain_key", format!("{:?}", self.chain_key), "empty where `chain_signer` is set");
+            findings.refuse("chain_key", format!("{:?}", self.chain_key), "empty if `chain_signer` is set");
         }
         findings.within("ledger.accounts", self.ledger.accounts, 16, table_limit());
         let [fewest, most] = [ledger::retries::MIN_CAPACITY, ledger::retries::MAX_CAPACITY].map(|limit| limit as u64);
@@ -379,7 +379,7 @@ impl Config {
         }
         self.cluster.find(self, findings);
         if self.promise == Promise::Final && !self.cluster.is_wanted() {
-            let allowed = "\"accepted\" or \"durable\" where `cluster.replicas` are empty";
+            let allowed = "\"accepted\" or \"durable\" if `cluster.replicas` is empty";
             findings.refuse("promise", "\"final\"", allowed);
         }
         findings.within("proofs.cache", self.proofs.cache, 0, 1 << 16);
@@ -411,7 +411,7 @@ impl Config {
         self.limits.rate == 0 && !self.listen.ip().to_canonical().is_loopback()
     }
 
-    /// Who has no share of the connections over HTTP: trusted prefixes, and this machine, where a proxy may be that others share.
+    /// Prefixes without a limit of connections over HTTP: trusted ones, and this machine, where a shared proxy may run.
     pub(crate) fn http_trusted(&self) -> Vec<Prefix> {
         self.trusted.iter().copied().chain(::kv::server::loopback()).collect()
     }
@@ -497,7 +497,7 @@ mod texts {
     }
 }
 
-/// What is written as text.
+/// Values serialised as text.
 mod text {
     use std::{fmt::Display, str::FromStr};
 
@@ -600,7 +600,7 @@ mod tests {
             ("[limits]\nframe_timeout = 10", ["`limits.frame_timeout` is 10", "from 100 to"]),
             ("[io]\npin = [0, 1, 2, 3]", ["`io.pin`", "at most three"]),
             ("network = \"\"", ["`network`", "1 to 64"]),
-            ("chain_key = \"a\"\nchain_signer = \"b\"", ["`chain_key`", "empty where `chain_signer` is set"]),
+            ("chain_key = \"a\"\nchain_signer = \"b\"", ["`chain_key`", "empty if `chain_signer` is set"]),
             ("chain_signer_timeout = 1", ["`chain_signer_timeout` is 1", "from 10 to 60000"]),
             ("listne = \"127.0.0.1:1\"", ["listne", "expected one of"]),
             ("promise = \"final\"", ["promise", "\"accepted\" or \"durable\""]),

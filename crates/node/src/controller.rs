@@ -1,4 +1,4 @@
-//! The store controller: what stands behind the data path of this node.
+//! The store controller: connects the data path of this node to ledger, journal and block builder.
 
 use std::{
     sync::{Arc, Mutex, atomic::Ordering::Relaxed},
@@ -20,8 +20,8 @@ use crate::{admission, completer::Completer, queries::Queries, shared::Shared, w
 const NAP: Duration = Duration::from_micros(500);
 const NAPS: u32 = 10;
 
-/// How many operations the block builder may be behind before the data path slows down: some seconds of full load, and
-/// 300 MB of journal.
+/// Lag of the block builder, in operations, above which the data path slows down: some seconds of full load, and 300 MB
+/// of journal.
 pub const BEHIND: u64 = 1 << 22;
 
 /// Executes operations on the ledger and hands them to the journal.
@@ -35,14 +35,14 @@ pub struct Controller {
     shared: Arc<Shared>,
     /// A reply waits for the journal.
     is_awaited: bool,
-    /// Up to which sequence the figures are told.
+    /// The last sequence included in the metrics.
     told: u64,
     /// When the ledger was recovered.
     started: Instant,
 }
 
 impl Controller {
-    /// A controller for `ledger`, whose journal is behind `journal`, and is written to by `completer`.
+    /// A controller for `ledger`. `journal` submits to its journal, and `completer` writes it.
     pub fn new(
         ledger: Ledger,
         journal: Submitter,
@@ -62,8 +62,8 @@ impl Controller {
         Now { elapsed: self.started.elapsed().as_micros() as u64, unix: admission::now() }
     }
 
-    /// Lets the block builder catch up where it is far behind, so that the journal does not grow without bound: the further
-    /// behind, the longer.
+    /// Waits while the block builder lags far, so that the journal does not grow without bound: the larger the lag, the
+    /// longer the wait.
     fn wait_for_builder(&self) {
         let excess = self.shared.behind().saturating_sub(BEHIND);
         if excess > 0 && !self.shared.builder_failed.load(Relaxed) {
@@ -71,8 +71,8 @@ impl Controller {
         }
     }
 
-    /// Completes on this thread what was executed, which spares a client that waits two changes of thread. Whether it
-    /// was done: not while the journal thread is at it, nor where the disk is slow, as everything else would wait.
+    /// Completes executed operations on this thread, which saves a waiting client two thread switches. Returns false
+    /// without doing so while the journal thread completes, or if the disk is slow, since everything else would wait.
     fn complete(&self) -> bool {
         match self.completer.try_lock() {
             Ok(mut completer) if completer.is_quick() => {
@@ -83,7 +83,7 @@ impl Controller {
         }
     }
 
-    /// Executes entries while the journal has room for them; refuses the others but for REFER.
+    /// Executes entries while the journal has room for them; refuses the others except REFER.
     fn execute_entries<E: Executable>(
         &mut self,
         entries: &mut [E],
@@ -134,8 +134,8 @@ impl StoreController for Controller {
         if self.journal.durable() >= last {
             return Release::Now(Promise::Durable);
         }
-        // Once the journal has failed, this never comes: the reply is refused with `STORAGE_FAILED`. It must not be given
-        // under a lower promise, as compact frames have no room to say so.
+        // After the journal has failed this never happens: the reply is `STORAGE_FAILED`. It must not be sent at a
+        // lower promise, since compact frames cannot state one.
         self.is_awaited = true;
         Release::Durable(last)
     }
@@ -176,7 +176,7 @@ impl StoreController for Controller {
     }
 }
 
-/// Begins to append, once the journal has room for so many operations or patience is over.
+/// Begins to append once the journal has room for `operations`, or the wait times out.
 fn wait_for_room(journal: &Submitter, operations: usize) -> (Submission<'_>, usize) {
     let mut naps = 0;
     loop {

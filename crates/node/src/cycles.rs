@@ -7,7 +7,8 @@ use rustix::time::{ClockId, clock_gettime};
 /// Cycles of the time-stamp counter; on processors without one, nanoseconds since the first call.
 pub fn cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 processor has the instruction, it touches no memory, and Linux lets user space read the counter.
+    // SAFETY: every x86-64 processor has the instruction, it touches no memory, and Linux lets user space read the
+    // counter.
     unsafe {
         std::arch::x86_64::_rdtsc()
     }

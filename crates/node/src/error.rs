@@ -20,18 +20,16 @@ pub enum Error {
     #[error(transparent)]
     Ledger(#[from] ledger::Error),
     /// There is no memory for the proof cache.
-    #[error("there is no memory for the cache of proofs: {0}; lower `proofs.cache`")]
+    #[error("no memory for the proof cache: {0}; lower `proofs.cache`")]
     ProofCache(#[source] table::Error),
     /// The Bitcoin blocks cannot be used.
     #[error(transparent)]
     Bitcoin(#[from] chain::bitcoin::Error),
     /// There are no Bitcoin blocks yet, and the node that is followed does not say how they begin.
-    #[error("there are no Bitcoin blocks yet, and {0}")]
+    #[error("no Bitcoin blocks yet, and {0}")]
     BitcoinNode(#[from] bitcoind::Error),
     /// The node that is followed is of a network that is not known here.
-    #[error(
-        "the Bitcoin node is of a network that is not known here: follow one of mainnet, testnet, testnet4, signet or regtest"
-    )]
+    #[error("the Bitcoin node is of an unknown network: follow one of mainnet, testnet, testnet4, signet or regtest")]
     BitcoinNetwork,
     /// The chain cannot be used.
     #[error(transparent)]
@@ -50,30 +48,30 @@ pub enum Error {
         source: io::Error,
     },
     /// The key-value store has no memory.
-    #[error("there is no memory for the key-value store: {0}; lower `kv.memory`")]
+    #[error("no memory for the key-value store: {0}; lower `kv.memory`")]
     KvMemory(#[source] table::Error),
     /// The key-value store's file is not to be used.
-    #[error("the key-value store's memory file: {0}")]
+    #[error("cannot use the key-value store's memory file: {0}")]
     KvFile(#[from] kv::store::FileError),
     /// The key-value store has no TLS.
-    #[error("the key-value store cannot speak TLS: {0}")]
+    #[error("cannot set up TLS for the key-value store: {0}")]
     KvTls(#[from] kv::tls::Error),
     /// The users of the key-value store cannot be read.
     #[error(transparent)]
     KvUsers(#[from] kv::users::Error),
     /// The key-value store cannot be served.
-    #[error("the key-value store: {0}")]
+    #[error("cannot start the key-value store: {0}")]
     Kv(#[from] kv::server::Error),
     /// Electrum's clients cannot be served.
-    #[error("Electrum cannot be served: {0}")]
+    #[error("cannot serve Electrum: {0}")]
     Electrum(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The replica cannot order.
     #[error(transparent)]
     Order(order::ProcessError),
     /// The data of a replica cannot be used.
     #[error(
-        "{source}. Never put older files of a replica back: `turnpike cluster sync --replace` replaces all but its votes \
-         with what another replica has"
+        "{source}. Never restore older files of a replica: `turnpike cluster sync --replace` replaces all but its \
+         votes with another replica's data"
     )]
     ReplicaData {
         /// The reason.
@@ -83,12 +81,12 @@ pub enum Error {
     #[error("{0}")]
     Rtl(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The in-NIC ledger cannot be served.
-    #[error("the in-NIC ledger cannot be served: {0}")]
+    #[error("cannot serve the in-NIC ledger: {0}")]
     InNic(String),
     /// The limit of open files leaves too few connections.
     #[error(
-        "the limit of open files is {limit}, but the configured connections need {needed}: raise the limit (`ulimit -Hn`, \
-         `LimitNOFILE=` of systemd), or lower `limits.connections`, `kv.connections` and `electrum.connections`"
+        "the limit of open files is {limit}, but the configured connections need {needed}: raise the limit (`ulimit \
+         -Hn`, `LimitNOFILE=` of systemd), or lower `limits.connections`, `kv.connections` and `electrum.connections`"
     )]
     OpenFiles {
         /// The limit.
@@ -99,7 +97,7 @@ pub enum Error {
     /// The system refuses a thread, a descriptor or random numbers.
     #[error("the system refuses {what}: {source}")]
     System {
-        /// What was asked for.
+        /// The request that the system refused.
         what: &'static str,
         /// What the system said.
         source: io::Error,

@@ -1,8 +1,8 @@
-//! Follows a Bitcoin node while this one serves: its blocks go into the store, and what waits there to Electrum's clients.
+//! Follows a Bitcoin node while this one serves: imports its blocks, and passes its mempool to Electrum's clients.
 //!
-//! One thread does all of it. It looks at the node at an interval, and at once when another thread, which waits for blocks, or
-//! who has broadcast a transaction tells it to. Whatever fails is tried again, where it was: blocks are committed one after the
-//! other, whenever either program is killed.
+//! One thread does all of it. It polls the node at an interval, and at once when the thread that waits for blocks, or
+//! one that broadcast a transaction, wakes it. Failed steps are retried. Blocks are committed one after the other, so
+//! either program may be killed at any time.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -30,7 +30,7 @@ const HASHES: u32 = 256;
 const PIECE: usize = 32 << 20;
 /// Transactions that the node is asked for at once: the longest have 800,000 digits.
 const TRANSACTIONS: usize = 64;
-/// Transactions that are kept of those that wait; Bitcoin Core keeps about as many in its 300 MB.
+/// Maximum number of unconfirmed transactions to keep; Bitcoin Core keeps about this number in its 300 MB.
 const WAITING: usize = 500_000;
 /// How long the node is asked to wait for a block. It is as long as the end of the program may have to wait.
 const WAIT: Duration = Duration::from_secs(1);
@@ -42,7 +42,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub struct Standing {
     /// Whether the node answered the last time.
     pub is_up: AtomicBool,
-    /// The height that it told last.
+    /// The height that the node reported last.
     pub node_height: AtomicU64,
     /// The height of this node's branch.
     pub height: AtomicU64,
@@ -57,15 +57,16 @@ enum Failure {
     Node(#[from] bitcoind::Error),
     #[error(transparent)]
     Store(#[from] bitcoin::Error),
-    #[error("the Bitcoin node has a transaction that is none: {0}")]
+    #[error("the Bitcoin node sent an invalid transaction: {0}")]
     Transaction(#[from] TransactionError),
     #[error(
-        "the Bitcoin node is of another network, or another chain: `bitcoin.node` has to be one of {0}, as the blocks in the data directory"
+        "the Bitcoin node is of another network or chain: set `bitcoin.node` to a node of {0}, like the blocks in the \
+         data directory"
     )]
     OtherChain(&'static str),
 }
 
-/// What is to be followed, and into what.
+/// The node to follow, and the store to import into.
 pub struct Follower {
     client: Client,
     chain: BitcoinChain,
@@ -79,7 +80,7 @@ pub struct Follower {
     interval: Duration,
 }
 
-/// Tells the cache of proofs of changes, before anybody else, and gathers them for the others.
+/// Reports changes to the proof cache first, and collects them for the other observers.
 #[derive(Default)]
 struct Changes {
     cache: Option<BitcoinAnnouncer>,
@@ -95,7 +96,7 @@ impl Observer for Changes {
     }
 }
 
-/// Opens the Bitcoin blocks. Where there are none, the node that is followed tells what they begin with.
+/// Opens the Bitcoin blocks. A new store begins with the genesis block of the followed node's network.
 pub fn open(config: &Bitcoin, data: &DataDirectory) -> Result<Option<BitcoinChain>, Error> {
     let found = layout::find_bitcoin(data)?;
     let Some(settings) = config.client() else { return Ok(found) };
@@ -114,7 +115,7 @@ pub fn open(config: &Bitcoin, data: &DataDirectory) -> Result<Option<BitcoinChai
 }
 
 impl Follower {
-    /// Follows the node that is configured into a store. `cache` is told of all changes before they are seen.
+    /// Follows the configured node into a store. `cache` learns of changes before readers can see them.
     pub fn new(
         config: &Bitcoin,
         chain: BitcoinChain,
@@ -135,7 +136,7 @@ impl Follower {
         })
     }
 
-    /// Has Electrum's clients told of what changes.
+    /// Notifies Electrum's clients of changes.
     pub fn serve(&mut self, service: Arc<Service>, announcer: Announcer) {
         self.service = Some(service);
         self.announcer = announcer;
@@ -148,7 +149,7 @@ impl Follower {
 
     /// Starts the threads.
     pub fn start(self) -> Result<[JoinHandle<()>; 2], Error> {
-        // One place is enough: who finds it taken knows that a look is due.
+        // One place is enough: if it is taken, a poll is due anyway.
         let (nudge, nudged) = mpsc::sync_channel(1);
         if let Some(service) = &self.service {
             service.set_node(::electrum::Node::new(self.client.clone(), nudge.clone()));
@@ -162,19 +163,19 @@ impl Follower {
         let mut failed = None;
         while !self.stop.load(Relaxed) {
             match self.look() {
-                Ok(()) if failed.take().is_some() => tracing::info!("the Bitcoin node is followed again"),
+                Ok(()) if failed.take().is_some() => tracing::info!("following the Bitcoin node again"),
                 Ok(()) => {}
                 Err(error) => {
                     self.standing.failures.fetch_add(1, Relaxed);
                     self.standing.is_up.store(!matches!(error, Failure::Node(_)), Relaxed);
                     let text = error.to_string();
                     if failed.as_ref() != Some(&text) {
-                        tracing::warn!(%error, "cannot follow the Bitcoin node; it is tried again and again");
+                        tracing::warn!(%error, "cannot follow the Bitcoin node: retrying");
                     }
                     failed = Some(text);
                 }
             }
-            // Nothing, or nobody who could tell: a look is due.
+            // A timeout or a disconnected sender: a poll is due.
             let _ = nudged.recv_timeout(self.interval);
         }
     }
@@ -189,7 +190,7 @@ impl Follower {
             self.standing.is_up.store(true, Relaxed);
             self.standing.node_height.store(info.height.into(), Relaxed);
             let imported = self.import(&info);
-            // What was committed before an error is seen, too.
+            // Blocks that were committed before an error are published, too.
             let published = self.publish(matches!(imported, Ok(true)));
             if matches!(&imported, Err(Failure::Store(error)) if !matches!(error, bitcoin::Error::Block { .. })) {
                 self.importer = None;
@@ -213,7 +214,7 @@ impl Follower {
         Ok(self.importer.insert(importer))
     }
 
-    /// Imports blocks up to the node's best one. Tells whether it came so far.
+    /// Imports blocks up to the node's best one. Returns whether it was reached.
     fn import(&mut self, info: &BlockInfo) -> Result<bool, Failure> {
         let knows = |importer: &Importer<Changes>, hash: &Hash| {
             importer.headers().is_some_and(|headers| headers.find(hash).is_some())
@@ -233,7 +234,8 @@ impl Follower {
             for hash in hashes {
                 if !knows(importer, &hash) {
                     let block = client.block(&hash)?;
-                    // Where the node's branch has changed meanwhile, it does not follow: the next look finds the new fork.
+                    // If the node's branch has changed meanwhile, the block does not follow: the next poll finds the
+                    // new fork.
                     let follows = BlockHeader::parse(&block).is_some_and(|header| knows(importer, &header.previous));
                     if !follows || bytes >= PIECE || stop.load(Relaxed) {
                         importer.commit()?;
@@ -267,7 +269,7 @@ impl Follower {
         }
     }
 
-    /// Shows what was imported, and with it what waits now, to Electrum's clients.
+    /// Publishes imported blocks and the present mempool to Electrum's clients.
     fn publish(&mut self, is_at_tip: bool) -> Result<(), Failure> {
         let gathered = std::mem::take(&mut self.importer()?.observer_mut().gathered);
         if let Some(tip) = self.chain.view().tip() {
@@ -284,7 +286,7 @@ impl Follower {
         } else {
             Ok(Update::default())
         };
-        // Of a block clients are told, though the node did not tell what waits.
+        // Clients are notified of a block even if the mempool is unavailable.
         let (update, told) = update.map_or_else(|error| (Update::default(), Err(error)), |update| (update, Ok(())));
         let announcement = match branch {
             Some(branch) => Some(service.follow(branch, &gathered, update)),
@@ -318,7 +320,7 @@ impl Follower {
     }
 }
 
-/// Transactions that come to those that wait. One may come before what it spends.
+/// New unconfirmed transactions. One may arrive before those that it spends.
 #[derive(Default)]
 struct Arrivals {
     complete: Vec<Unconfirmed>,
@@ -348,7 +350,7 @@ impl Arrivals {
                     self.complete.push(complete);
                 }
                 Ok(Read::Misses((transaction, _))) => self.incomplete.entry(transaction).or_default().push(bytes),
-                Err(error @ Failure::Transaction(_)) => tracing::warn!(%error, "a transaction is left out"),
+                Err(error @ Failure::Transaction(_)) => tracing::warn!(%error, "skipped a transaction"),
                 Err(error) => return Err(error),
             }
         }
@@ -373,7 +375,7 @@ fn wait_for_blocks(client: &Client, nudge: &SyncSender<()>, stop: &AtomicBool) {
         match client.wait_for_new_block(WAIT) {
             // If there is no room, it is about to look.
             Ok(()) => drop(nudge.try_send(())),
-            // The follower tells the operator.
+            // The follower reports the failure to the operator.
             Err(_) => thread::sleep(PAUSE),
         }
     }

@@ -1,7 +1,8 @@
-//! Where a data directory's chain and journal gather before they take the place of what is there: all of them, or none.
+//! Atomic replacement of a data directory's chain and journal: all parts are replaced, or none.
 //!
-//! They gather in a directory of their own, inside. Once they are whole, a mark tells so, and they are put into their places one by
-//! one; where that was cut off, it goes on when the data directory is opened. Without the mark they are removed.
+//! New parts are written to a subdirectory. Once they are complete, a mark is written, and they are moved into place
+//! one by one. After a crash, opening the data directory resumes the moves if the mark exists, and else removes the
+//! parts.
 
 use std::{fs, io};
 
@@ -14,7 +15,7 @@ use crate::replica::{DIRECTORY, PARTITION};
 pub const GATHERING: &str = "state-sync";
 /// The mark.
 const WHOLE: &str = "WHOLE";
-/// What is put into place.
+/// The parts to replace.
 const PARTS: [&str; 4] = ["chain", "catalog", "journal", "cluster"];
 
 fn failed(source: io::Error) -> Error {

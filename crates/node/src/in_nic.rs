@@ -1,8 +1,9 @@
-//! The in-NIC ledger as a service: XDP executes compact frames, this journals what it executed and answers what it leaves to the
-//! host. **Accepted only**: a crash loses what the ring held, and what was taken out of it and is not in the journal yet.
+//! The in-NIC ledger as a service: XDP executes compact frames; this module journals them and answers frames that XDP
+//! passes to the host. **Accepted only**: a crash loses operations that are in the ring, or read from it but not yet in
+//! the journal.
 //!
-//! The data directory is a node's. The journal is settled in blocks, and recovered with them as a node does it: the store of the program
-//! is filled with what came of that. It is gone with the process, as the program is.
+//! The data directory is a node's. The journal is settled in blocks and recovered with them, as in a node; the
+//! recovered ledger fills the store of the program, which ends with the process.
 
 mod restore;
 
@@ -42,7 +43,7 @@ use crate::{
     tier,
 };
 
-/// How long the ring is left alone when it was empty: so much is lost at most by a crash, beside what is being written.
+/// Sleep after the ring was empty: a crash loses at most this time, beside the records being written.
 const NAP: Duration = Duration::from_millis(1);
 
 /// How long the journal has had nothing to write before it is sealed.
@@ -54,7 +55,8 @@ const MOST_AT_ONCE: usize = 1 << 16;
 /// How long the host's socket waits before it looks whether it is to end.
 const LISTEN: Duration = Duration::from_millis(100);
 
-/// A running in-NIC ledger. Dropping it detaches the program, and ends the threads after what was executed is in the journal.
+/// A running in-NIC ledger. Dropping it detaches the program, and ends the threads once all executed operations are in
+/// the journal.
 #[derive(Debug)]
 pub struct InNic {
     local: SocketAddr,
@@ -73,7 +75,7 @@ pub struct InNic {
 }
 
 impl InNic {
-    /// Recovers what is in the data directory, and starts to serve.
+    /// Recovers the data directory, and starts to serve.
     pub fn start(config: &Config) -> Result<Self, Error> {
         let in_nic = |reason: String| Error::InNic(reason);
         if config.cluster.is_wanted() {
@@ -152,9 +154,9 @@ impl InNic {
             service.http = Some(http.local_address());
             service.threads.push(spawn("http", None, move || http.run(&stop))?);
         }
-        tracing::warn!(interface = interface.name, %mode, "accepted only: a crash loses what is not in the journal yet");
+        tracing::warn!(interface = interface.name, %mode, "accepted only: a crash loses unjournalled operations");
         if mode == Mode::Generic {
-            tracing::warn!("the driver does not take the program; behind it, it is not faster than sockets");
+            tracing::warn!("the driver does not support XDP: in generic mode it is not faster than sockets");
         }
         Ok(service)
     }
@@ -189,13 +191,13 @@ impl InNic {
         (lock(&self.ledger).sequence(), self.shared.durable())
     }
 
-    /// Stops: executes nothing more, puts what was executed into the journal, and that into blocks.
+    /// Stops executing, writes all executed operations to the journal, and settles them in blocks.
     pub fn stop(mut self) {
         self.end(blocks::DRAIN);
     }
 
     fn end(&mut self, order: u8) {
-        // Nothing is executed any more from here on; what was is taken out of the ring.
+        // Nothing is executed from here on; the rest of the ring is read.
         self.link = None;
         self.stop.store(true, Release);
         self.threads.drain(..).for_each(join);
@@ -224,13 +226,13 @@ fn operation(committed: &Committed) -> Operation {
     };
     assert!(
         frame.command().is_ok_and(Command::is_executed),
-        "the program executed what is no operation: {committed:?}"
+        "the program executed an invalid operation: {committed:?}"
     );
     frame.to_operation()
 }
 
-/// Writes what the program executed to the journal. After a failed write the ring fills up, and the program executes nothing more; the
-/// same while the block builder is far behind, so that the journal does not grow without bound.
+/// Writes operations that the program executed to the journal. After a failed write the ring fills up, and the program
+/// stops executing. So it does while the block builder lags far, which bounds the journal.
 fn follow(ledger: &Mutex<InNicLedger>, mut journal: Journal, shared: &Shared, stop: &AtomicBool) {
     let (mut batch, mut idle) = (Batch::new(), Some(Instant::now()));
     loop {
@@ -258,7 +260,7 @@ fn follow(ledger: &Mutex<InNicLedger>, mut journal: Journal, shared: &Shared, st
         };
         if let Err(error) = result {
             shared.storage_failed.store(true, Release);
-            tracing::error!(%error, "the journal cannot be written: the in-NIC ledger answers reads until its ring is full, then nothing but them");
+            tracing::error!(%error, "cannot write the journal: the in-NIC ledger answers reads only once its ring is full");
             return;
         }
         shared.executed.fetch_add(written, Relaxed);

@@ -31,8 +31,8 @@ pub fn start(config: &Kv) -> Result<Server, Error> {
     for address in config.open_addresses() {
         tracing::warn!(
             %address,
-            "whoever reaches the key-value store can read and change all items; listen on 127.0.0.1, require logins (-Y, \
-             kv.auth_file) or clients' certificates (ssl_verify_mode=2, kv.tls.clients), or filter the address"
+            "anyone who reaches the key-value store can read and change all items; listen on 127.0.0.1, require logins \
+             (-Y, kv.auth_file) or clients' certificates (ssl_verify_mode=2, kv.tls.clients), or filter the address"
         );
     }
     let server = server::Config {
@@ -71,7 +71,7 @@ fn tier(config: &Kv, store: &Store) -> Result<Option<KvTier>, Error> {
     }
 }
 
-/// The store, in a file where there is to be one.
+/// The store, in a file if configured.
 fn store(config: &Kv) -> Result<Store, Error> {
     let wanted = store::Config {
         memory: config.memory << 20,
@@ -85,7 +85,7 @@ fn store(config: &Kv) -> Result<Store, Error> {
     }
     let (store, start) = Store::in_file(wanted, file)?;
     match start {
-        Start::Warm { items } => tracing::info!(file = %file.display(), items, "the key-value store goes on"),
+        Start::Warm { items } => tracing::info!(file = %file.display(), items, "restored the key-value store"),
         Start::Cold(Cold::New) => {
             tracing::info!(file = %file.display(), "the key-value store is empty: the file is new")
         }

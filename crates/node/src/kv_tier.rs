@@ -1,4 +1,5 @@
-//! XDP before the key-value store: an arena with the store's mirror, the program that answers out of it, where it is attached.
+//! XDP before the key-value store: an arena with the store's mirror, the program that answers out of it, where it is
+//! attached.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -18,9 +19,9 @@ pub struct KvTier {
 }
 
 impl KvTier {
-    /// Loads and attaches the program, and gives the memory of the mirror; or tells why it cannot.
+    /// Loads and attaches the program, and returns the memory of the mirror, or the reason for a failure.
     pub fn prepare(config: &Kv) -> Result<(Self, Region), String> {
-        let listen = config.udp.first().ok_or("XDP answers UDP alone: give it a port, by -U or `kv.udp`")?;
+        let listen = config.udp.first().ok_or("XDP answers UDP only: set a port with -U or `kv.udp`")?;
         let interface = find_interface(&config.interface, *listen)?;
         let text = |error: xdp::Error| error.to_string();
         let bytes = mirror_bytes(config.xdp_memory << 20);

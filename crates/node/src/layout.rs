@@ -1,6 +1,6 @@
-//! What is where in a data directory. The node opens it, and so do the commands that work on it while no node runs.
-//! Directories are made here, for their owner alone: the files that key-value stores make in theirs have whatever mode the
-//! process's umask leaves them.
+//! The layout of a data directory. The node opens it, and so do the commands that work on it while no node runs. Its
+//! directories are created here as private ones: files that key-value stores create in theirs have the mode that the
+//! process's umask leaves.
 //!
 //! ```text
 //! FORMAT, LOCK   version of the layout; who has the directory
@@ -69,7 +69,7 @@ pub(crate) fn open_catalog(data: &dyn Directory) -> Result<KeyValueCatalog, Erro
     Ok(catch_unwind(open).unwrap_or(Err(own::Error::CatalogDamaged))?)
 }
 
-/// Opens the own chain. Where there is none, one begins with what `genesis` makes, which may refuse to.
+/// Opens the own chain. If there is none, it begins with the result of `genesis`, which may return an error.
 pub fn open_chain(
     data: &DataDirectory,
     options: own::Options,

@@ -1,5 +1,5 @@
-//! Lists for people, over HTTP as JSON: the accounts, and the transactions of one. What they tell is the node's word; a
-//! proof of each transaction and each balance is to be had with the protocol.
+//! Lists for people, over HTTP as JSON: the accounts, and the transactions of one. They are not proved; the protocol
+//! returns a proof of each transaction and each balance.
 
 use chain::own::OwnReader;
 use serde::{Deserialize, Serialize};
@@ -62,13 +62,13 @@ pub struct Transaction {
     pub height: u32,
     /// Its position there.
     pub position: u32,
-    /// What it does.
+    /// The command.
     pub command: String,
     /// Its id.
     pub transaction: String,
     /// The source.
     pub source: String,
-    /// The destination, or the payer of a deposit; zeros where there is none.
+    /// The destination, or the payer of a deposit; zeros if none.
     pub destination: String,
     /// The amount.
     pub amount: u64,
@@ -83,7 +83,7 @@ pub enum Refusal {
     /// The path names no list.
     #[error("there is nothing at this path; / tells what there is")]
     NoSuchList,
-    /// What is asked for makes no sense; the text tells why.
+    /// The request is not valid; the text has the reason.
     #[error("{0}")]
     BadRequest(String),
     /// The account has no transaction in a block.
@@ -98,7 +98,7 @@ pub enum Refusal {
 #[derive(Debug)]
 pub struct Listings(OwnReader);
 
-/// What a list begins behind, and how long it is to be.
+/// The start and length of a list.
 #[derive(Default)]
 struct Range<'a> {
     after: Option<&'a str>,

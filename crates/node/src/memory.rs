@@ -1,10 +1,10 @@
 //! Memory that was freed, and that the allocator keeps.
 //!
-//! Closing a block of a million transactions takes tens of megabytes for a moment. glibc keeps such pieces for the next time;
-//! an idle node need not hold them.
+//! Closing a block of a million transactions takes tens of megabytes for a moment. glibc keeps such pieces for the next
+//! time; an idle node need not hold them.
 
-/// Pieces from this size on are given back as soon as they are freed. glibc would raise its own bound to 32 MiB with the first
-/// large piece that is freed; smaller pieces than this are too many to be mapped one by one.
+/// Pieces from this size on are given back as soon as they are freed. glibc would raise its own bound to 32 MiB with
+/// the first large piece that is freed; smaller pieces than this are too many to be mapped one by one.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const LARGE: i32 = 256 << 10;
 
@@ -17,7 +17,7 @@ pub fn set_up() {
     }
 }
 
-/// Gives back what is kept of smaller pieces. Takes some milliseconds, so it is for a thread that has nothing else to do.
+/// Returns cached small pieces to the system. Takes some milliseconds, so call it on an idle thread.
 pub fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: the call takes no pointer, and glibc documents it as safe to make from any thread.

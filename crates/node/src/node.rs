@@ -26,7 +26,7 @@ use crate::{
     shared::Shared, threads::join,
 };
 
-/// A running node. Dropping it ends its threads after what was executed is in the journal.
+/// A running node. Dropping it ends its threads once all executed operations are in the journal.
 #[derive(Debug)]
 pub struct Node {
     local: SocketAddr,
@@ -145,12 +145,12 @@ impl Node {
         self.shared.open.load(Relaxed)
     }
 
-    /// What carries datagrams: what was configured, or what the machine allows instead; never `Auto`.
+    /// The backend for datagrams: the configured one, or the one that the machine allows instead; never `Auto`.
     pub fn backend(&self) -> Backend {
         self.backend
     }
 
-    /// Whether XDP answers a part of what is asked.
+    /// Whether XDP answers some of the requests.
     pub fn uses_tier(&self) -> bool {
         self.tier.is_some()
     }
@@ -160,7 +160,7 @@ impl Node {
         self.shared.height.load(Relaxed)
     }
 
-    /// Stops: takes no more requests, makes durable what was executed, puts it into blocks.
+    /// Stops: accepts no more requests, makes all executed operations durable, and settles them in blocks.
     pub fn stop(mut self) {
         self.end(blocks::DRAIN);
     }

@@ -35,7 +35,7 @@ impl Queries {
         Self { own, bitcoin, proofs, promise, retry_milliseconds, shared }
     }
 
-    /// Answers a query, or tells who can.
+    /// Answers a query, or returns who can answer it.
     pub fn answer(&self, query: QueryKind, datagram: &mut [u8]) -> Answer {
         if query == QueryKind::Proof {
             return self.proofs.answer_cached(datagram).map_or(Answer::Defer, Answer::Reply);
@@ -78,7 +78,7 @@ impl Queries {
         info.program = InfoFrame::program_field(env!("CARGO_PKG_VERSION"));
     }
 
-    /// As many headers as asked for, as there are and as there is room for.
+    /// Writes the requested headers, limited by the chain's end and the room.
     fn headers(&self, request: &mut HeadersFrame, room: &mut [u8]) -> Answer {
         let written = match (request.chain(), &self.bitcoin) {
             (Ok(Chain::Own), _) => self.own_headers(request, room),
@@ -101,7 +101,7 @@ impl Queries {
         request.tip_hash = tip.hash;
         let count = count(request, Chain::Own, room);
         let headers = self.own.headers(request.first_height.get(), count).map_err(|error| {
-            tracing::error!(%error, "headers cannot be read");
+            tracing::error!(%error, "cannot read headers");
             Status::StorageFailed
         })?;
         Ok(write(request, room, Chain::Own, headers.as_bytes()))
@@ -116,7 +116,7 @@ fn bitcoin_headers(bitcoin: &BitcoinChain, request: &mut HeadersFrame, room: &mu
     let count = count(request, Chain::Bitcoin, room);
     let headers = match u32::try_from(request.first_height.get()) {
         Ok(first) => view.headers(first, count as u32).map_err(|error| {
-            tracing::error!(%error, "headers cannot be read");
+            tracing::error!(%error, "cannot read headers");
             Status::StorageFailed
         })?,
         Err(_) => Vec::new(),
@@ -129,7 +129,7 @@ fn count(request: &HeadersFrame, chain: Chain, room: &[u8]) -> usize {
     usize::from(request.count.get()).min(room.len() / HeadersFrame::size_of_header(chain))
 }
 
-/// Writes headers into the room behind the frame; gives their bytes.
+/// Writes headers into the room after the frame; returns their bytes.
 fn write(request: &mut HeadersFrame, room: &mut [u8], chain: Chain, headers: &[u8]) -> usize {
     let size = HeadersFrame::size_of_header(chain);
     room[..headers.len()].copy_from_slice(headers);

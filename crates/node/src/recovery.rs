@@ -9,25 +9,25 @@ use storage::DataDirectory;
 
 use crate::{Config, Error, admission, follower, layout, sealing};
 
-/// What was in the data directory.
+/// The state recovered from the data directory.
 pub struct Recovered {
     /// The directory, locked.
     pub data: DataDirectory,
     /// The own chain.
     pub chain: OwnChain,
-    /// Who seals its blocks.
+    /// The sealer of its blocks.
     pub sealer: Box<dyn Sealer>,
     /// The Bitcoin blocks, if there are any.
     pub bitcoin: Option<BitcoinChain>,
     /// The journal, open for writing.
     pub journal: Journal,
-    /// The ledger as it was.
+    /// The recovered ledger.
     pub ledger: Ledger,
 }
 
 /// Opens the data directory and recovers the ledger, in `memory` if there is any.
 pub fn recover(config: &Config, memory: Option<ledger::Memory>) -> Result<Recovered, Error> {
-    // Before modes are mended in the data directory: whether others could read the key has to be told.
+    // Before opening the data directory fixes modes: an error must report that others could read the key.
     sealing::check(config)?;
     let data = layout::open(&config.data)?;
     let journal = open_journal(&data)?;
@@ -67,8 +67,8 @@ pub fn chain_options(config: &Config) -> own::Options {
     own::Options { levels, ..own::Options::default() }
 }
 
-/// Tells the operator of a journal that is ahead of the clock, and of signatures that are. `written` is when the last batch
-/// was written.
+/// Warns the operator if the journal or signed timestamps are ahead of the clock. `written` is the time of the last
+/// batch.
 fn tell_clocks(ledger: &Ledger, written: u64) {
     let now = admission::now();
     let tolerance = ledger::CLOCK_TOLERANCE.as_micros() as u64;
@@ -76,16 +76,16 @@ fn tell_clocks(ledger: &Ledger, written: u64) {
     if written > now + tolerance {
         tracing::warn!(
             seconds,
-            "the journal is ahead of the clock: one of them was set wrong. Set the clock by NTP and start again; until it \
-             has passed the journal, blocks are stamped with the journal's time"
+            "the journal is ahead of the clock: one of them was set wrong. Set the clock by NTP and start again; until \
+             it has passed the journal, blocks are stamped with the journal's time"
         );
     }
     let seconds = ledger.signed_horizon().saturating_sub(now) / 1_000_000;
     if ledger.signed_horizon() > now {
         tracing::warn!(
             seconds,
-            "signed operations were executed with timestamps ahead of the clock, and are not remembered any more: all \
-             that are signed now are STALE_TIMESTAMP for so long. Set the clock by NTP, if it is behind"
+            "signed operations with timestamps ahead of the clock were executed, and are no longer remembered: until \
+             the clock has passed them, operations signed now are STALE_TIMESTAMP. Set the clock by NTP if it is slow"
         );
     }
 }

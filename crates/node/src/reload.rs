@@ -73,7 +73,7 @@ impl Node {
 /// Logs what came of reading a section's certificates and keys again.
 pub fn log_result(section: &str, result: Result<(), TlsError>) {
     match result {
-        Ok(()) => tracing::info!(section, "read the certificates again"),
+        Ok(()) => tracing::info!(section, "reloaded the certificates"),
         Err(error) => tracing::error!(section, "cannot read the certificates, so the present ones stay: {error}"),
     }
 }

@@ -19,7 +19,7 @@ struct Figures {
 }
 
 impl RetryFigures {
-    /// Tells how full it is: for operations without a signature, and for signed ones.
+    /// Publishes how full the memory is: for unsigned operations, and for signed ones.
     pub fn tell(&self, fills: [Fill; KINDS.len()]) {
         for (figures, fill) in self.0.iter().zip(fills) {
             figures.operations.store(fill.operations as u64, Relaxed);
@@ -28,7 +28,7 @@ impl RetryFigures {
         }
     }
 
-    /// How full it is, as was told last.
+    /// How full the memory is, as published last.
     pub(crate) fn fills(&self) -> [Fill; KINDS.len()] {
         self.0.each_ref().map(|Figures { operations, capacity, age }| Fill {
             operations: operations.load(Relaxed) as usize,

@@ -17,14 +17,14 @@ use crate::{
 
 /// What the rest of the node has of the NIC.
 pub struct Handles {
-    /// What it does.
+    /// Its counters.
     pub counters: Arc<RtlCounters>,
-    /// Who tells its proof cache of blocks.
+    /// Notifies its proof cache of blocks.
     pub announcer: Announcer,
 }
 
-/// Puts the simulated NIC before the node: on the sockets that `bind` opens, or on a TAP device where one is named. `is_empty` tells
-/// that the ledger has no history, which the NIC's engine would not know.
+/// Puts the simulated NIC before the node: on the sockets that `bind` opens, or on a TAP device if configured.
+/// `is_empty` means that the ledger has no history; the NIC's engine would not know it.
 pub fn start(
     config: &Config,
     is_empty: bool,
@@ -33,7 +33,7 @@ pub fn start(
     let refused = |why: &str| Error::Rtl(format!("the simulated NIC needs {why}").into());
     let mut own = config.listen;
     if own.ip().is_unspecified() {
-        return Err(refused("one address to listen on: `listen`"));
+        return Err(refused("a single address in `listen`"));
     }
     let (network, streams) = if config.io.interface.is_empty() {
         let (sockets, streams) = bind()?;
@@ -41,14 +41,14 @@ pub fn start(
         (Network::Sockets(sockets), Some(streams))
     } else {
         if own.port() == 0 {
-            return Err(refused("a port to listen on, as there are no sockets on a TAP device: `listen`"));
+            return Err(refused("a port in `listen`, as a TAP device has no sockets"));
         }
         let tap = Tap::open(&config.io.interface);
         (Network::Tap(tap.map_err(|source| Error::System { what: "a TAP device (`io.interface`)", source })?), None)
     };
     let settings = settings(config, own, is_empty)?;
     let backend = RtlBackend::new(&settings, network).map_err(|error| Error::Rtl(error.into()))?;
-    tracing::info!(library = %settings.library.display(), executes = backend.is_executing(), "the simulated NIC runs");
+    tracing::info!(library = %settings.library.display(), executes = backend.is_executing(), "simulated NIC runs");
     let handles = Handles { counters: backend.counters(), announcer: backend.announcer() };
     Ok((Either::Second(backend), streams, handles))
 }
@@ -80,6 +80,6 @@ fn settings(config: &Config, own: SocketAddr, is_empty: bool) -> Result<RtlConfi
         secret,
         proof_secret,
         seed: words.next().unwrap_or_default().into(),
-        told: |why| tracing::warn!(%why, "the simulated NIC hands over: the node executes everything from here on"),
+        told: |why| tracing::warn!(%why, "the simulated NIC hands over: the node executes all operations from now on"),
     })
 }

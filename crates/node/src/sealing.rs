@@ -19,17 +19,18 @@ const NEW_KEY: &str = "have it leave the set (`turnpike cluster remove`, or `app
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The key file cannot be read or made.
-    #[error("the chain's key: {0}")]
+    #[error("cannot use the chain's key: {0}")]
     File(#[from] storage::Error),
     /// The file holds something else.
-    #[error("{} is not a key file: 64 hexadecimal digits expected", path.display())]
+    #[error("{} is not a key file: expected 64 hexadecimal digits", path.display())]
     NotAKey {
         /// The file.
         path: PathBuf,
     },
     /// There is a chain, but not its key.
     #[error(
-        "the chain's key {} is not there: put it back, or name where it is with `chain_key`; a chain that exists cannot get another key",
+        "the chain's key {} is missing: restore it, or set `chain_key` to its path; an existing chain cannot get \
+         another key",
         path.display()
     )]
     Missing {
@@ -37,7 +38,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The file holds the key of another chain.
-    #[error("{} has key {found}, but the chain was begun with {expected}: name its key with `chain_key`", path.display())]
+    #[error("{} has key {found}, but the chain began with {expected}: set `chain_key` to its key", path.display())]
     OtherKey {
         /// The file.
         path: PathBuf,
@@ -47,10 +48,10 @@ pub enum Error {
         found: String,
     },
     /// Replicas order the chain.
-    #[error("replicas order the chain, and no key seals it: a node alone cannot go on with it; name another `data`")]
+    #[error("replicas order the chain and no key seals it, so a single node cannot extend it: set another `data`")]
     Ordered,
     /// There is no key of the replica.
-    #[error("the replica's key {} is not there: put it back, or name where it is with `cluster.key`", path.display())]
+    #[error("the replica's key {} is missing: restore it, or set `cluster.key` to its path", path.display())]
     NoReplicaKey {
         /// Where it is looked for.
         path: PathBuf,
@@ -58,7 +59,7 @@ pub enum Error {
     /// The founders are no set.
     #[error("`cluster.replicas`: {0}")]
     Founders(order::CommitteeError),
-    /// What is kept of changes of the set cannot be.
+    /// The stored changes of the set are not valid.
     #[error(
         "{} is damaged, or of another network",
         path.display()
@@ -69,8 +70,8 @@ pub enum Error {
     },
     /// The votes that the key made are not there.
     #[error(
-        "the votes of this replica in {} were deleted, but {} shows that its key has voted: it could vote twice. Put its \
-         newest data back, or {NEW_KEY}",
+        "the votes of this replica in {} were deleted, but {} shows that its key has voted: it could vote twice. \
+         Restore its newest data, or {NEW_KEY}",
         data.display(),
         mark.display()
     )]
@@ -82,7 +83,7 @@ pub enum Error {
     },
     /// The data is not what the key voted with last.
     #[error(
-        "{} is an older copy of this replica's data than {} shows: it could vote twice. Put its newest data back, or \
+        "{} is an older copy of this replica's data than {} shows: it could vote twice. Restore its newest data, or \
          {NEW_KEY}",
         data.display(),
         mark.display()
@@ -101,7 +102,7 @@ pub enum Error {
     },
     /// The incarnation or its mark is damaged.
     #[error(
-        "{} is damaged: it shows whether the data is the newest that this replica voted with. Put that file back from a \
+        "{} is damaged: it shows whether the data is the newest that this replica voted with. Restore the file from a \
          copy, or {NEW_KEY}",
         path.display()
     )]
@@ -111,8 +112,8 @@ pub enum Error {
     },
     /// The key is of none of the replicas.
     #[error(
-        "{} is the key of none of the replicas: name this replica's own key with `cluster.key`, or, where it is to join them, \
-         those of the present set with `cluster.contacts`",
+        "{} is not the key of a replica in the set: set `cluster.key` to this replica's own key, or, if it is to join, \
+         list members of the present set in `cluster.contacts`",
         path.display()
     )]
     NotAReplica {
@@ -121,33 +122,36 @@ pub enum Error {
     },
     /// The chain is another one than that of these replicas.
     #[error(
-        "the data directory has another chain than `network`, `cluster.replicas`, `cluster.began` and `cluster.epoch` make: \
-         name another `data`, or put them back to what they were"
+        "the chain in the data directory was not made with these values of `network`, `cluster.replicas`, \
+         `cluster.began` and `cluster.epoch`: set another `data`, or restore the values"
     )]
     OtherCluster,
     /// The system gave no random bytes.
-    #[error("no random numbers from the system: {0}")]
+    #[error("the system returned no random bytes: {0}")]
     Random(getrandom::Error),
     /// The signer cannot be reached, or does not answer in time.
-    #[error("the signer at {} failed at {action}: {source}; see that it runs and that the node may use its socket", socket.display())]
+    #[error(
+        "the signer at {} failed at {action}: {source}; check that it runs and that the node may use its socket",
+        socket.display()
+    )]
     Signer {
         /// Its socket.
         socket: PathBuf,
-        /// What was tried.
+        /// The step that failed.
         action: &'static str,
         /// What the system said.
         source: io::Error,
     },
     /// The signer refuses.
-    #[error("the signer at {} refuses with code {code}: its own log tells why", socket.display())]
+    #[error("the signer at {} refused with code {code}: see its own log", socket.display())]
     Refused {
         /// Its socket.
         socket: PathBuf,
         /// The code of its reply.
         code: u32,
     },
-    /// The signer's public key is none.
-    #[error("the signer at {} gave 32 bytes that are no public key", socket.display())]
+    /// The signer's public key is not valid.
+    #[error("the signer at {} sent 32 bytes that are not a valid public key", socket.display())]
     NoPublicKey {
         /// Its socket.
         socket: PathBuf,
@@ -182,8 +186,8 @@ pub fn begin(config: &Config) -> Result<(SealedHeader, Box<dyn Sealer>), own::Er
     Ok((seal(&mut *sealer, &Authority::Key(key), &header)?, sealer))
 }
 
-/// Whoever seals the headers of a chain that exists. A signer is not asked before it is needed: the node serves without it, and
-/// blocks wait.
+/// Returns the sealer of an existing chain. A signer is not contacted before it is needed: the node serves without it,
+/// and blocks wait.
 pub fn resume(config: &Config, authority: &Authority) -> Result<Box<dyn Sealer>, Error> {
     let Authority::Key(expected) = authority else { return Err(Error::Ordered) };
     if let Some(signer) = signer(config) {

@@ -44,7 +44,7 @@ pub struct Shared {
     pub accounts_unreserved: u64,
     /// The least that an account pays for opening another.
     pub deposit: u64,
-    /// What is remembered for retries.
+    /// The fill of the memory of retries.
     pub retries: RetryFigures,
     /// Operations that were executed and journalled, since the start.
     pub executed: AtomicU64,
@@ -62,15 +62,15 @@ pub struct Shared {
     pub verified: AtomicU64,
     /// Messages of verify frames that were answered.
     pub verifications: AtomicU64,
-    /// The journal failed: what was not durable by then never will be.
+    /// The journal failed: operations not durable by then never will be.
     pub storage_failed: AtomicBool,
     /// The block builder has stopped because of an error.
     pub builder_failed: AtomicBool,
     /// That is because nobody seals blocks.
     pub sealer_failed: AtomicBool,
-    /// The socket failed: nothing is served any more.
+    /// The socket failed: the node serves nothing.
     pub io_failed: AtomicBool,
-    /// What the NIC tier is told, its program, and its sockets, if there is one.
+    /// The NIC tier's state, program and socket gauges, if any.
     tier: OnceLock<(State, Arc<Program>, Vec<Gauge>)>,
     /// The journal of a node alone.
     journal: OnceLock<Submitter>,
@@ -237,13 +237,13 @@ impl Shared {
         self.log.durable()
     }
 
-    /// Tells where the block builder is.
+    /// Publishes the progress of the block builder.
     pub(crate) fn tell_built<O: Observer>(&self, builder: &BlockBuilder<O>) {
         let tip = builder.tip();
         self.open.store(builder.is_open(), Relaxed);
         self.height.store(tip.height(), Relaxed);
         self.settled.store(tip.transactions, Relaxed);
-        // Last: who sees it sees the others as well.
+        // Last: a reader that sees it sees the others as well.
         self.built.store(builder.sequence(), Release);
     }
 

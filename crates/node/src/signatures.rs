@@ -1,4 +1,4 @@
-//! Checks signatures of what is stored, on all processors.
+//! Checks signatures of stored operations, on all processors.
 
 use std::{
     fmt, mem,
@@ -17,8 +17,8 @@ use crate::{Error, admission::account_of};
 /// Operations that are gathered before they are checked: enough for all processors to have work for some milliseconds.
 const GATHERED: usize = 1 << 14;
 
-/// Operations that a processor takes at once: whole groups of what the vector kernels verify together, and few enough for all
-/// processors to end at about the same time.
+/// Operations that a processor takes at once: whole groups of what the vector kernels verify together, and few enough
+/// for all processors to end at about the same time.
 const SHARE: usize = 256;
 
 /// Where an operation is stored.
@@ -51,15 +51,15 @@ impl fmt::Display for Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsigned {
     /// The signature is not one of the operation on this network.
-    #[error("{0}: the signature does not hold; restore the data directory from a copy")]
+    #[error("{0}: the signature is not valid; restore the data directory from a copy")]
     Signature(Place),
     /// The key is not that of the account.
-    #[error("{0}: the key is not that of the account; restore the data directory from a copy")]
+    #[error("{0}: the key does not belong to the account; restore the data directory from a copy")]
     Key(Place),
 }
 
-/// Checks the signatures of operations that are given one after the other. Whose keys are issuers' is configuration, and may have
-/// been another one then; so an ISSUE holds with any key, and a CREATE for which nobody pays.
+/// Checks the signatures of operations that are given one after the other. Whose keys are issuers' is configuration,
+/// and may have been another one then; so an ISSUE holds with any key, and a CREATE for which nobody pays.
 pub struct Signatures {
     network: [u8; 32],
     pool: Pool,
@@ -69,13 +69,13 @@ pub struct Signatures {
 }
 
 impl Signatures {
-    /// A check for the operations of a network, on so many threads.
+    /// Starts a check of the operations of a network, on `threads` threads.
     pub fn start(network: [u8; 32], threads: usize) -> Result<Self, Error> {
         let pool = Pool::start(threads).map_err(|source| Error::System { what: "a thread", source })?;
         Ok(Self { network, pool, gathered: Vec::with_capacity(GATHERED), checked: 0, failure: None })
     }
 
-    /// Gives an operation as it is stored. What is found is said at the end.
+    /// Adds a stored operation. The result is returned at the end.
     pub fn push(&mut self, place: Place, mut signed: SignedOperation) {
         // Requests are signed, and have no status yet.
         signed.operation.status.set(0);
@@ -169,7 +169,7 @@ mod tests {
         let mut operations = vec![one; GATHERED + 3 * SHARE];
         operations[9] = sign(Operation::issue(2_u32.into(), 1_u32.into(), 5));
         operations[10].operation.status.set(4);
-        // An issuer opens anyone's keyed account; who pays for one signs it.
+        // An issuer opens anyone's keyed account; otherwise the payer signs.
         let other = AccountId::keyed(&[4; 32]);
         operations[11] = sign(Operation::create(3_u32.into(), other));
         operations[12] = sign(Operation::create_for(4_u32.into(), other, account, 5));

@@ -1,4 +1,4 @@
-//! What is to be had over HTTP: figures, health, lists.
+//! The pages over HTTP: metrics, health, lists.
 
 use std::{sync::Arc, time::Instant};
 
@@ -75,7 +75,7 @@ impl NodeSite {
         Self { shared, listings, esplora: None, origins: Vec::new() }
     }
 
-    /// With Esplora's API, where there is one.
+    /// Adds Esplora's API, if any.
     pub fn with_esplora(self, esplora: Option<Api>, config: &Electrum) -> Self {
         Self { esplora, origins: config.esplora_origins.clone(), ..self }
     }

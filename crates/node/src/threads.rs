@@ -17,7 +17,7 @@ pub fn spawn<T: Send + 'static>(
             if let Some(processor) = processor
                 && let Err(error) = nic::pin_thread(processor)
             {
-                tracing::warn!(thread = name, processor, %error, "cannot pin the thread; it runs anywhere");
+                tracing::warn!(thread = name, processor, %error, "cannot pin the thread: it runs on any processor");
             }
             work()
         }
@@ -25,7 +25,7 @@ pub fn spawn<T: Send + 'static>(
     Builder::new().name(name).spawn(run).map_err(|source| Error::System { what: "a thread", source })
 }
 
-/// Waits for the end of a thread, and tells if it was a panic.
+/// Waits for the end of a thread, and logs a panic.
 pub fn join(thread: JoinHandle<()>) {
     let name = thread.thread().name().unwrap_or_default().to_owned();
     if thread.join().is_err() {
@@ -42,8 +42,7 @@ pub(crate) const EXECUTOR: &str = "executor";
 /// Name of the thread that builds blocks.
 pub(crate) const BUILDER: &str = "builder";
 
-/// The threads that change or keep money, or what clients stored. Where one of them panics, what the program holds is
-/// not what it should be.
+/// The threads that change or keep money, or clients' items. If one of them panics, the program's state may be wrong.
 const KEEPERS: [&str; 6] = [IO, JOURNAL, EXECUTOR, BUILDER, kv::server::WORKER, kv::server::UDP];
 
 /// Logs the reason of a panic after its backtrace, where an operator sees it, and ends the process at once if the
@@ -62,7 +61,7 @@ pub fn abort_on_panic() {
         if let Some(name) = current.name().filter(|name| KEEPERS.contains(name)) {
             tracing::error!(
                 thread = name,
-                "it panicked, so the node ends: run `turnpike check` before it starts again"
+                "a thread panicked, so the node ends: run `turnpike check` before it starts again"
             );
             std::process::abort();
         }

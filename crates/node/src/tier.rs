@@ -1,5 +1,5 @@
-//! The NIC tier of a node: which backend serves, and why; the arena that the ledger and the proof cache lie in; the program that
-//! answers out of them.
+//! The NIC tier of a node: the backend and the reason for it; the arena of the ledger and the proof cache; the program
+//! that answers from them.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -13,7 +13,8 @@ use crate::{
     config::{Backend, Io},
 };
 
-/// How long the kernel polls a device that it is asked for frames, with `busy_poll`: what its documentation of AF_XDP suggests.
+/// How long the kernel busy-polls a device for frames, with `busy_poll`: the value suggested by its documentation of
+/// AF_XDP.
 const BUSY_POLL: Duration = Duration::from_micros(20);
 
 /// What carries datagrams, and why that.
@@ -25,7 +26,8 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// The tier before its tables are filled: an arena, and the program that is loaded over it and attached, answering nothing yet.
+/// The tier before its tables are filled: an arena, and the program, which is loaded over it and attached but does not
+/// answer yet.
 pub struct Tier {
     arena: Arena,
     offsets: Offsets,
@@ -36,7 +38,7 @@ pub struct Tier {
     sockets: Vec<Socket>,
 }
 
-/// Memory in an arena, for what is to lie there: none where there is no tier.
+/// Memory in an arena for the tables; none without a tier.
 #[derive(Default)]
 pub struct Memory {
     /// For the ledger.
@@ -45,7 +47,8 @@ pub struct Memory {
     pub cache: Option<proof::Memory>,
 }
 
-/// Chooses what serves, and prepares the tier if it is to. Where the machine does not allow what was asked for, sockets serve.
+/// Chooses the backend, and prepares the tier if needed. Falls back to sockets if the machine does not allow the
+/// configured backend.
 pub fn choose(config: &Config) -> Result<(Choice, Option<Tier>, Memory), Error> {
     let without = |backend, reason| (Choice { backend, reason }, None, Memory::default());
     if let Backend::Udp | Backend::Rtl = config.io.backend {
@@ -62,22 +65,19 @@ fn prepare(config: &Config, sizes: &Sizes) -> Result<(Choice, Tier, Memory), Str
     let Io { backend, interface, .. } = &config.io;
     let interface = find_interface(interface, config.listen)?;
     if *backend == Backend::Auto && interface.is_loopback() {
-        return Err(format!("`{}` is a loopback, which has no driver to answer in", interface.name));
+        return Err(format!("`{}` is a loopback interface, whose driver has no XDP", interface.name));
     }
-    // What is on a `veth` came through the stack of this machine already, and what XDP sends there is lost if the other end is not
-    // made ready for it (docs/nic.md).
+    // Frames on a `veth` have already passed this machine's stack, and frames that XDP sends there are lost if the
+    // other end is not prepared for them (docs/nic.md).
     if *backend == Backend::Auto && !interface.has_device() {
-        return Err(format!(
-            "`{}` has no device: XDP there has to be asked for (`io.backend = \"xdp\"`)",
-            interface.name
-        ));
+        return Err(format!("`{}` has no device: set `io.backend = \"xdp\"` to use XDP there", interface.name));
     }
     let text = |error: xdp::Error| error.to_string();
     let arena = Arena::with_room_for(&sizes.all()).map_err(text)?;
     let (memory, offsets) = sizes.take(&arena).map_err(text)?;
     let program = Arc::new(Program::load(&arena, true).map_err(text)?);
     let link = match backend {
-        // Behind the driver it is no faster than sockets are.
+        // In generic mode, after the driver, it is no faster than sockets.
         Backend::Auto => Link::attach_as(&program, &interface, Mode::Native),
         _ => Link::attach(&program, &interface),
     };
@@ -94,7 +94,8 @@ fn prepare(config: &Config, sizes: &Sizes) -> Result<(Choice, Tier, Memory), Str
     Ok((choice, Tier { arena, offsets, program, interface, link, sockets }, memory))
 }
 
-/// Opens a socket for each queue of the interface, if frames are to go past the host's network stack; else tells why they do not.
+/// Opens a socket for each queue of the interface if frames are to bypass the host's network stack; else returns the
+/// reason.
 fn open_sockets(config: &Config, interface: &Interface, program: &Program) -> Result<Vec<Socket>, String> {
     let busy_poll = config.io.busy_poll.then_some(BUSY_POLL);
     let open = |queue| {
@@ -120,14 +121,14 @@ fn open_sockets(config: &Config, interface: &Interface, program: &Program) -> Re
 /// The interface of a name, or else the one that has the address.
 pub(crate) fn find_interface(name: &str, listen: SocketAddr) -> Result<Interface, String> {
     if name.is_empty() && listen.ip().is_unspecified() {
-        return Err("it listens on every address: name the interface".to_owned());
+        return Err("the node listens on every address: name the interface".to_owned());
     }
     let found = if name.is_empty() { Interface::with_address(listen.ip()) } else { Interface::named(name) };
     found.map_err(|error| error.to_string())
 }
 
 impl Tier {
-    /// What the writer and the journal tell the program.
+    /// The state that the writer and the journal share with the program.
     pub fn state(&self) -> State {
         self.arena.state()
     }
@@ -137,7 +138,7 @@ impl Tier {
         self.program.clone()
     }
 
-    /// What tells the losses of the sockets.
+    /// Gauges of the frames that the sockets lost.
     pub fn gauges(&self) -> Vec<Gauge> {
         self.sockets.iter().map(Socket::gauge).collect()
     }
@@ -147,8 +148,8 @@ impl Tier {
         std::mem::take(&mut self.sockets)
     }
 
-    /// Lets the program answer datagrams to the node's port from here on, as the tables are filled. With `redirect` what it does not
-    /// answer goes to the sockets. It is detached when the link is dropped.
+    /// Lets the program answer datagrams to the node's port, once the tables are filled. With `redirect`, other
+    /// datagrams go to the sockets. Dropping the link detaches the program.
     pub fn open(self, config: &Config, port: u16, redirect: bool) -> Link {
         let Self { offsets, interface, link, .. } = &self;
         let state = self.state();

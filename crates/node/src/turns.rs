@@ -1,6 +1,6 @@
-//! Work in turns: jobs of very different sizes, of which each gets a slice of time and then waits behind the others, so that a small job
-//! waits for slices of large ones and never for all of them. What waits is bounded by its cost, not by its number, and a prefix that is
-//! not trusted leaves as much room as it takes.
+//! Round-robin work: jobs of very different sizes, each of which gets a slice of time and then waits after the others,
+//! so that a small job waits for slices of large ones and never for whole ones. The queue is bounded by cost, not by
+//! number, and an untrusted prefix must leave the same room that it takes.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -17,13 +17,13 @@ use crate::{
     threads::{join, spawn},
 };
 
-/// How nice the threads are to all others of the node (`nice`, from 0 to 19): where processors are short they get a tenth of what another
-/// thread gets, which is little, and not nothing.
+/// Niceness of the threads (`nice`, from 0 to 19): when processors are short they get a tenth of another thread's
+/// share.
 const NICENESS: i32 = 10;
 
 /// A piece of work that can be done a slice at a time.
 pub trait Job: Send + 'static {
-    /// The time of a processor that is left of it, as far as can be told.
+    /// The estimated processor time that the job still needs.
     fn cost(&self) -> Duration;
 
     /// Whose room it takes.
@@ -33,13 +33,13 @@ pub trait Job: Send + 'static {
 /// How much is done in a turn, and how much may wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The jobs that a thread takes in a turn cost so much together, but for the last of them.
+    /// Total cost of the jobs that a thread takes in a turn, without the last of them.
     pub slice: Duration,
     /// While so much waits for trusted senders no more is taken of them, and as much of all others together.
     pub waiting: Duration,
 }
 
-/// Threads that do jobs in turns. Dropping it ends them after the slices that they are at; what waits is forgotten.
+/// Threads that do jobs in turns. Dropping it ends them after their present slices; waiting jobs are dropped.
 pub struct Turns<J> {
     shared: Arc<Shared<J>>,
     threads: Vec<JoinHandle<()>>,
@@ -92,8 +92,8 @@ impl Costs {
         }
     }
 
-    /// Whether more may wait. A prefix has to leave as much room as it takes (the dynamic threshold of Choudhury and Hahne for
-    /// shared buffers, 1998): however many prefixes there are, there is room for another.
+    /// Whether another job may wait. A prefix must leave the same room that it takes (the dynamic threshold of
+    /// Choudhury and Hahne for shared buffers, 1998): there is room for another prefix, however many there are.
     fn has_room(&self, sharer: Sharer, most: Duration) -> bool {
         let own = self.of.get(&sharer).copied().unwrap_or_default();
         match sharer {
@@ -133,7 +133,7 @@ impl<J> Shared<J> {
         Some((jobs, costs))
     }
 
-    /// Puts those that are not finished behind all others.
+    /// Puts unfinished jobs after all others.
     fn put_back(&self, unfinished: Vec<J>, taken: Vec<Share>)
     where
         J: Job,
@@ -149,7 +149,8 @@ impl<J> Shared<J> {
 }
 
 impl<J: Job> JobQueue<J> {
-    /// A job of a stranger is counted with a quarter of the room at most, so that one that is larger than all of it leaves some.
+    /// Charges a job of an untrusted prefix at most a quarter of the room, so that one larger than all of it leaves
+    /// some.
     fn push(&mut self, job: J, most: Duration) {
         let cost = match job.sharer() {
             Sharer::Trusted => job.cost(),
@@ -161,8 +162,8 @@ impl<J: Job> JobQueue<J> {
 }
 
 impl<J: Job> Turns<J> {
-    /// Starts `threads` threads. A worker is given the jobs of a turn, and gives back those that it has not finished. One that panics loses
-    /// the jobs that it had.
+    /// Starts `threads` threads. A worker takes the jobs of a turn, and returns the unfinished ones. A worker that
+    /// panics loses its jobs.
     pub fn start<W: FnMut(Vec<J>) -> Vec<J> + Send + 'static>(
         name: &str,
         threads: usize,
@@ -177,7 +178,7 @@ impl<J: Job> Turns<J> {
             let (shared, mut work) = (turns.shared.clone(), worker());
             turns.threads.push(spawn(&format!("{name}-{number}"), None, move || {
                 if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
-                    tracing::warn!(%error, "verify frames are worked on at the priority of everything else");
+                    tracing::warn!(%error, "cannot lower the priority of verify frames");
                 }
                 while let Some((jobs, costs)) = shared.take() {
                     // The panic itself is reported by the panic hook.
@@ -216,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    /// So many milliseconds are left, and by whom it is.
+    /// The milliseconds left, and the sender.
     #[derive(Debug, PartialEq)]
     struct Toy(u64, Sharer);
 
@@ -239,7 +240,7 @@ mod tests {
 
     const LIMITS: Limits = Limits { slice: Duration::from_millis(10), waiting: Duration::from_millis(100) };
 
-    /// A thread that tells what it takes, and then waits for leave to do ten milliseconds of the last.
+    /// A thread that reports the jobs that it takes, then waits for permission to do ten milliseconds of the last.
     fn start() -> (Turns<Toy>, Receiver<Vec<u64>>, Sender<()>) {
         let (tell, told) = mpsc::channel();
         let (go, leave) = mpsc::channel();
@@ -284,7 +285,7 @@ mod tests {
         // The prefix has 60 of 100, which is more than it leaves.
         let refused = turns.try_push(Toy(1, Sharer::of([192, 0, 1, 99].into(), false)));
         assert!(refused.is_err(), "addresses of a prefix are one sender");
-        // Another one has room, half of what is left and no more.
+        // Another prefix has room for half of the rest and no more.
         turns.try_push(Toy(30, stranger(2))).unwrap();
         assert_eq!(turns.try_push(Toy(1, stranger(2))), Err(Toy(1, stranger(2))));
         turns.try_push(Toy(5, stranger(3))).unwrap();

@@ -1,5 +1,5 @@
-//! The verify service: what verify frames ask for. Signatures of all frames that wait are verified in the lanes of one batch,
-//! whoever sent them; of a large frame a slice at a time.
+//! The verify service. Signatures of all waiting frames are verified together in the lanes of one batch; a large frame
+//! a slice at a time.
 
 use std::time::Duration;
 
@@ -28,16 +28,16 @@ use crate::{
     turns::{Job, Limits},
 };
 
-/// How much work waits for so many threads at most, and how much is done in a turn: enough to fill the lanes of a pass with whatever it
-/// is, and no frame is kept waiting for more of any other's.
+/// Limits of waiting work for `threads` threads, and of the work of a turn: enough to fill the lanes of a pass with any
+/// kind of work, while no frame waits for more of another.
 pub fn limits(threads: usize) -> Limits {
     Limits { slice: Duration::from_millis(20), waiting: Duration::from_secs(1).saturating_mul(threads as u32) }
 }
 
-/// What is told of a message: the bit of the rule that is broken, and cycles.
+/// The result of a message: the bit of the broken rule, and cycles.
 type Outcome = (u64, u64);
 
-/// A verify frame, and what is known of its messages.
+/// A verify frame, and the results of its messages so far.
 pub struct Request {
     held: Held,
     outcomes: Vec<Outcome>,
@@ -88,8 +88,8 @@ fn cost(costs: &Costs, message: &Verification<'_>) -> Duration {
     costs.time(work, pieces)
 }
 
-/// Verifies messages of the requests until they have cost a slice, but one at least. Sends the replies of the requests that are finished, and
-/// gives back the others. Returns the number of messages, too.
+/// Verifies at least one message, and more until a slice is used. Sends the replies of finished requests, and returns
+/// the others and the number of messages.
 pub fn work(
     mut requests: Vec<Request>,
     slice: Duration,
@@ -118,7 +118,7 @@ pub fn work(
     (count, requests)
 }
 
-/// What was done in a turn.
+/// The work done in a turn.
 #[derive(Default)]
 struct Turn {
     /// The outcomes of all messages, in their order.
@@ -150,8 +150,8 @@ impl Turn {
         turn
     }
 
-    /// Tells what a piece of each kind of work took. The time-stamp counter tells kinds apart, and runs on while the thread does not; so it is
-    /// the shares of the processor's time that are taken from it.
+    /// Records the cost of each kind of work. The time-stamp counter separates kinds, but also runs while the thread
+    /// does not; so it only determines the shares of the processor time.
     fn learn(&self, costs: &Costs, took: Duration) {
         let mut sums: Vec<(Work, u64, u64)> = Vec::new();
         for ((work, pieces), (_, cycles)) in self.works.iter().zip(&self.outcomes) {
@@ -298,7 +298,8 @@ fn verify_delay(proof: &[u8]) -> Result<(), RuleCode> {
     evaluated.verify().map_err(|rule| rule.code())
 }
 
-/// A tree of Bitcoin: an odd node is paired with itself, so two equal ones side by side make the root ambiguous (CVE-2012-2459).
+/// Verifies a tree of Bitcoin: an odd node is paired with itself, so two equal neighbours make the root ambiguous
+/// (CVE-2012-2459).
 fn verify_merkle(root: &Digest, leaves: &[Digest]) -> Result<(), RuleCode> {
     let mut level = leaves.to_vec();
     while level.len() > 1 {

@@ -35,7 +35,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Hands a query that cannot be answered at once to whoever answers it. Gives it back where there is no room.
+    /// Queues a query that cannot be answered at once for its worker. Returns it if there is no room.
     pub fn defer(&self, query: QueryKind, held: Held, costs: &Costs) -> Result<(), Held> {
         match query {
             QueryKind::Verify => self.verification.try_push(Request::new(held, costs)).map_err(Request::into_held),

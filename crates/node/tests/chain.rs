@@ -1,4 +1,4 @@
-//! What a node settles into blocks, and what it proves of them.
+//! Settling of operations into blocks, and proofs from them.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
@@ -65,7 +65,7 @@ fn blocks_are_closed_when_they_are_full() {
         assert!(start.elapsed() < Duration::from_secs(30));
         std::thread::sleep(Duration::from_millis(5));
     }
-    // What is left waits for more, or for the end.
+    // The rest waits for more operations, or for the end.
     let mut chain = client.open_chain(None).unwrap();
     client.sync_headers(&mut chain).unwrap();
     assert_eq!(chain.height(), 10);

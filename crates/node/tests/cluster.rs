@@ -146,7 +146,7 @@ fn what_clients_send_to_any_replica_is_executed_by_all() {
     });
     assert!(idle.0 <= height + 2, "{height} to {} in {:?}", idle.0, since.elapsed());
 
-    // One that was stopped comes back with what it had, and gets what it missed.
+    // A stopped replica restarts with its data, and fetches the blocks that it missed.
     let mut nodes = nodes;
     nodes.pop().unwrap().stop();
     let mut first = connect(&nodes[0]);
@@ -321,7 +321,8 @@ fn approve(configs: &[&Config], node: &Node, change: &MemberChange, membership: 
     configs.iter().map(approve).collect()
 }
 
-/// A fifth replica follows, joins, and stays so over a restart of all; a founder leaves. Clients follow the sets from the founders.
+/// A fifth replica follows, joins, and stays so over a restart of all; a founder leaves. Clients follow the sets from
+/// the founders.
 #[test]
 fn the_set_of_replicas_changes() {
     let data = tempfile::tempdir().unwrap();
@@ -336,7 +337,7 @@ fn the_set_of_replicas_changes() {
     let epoch = NonZeroU64::new(32).unwrap();
     let mut membership = Membership::new(network, epoch, configs[0].cluster.replicas.clone()).unwrap();
 
-    // Who is to join.
+    // The joining replica.
     let other = self::configs(&data.path().join("other"), |_| {}).remove(0);
     let (engine, _) = turnpike_node::replica_engine(&other).unwrap();
     let address = other.cluster.listen.unwrap();
@@ -351,7 +352,7 @@ fn the_set_of_replicas_changes() {
     let change = membership.addition(&member).unwrap();
     let approved = approve(&[&configs[0], &configs[1], &configs[0]], &nodes[2], &change, &membership);
     assert_eq!(approved, [Status::Ok; 3]);
-    // Who has no say, and what does not hold.
+    // A signer outside the set, and invalid changes.
     let stranger = &self::configs(&data.path().join("stranger"), |_| {})[0];
     assert_eq!(approve(&[stranger], &nodes[0], &change, &membership), [Status::NotAuthorised]);
     let wrong = MemberChange { number: (change.number + 1) % 5, ..change };
@@ -381,7 +382,7 @@ fn the_set_of_replicas_changes() {
     settle(&nodes);
     nodes.into_iter().for_each(Node::stop);
 
-    // What was changed is known after a restart of all.
+    // Changes survive a restart of all replicas.
     let all = [&configs[..], &[joining]].concat();
     let nodes = Vec::from_iter(all.iter().map(|config| Node::start(config).unwrap()));
     let mut last = connect(&nodes[4]);
@@ -408,7 +409,7 @@ fn the_set_of_replicas_changes() {
     nodes.into_iter().for_each(Node::stop);
 }
 
-/// A replica that gives what it has, but for a change.
+/// A replica that serves its data with one change.
 struct Changed<F> {
     http: SocketAddr,
     change: F,
@@ -431,7 +432,8 @@ impl<F: FnMut(&str, &mut Vec<u8>)> Source for Changed<F> {
     }
 }
 
-/// A replica is given the ledger of another one only as a quorum has it: whatever byte of what it is given is changed, it has nothing.
+/// A replica installs the ledger of another one only if a quorum agrees with it: with any byte changed, it installs
+/// nothing.
 #[test]
 fn a_ledger_is_given_as_it_is_or_not_at_all() {
     let data = tempfile::tempdir().unwrap();
@@ -511,7 +513,7 @@ fn a_ledger_is_given_as_it_is_or_not_at_all() {
         };
         assert!(fetch(&joining("changed"), Present::Extend, &mut Changed { http, change: &mut cut }, |_| {}).is_err());
     }
-    // What is not there.
+    // Missing heights.
     for (path, reason) in [
         ("/replica/nothing", "there is /replica/checkpoint"),
         ("/replica/blocks?from=1", "there is /replica/checkpoint"),
@@ -547,14 +549,14 @@ fn a_configuration_that_makes_no_replica_is_refused() {
         (|config, _| config.cluster.key = Default::default(), "`cluster.key` is empty"),
         (|config, _| config.cluster.began = 0, "`cluster.began` is 0"),
         (|config, _| config.cluster.replicas.clear(), "`cluster.replicas` is empty"),
-        (|config, _| config.cluster.replicas[1] = config.cluster.replicas[0].clone(), "same key"),
+        (|config, _| config.cluster.replicas[1] = config.cluster.replicas[0].clone(), "same connection key"),
         (|config, _| config.ledger.retry_seconds = 9, "at least 10"),
         (
             |config, _| config.io.backend = turnpike_node::config::Backend::Rtl,
             "executes operations before they are ordered",
         ),
-        (|config, other| config.cluster.key = other.cluster.key.clone(), "of none of the replicas"),
-        (|config, _| config.cluster.key = "missing".into(), "is not there"),
+        (|config, other| config.cluster.key = other.cluster.key.clone(), "is not the key of a replica in the set"),
+        (|config, _| config.cluster.key = "missing".into(), "is missing"),
     ];
     for (change, expected) in cases {
         let mut config = good.clone();

@@ -1,4 +1,4 @@
-//! Any text as a configuration: no text makes it panic, and what is accepted is written so that it is read as the same again.
+//! Any text as a configuration: no text makes it panic, and an accepted one survives a round trip through text.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use proptest::{collection::vec, prelude::*, sample::Index};

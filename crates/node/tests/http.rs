@@ -93,7 +93,7 @@ impl Site for Gated {
 /// A server of a [`Gated`] site, which ends with it.
 struct Server {
     address: SocketAddr,
-    /// Tells of each slow request that is begun.
+    /// Reports the start of each slow request.
     started: Receiver<()>,
     /// Has one answered.
     open: Sender<()>,
@@ -188,7 +188,7 @@ fn a_connection_is_kept_for_further_requests() {
     for n in 1..100 {
         assert_eq!(client.reply().1, if n % 2 == 0 { b"/quick\n".to_vec() } else { b"/b\n".to_vec() }, "{n}");
     }
-    // A large one whose client takes its time, and the next one behind it.
+    // A large reply whose client reads slowly, and the next request after it.
     client.ask("/large");
     client.ask("/quick");
     thread::sleep(Duration::from_millis(100));

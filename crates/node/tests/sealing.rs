@@ -124,7 +124,7 @@ fn blocks_wait_for_a_signer_and_nothing_is_lost() {
     let socket = folder.path().join("signer");
     let config = Config { chain_signer: socket.clone(), chain_signer_timeout: 100, ..config(folder.path()) };
     let error = Node::start(&config).unwrap_err().to_string();
-    assert!(error.contains("see that it runs"), "{error}");
+    assert!(error.contains("check that it runs"), "{error}");
     let signer = Signer::start(&socket);
     let node = Node::start(&config).unwrap();
     assert!(!config.data.join("chain.key").exists());
@@ -134,7 +134,8 @@ fn blocks_wait_for_a_signer_and_nothing_is_lost() {
     client.create(1_u32.into()).unwrap();
     wait("no block", || node.height() == 1);
 
-    // The signer signs and its answer is lost: the node takes operations, tells why there are no blocks, and tries again.
+    // The signer signs and its reply is lost: the node accepts operations, reports why there are no blocks, and
+    // retries.
     signer.silent.store(true, Relaxed);
     client.create(2_u32.into()).unwrap();
     wait("the signer is not missed", || node.shared().unready().is_some_and(|reason| reason.contains("not sealed")));

@@ -1,4 +1,4 @@
-//! Signed operations: who may do what, and what is refused.
+//! Signed operations: authorisation and refusals.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
@@ -27,7 +27,7 @@ fn status(client: &mut Client, signed: &SignedOperation) -> Status {
 fn keys_move_their_own_money_and_issuers_make_it() {
     let data = tempfile::tempdir().unwrap();
     let mut config = config(data.path());
-    // Nobody is trusted: everything has to be signed.
+    // Nobody is trusted: everything must be signed.
     config.trusted.clear();
     config.issuers = vec![PublicKey(*signer(9, [0; 32]).public_key())];
     let node = Node::start(&config).unwrap();
@@ -58,7 +58,7 @@ fn keys_move_their_own_money_and_issuers_make_it() {
         assert_eq!((receipt.status, receipt.promise >= promise), (Status::Ok, true));
         let transfer = Operation::transfer(id(number + 3), alice.account(), bob.account(), 60);
         let signed = alice.sign(transfer, promise).unwrap();
-        // And a retry, as it was and signed again.
+        // And a retry, unchanged and signed again.
         let first_receipt = client.execute_signed(&signed).unwrap();
         assert_eq!(client.execute_signed(&signed).unwrap().value, first_receipt.value);
         let again = alice.sign(transfer, promise).unwrap();

@@ -92,7 +92,7 @@ pub enum CommitteeError {
     #[error(transparent)]
     Votes(#[from] ReplicaSetError),
     /// Two replicas share a connection key.
-    #[error("two replicas have the same key of connections: give each its own")]
+    #[error("two replicas have the same connection key: generate one for each")]
     SameIdentity,
 }
 

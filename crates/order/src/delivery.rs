@@ -83,7 +83,7 @@ impl<E: Send> commonware_consensus::Application<E> for Judge {
         match self.application.verify(block.clone(), pending).await {
             Ok(()) => true,
             Err(refusal) => {
-                tracing::warn!(height = block.height(), leader = %context.leader, %refusal, "a proposal is refused");
+                tracing::warn!(height = block.height(), leader = %context.leader, %refusal, "refused a proposal");
                 let finding = Finding::Refusal(numbers(context.round), block.clone(), refusal.0);
                 // If the queue is full there is enough evidence.
                 let _ = self.findings.try_send(finding);

@@ -131,22 +131,24 @@ pub struct Channels<S, R> {
 #[derive(Debug, Error)]
 pub enum StartError {
     /// Epochs are too short.
-    #[error("epochs of {0} block: at least 2 are needed")]
+    #[error("an epoch of {0} block is too short: set at least 2")]
     Epoch(NonZeroU64),
     /// The body limit is too high.
-    #[error("bodies of {0} bytes: at most {BODY_LIMIT} can be ordered")]
+    #[error("a body limit of {0} bytes is too large: set at most {BODY_LIMIT}")]
     Body(usize),
     /// The timeouts are inconsistent.
-    #[error("the wait for a leader has to be shorter than that for votes, and both, and repetitions, than silence")]
+    #[error(
+        "the timeout for a leader must be shorter than for votes, and both, and the repeat interval, than the silence"
+    )]
     Timing,
     /// The block that the epoch begins on is not stored.
-    #[error("the block that epoch {epoch} begins on is not stored: restore the replica's directory whole")]
+    #[error("the block before epoch {epoch} is missing: restore the replica's whole directory")]
     Anchor {
         /// The epoch.
         epoch: u64,
     },
     /// The store cannot be opened.
-    #[error("the store of what is final cannot be opened: {0}")]
+    #[error("cannot open the store of final blocks: {0}")]
     Store(#[from] commonware_storage::archive::Error),
 }
 

@@ -19,16 +19,18 @@ use zerocopy::{FromBytes, IntoBytes};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ApprovalError {
     /// It is for another generation, or the change of its generation is already decided.
-    #[error("the set of replicas has changed since, or a change is decided: sign a change of the newest set")]
+    #[error(
+        "the change is for an older set of replicas, or another change is decided: sign a change of the newest set"
+    )]
     Stale,
     /// The change does not apply to the set.
-    #[error("the change cannot be made to this set: see its action, number, keys and address")]
+    #[error("the change is not valid for this set: check its action, number, keys and address")]
     Change,
     /// The signer is neither a member nor the replica that joins.
-    #[error("who signed is neither of the set nor the one that joins")]
+    #[error("the signer is neither a member of the set nor the joining replica")]
     Signer,
     /// The signature is invalid.
-    #[error("the signature does not hold: see the network and the set that it is for")]
+    #[error("the signature is not valid: check the network and the set that were signed")]
     Signature,
 }
 

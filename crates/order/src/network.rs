@@ -109,7 +109,7 @@ where
 /// those beyond [`room`].
 pub fn know(peers: &mut Peers, time: u64, room: NonZeroUsize, places: &[Member]) {
     if places.len() > room.get() {
-        tracing::warn!(replicas = places.len(), %room, "there is no room for all replicas: restart this one");
+        tracing::warn!(replicas = places.len(), %room, "no room for all replicas: restart this one");
     }
     let places = places.iter().take(room.get());
     let places = places.map(|member| (member.name.identity().clone(), Address::from(member.address)));

@@ -48,7 +48,7 @@ pub enum ProcessError {
     #[error(transparent)]
     Start(#[from] StartError),
     /// The directory or a thread cannot be created.
-    #[error("the replica's directory or threads: {0}")]
+    #[error("cannot set up the replica's directory or threads: {0}")]
     System(#[from] io::Error),
     /// It cannot listen on its address.
     #[error(
@@ -61,7 +61,7 @@ pub enum ProcessError {
         source: link::Error,
     },
     /// The runtime ended.
-    #[error("the replica's engine ended as it started: see its log")]
+    #[error("the replica's engine ended during start: see its log")]
     Ended,
 }
 
@@ -177,7 +177,7 @@ impl Run {
             let Config { network, key, longest_body, .. } = &config;
             context.child("channels").spawn(move |_| async move {
                 if let Err(error) = events.run_on_tokio().await {
-                    tracing::error!(%error, "nothing watches the channels to other replicas");
+                    tracing::error!(%error, "cannot watch the channels to other replicas");
                 }
             });
             let (connections, room) = (Linked::new(context.child("network"), channels), room(places.len()));

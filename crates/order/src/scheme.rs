@@ -86,7 +86,7 @@ impl Read for Votes {
     fn read_cfg(buffer: &mut impl Buf, replicas: &usize) -> Result<Self, Error> {
         let signers = u64::read(buffer)?;
         if signers == 0 || (u64::BITS - signers.leading_zeros()) as usize > *replicas {
-            return Err(Error::Invalid("order::Votes", "no replica signed, or one that is none"));
+            return Err(Error::Invalid("order::Votes", "no replica signed, or one outside the set"));
         }
         let signatures = (0..signers.count_ones()).map(|_| Signature::read(buffer)).collect::<Result<_, _>>()?;
         Ok(Self { signers, signatures })

@@ -32,7 +32,7 @@ pub enum Transport {
 
 /// The text names no transport.
 #[derive(Debug, ThisError)]
-#[error("`{0}` carries nothing between replicas: it is tcp, rdma, or shm for those on one machine")]
+#[error("`{0}` is not a transport: use tcp, rdma, or shm for replicas on one machine")]
 pub struct UnknownTransport(String);
 
 impl FromStr for Transport {

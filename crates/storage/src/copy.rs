@@ -2,7 +2,7 @@
 
 use crate::{Directory, Error, Mode};
 
-/// Bytes that are read and written at once: large enough for system calls not to count.
+/// Bytes per read and write: large enough that system calls do not matter.
 const BUFFER: usize = 1 << 20;
 
 /// Copies the first `length` bytes of a file into a new file of the same name, and makes them durable. The name is

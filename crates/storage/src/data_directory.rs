@@ -11,12 +11,12 @@ const FORMAT: &str = "FORMAT";
 const LOCK: &str = "LOCK";
 const NAME: &str = "turnpike data directory, format ";
 
-/// A data directory that this process holds: another one that opens it gets [`Error::InUse`].
+/// A data directory locked by this process: another process that opens it gets [`Error::InUse`].
 ///
-/// The operating system lets go of the lock when the process ends, however it ends.
+/// The operating system releases the lock when the process ends, however it ends.
 ///
-/// It is its owner's alone: what others may do in an existing one is taken from them, with a warning. Its path may be a link,
-/// but nothing in it.
+/// The directory is private: opening it removes other users' permissions, with a warning. Its path may be a symbolic
+/// link, but links inside it are errors.
 #[derive(Debug)]
 pub struct DataDirectory {
     directory: RealDirectory,
@@ -24,7 +24,7 @@ pub struct DataDirectory {
 }
 
 impl DataDirectory {
-    /// Opens the data directory, or makes it if there is none yet, and locks it.
+    /// Opens the data directory, creating it if missing, and locks it.
     pub fn open(path: impl Into<PathBuf>, format: u32) -> Result<Self, Error> {
         let directory = RealDirectory::create(path)?;
         let lock = directory.open_at(LOCK, OFlags::RDWR | OFlags::CREATE)?;
@@ -37,8 +37,8 @@ impl DataDirectory {
         Ok(Self { directory, lock })
     }
 
-    /// Whether a process holds the data directory at a path: one that runs, or one that has not ended altogether. While this
-    /// looks, nobody can open it.
+    /// Whether a process holds the data directory at a path: one that runs, or one that has not fully exited. During
+    /// the check nobody else can open it.
     pub fn is_held(path: impl Into<PathBuf>) -> Result<bool, Error> {
         let path = path.into();
         let lock = RealDirectory::open(&path).and_then(|directory| directory.open_at(LOCK, OFlags::RDONLY));
@@ -53,7 +53,7 @@ impl DataDirectory {
         Ok(!is_free)
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -65,8 +65,8 @@ impl DataDirectory {
 }
 
 impl Drop for DataDirectory {
-    /// Closing the file is not enough: a process that is being started beside has the descriptor, too, until it runs its program,
-    /// and the lock with it.
+    /// Unlocks explicitly. Closing the file is not enough: a child process that is being started holds the descriptor,
+    /// and with it the lock, until it runs its program.
     fn drop(&mut self) {
         let _ = flock(&self.lock, FlockOperation::Unlock);
     }
@@ -126,7 +126,7 @@ mod tests {
         let held = DataDirectory::open(&path, 1).unwrap();
         assert!(matches!(DataDirectory::open(&path, 1), Err(Error::InUse { .. })));
         assert!(DataDirectory::is_held(&path).unwrap());
-        // As a process has it that is being started beside.
+        // As a child process that is being started inherits it.
         let inherited = held.lock.try_clone().unwrap();
         drop(held);
         assert!(!DataDirectory::is_held(&path).unwrap());
@@ -185,7 +185,7 @@ mod tests {
             let planted = data.join(name);
             fs::create_dir_all(planted.parent().unwrap()).unwrap();
             let _ = fs::remove_file(&planted);
-            // What is not there would be made, and what is there overwritten.
+            // A missing file would be created, and an existing one overwritten.
             for exists in [false, true] {
                 if exists {
                     fs::write(&target, "another's").unwrap();

@@ -1,37 +1,38 @@
-//! What can go wrong with files, and what to do about it.
+//! Errors of files and directories.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An error of a file or a directory. The message names the path and tells what to do.
+/// An error of a file or a directory. The message has the path and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file or directory does not exist.
     #[error("{}: no such file or directory", path.display())]
     NotFound {
-        /// What was looked for.
+        /// The missing file or directory.
         path: PathBuf,
     },
-    /// The file exists, though it should be made anew.
-    #[error("{}: exists already", path.display())]
+    /// The file to create already exists.
+    #[error("{}: already exists", path.display())]
     Exists {
-        /// What was to be created.
+        /// The existing file.
         path: PathBuf,
     },
     /// The disk or the quota is full.
     #[error("{}: the disk or the quota is full: free some space, then start again", path.display())]
     Full {
-        /// What was written.
+        /// The file that was written.
         path: PathBuf,
     },
     /// The operating system refuses access.
     #[error("{}: access denied: check owner and mode, or run as another user", path.display())]
     Denied {
-        /// What was accessed.
+        /// The file or directory that was accessed.
         path: PathBuf,
     },
-    /// A symbolic link where a file or a directory is to be. Who can plant one chooses what is written, and where.
-    #[error("{}: a symbolic link, which is not followed: move what it leads to in its place, or mount it there", path.display())]
+    /// A symbolic link in place of a file or a directory. Following it would let its creator choose what is
+    /// overwritten.
+    #[error("{}: a symbolic link, which is not followed: move its target there, or mount it there", path.display())]
     Link {
         /// The link.
         path: PathBuf,
@@ -39,11 +40,14 @@ pub enum Error {
     /// A pipe, a socket, a device or a directory where a file is to be.
     #[error("{}: not a file: remove it, or name another directory", path.display())]
     NotAFile {
-        /// What is there.
+        /// The path that is not a file.
         path: PathBuf,
     },
-    /// Others have access to what is to be the owner's alone, and it is not this user's to change.
-    #[error("{}: mode {found:03o} lets others in, and it belongs to another user: make it {mode:03o}, and run as its owner", path.display())]
+    /// Other users have access to a private file or directory, and this user cannot change that.
+    #[error(
+        "{}: mode {found:03o} lets others in, and another user owns it: set mode {mode:03o}, and run as its owner",
+        path.display()
+    )]
     Exposed {
         /// The file or directory.
         path: PathBuf,
@@ -55,26 +59,30 @@ pub enum Error {
     /// Another failure that the operating system reports.
     #[error("{}: {operation} failed: {source}: check the disk and the kernel log, then start again", path.display())]
     Failed {
-        /// What was accessed.
+        /// The file or directory that was accessed.
         path: PathBuf,
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
-        /// What the operating system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The content is not what was written.
-    #[error("{}: damaged at byte {offset}: {reason}: restore the file from a copy, or check the directory", path.display())]
+    /// The content is damaged.
+    #[error(
+        "{}: damaged at byte {offset}: {reason}: restore the file from a copy, or check the directory",
+        path.display()
+    )]
     Corrupt {
         /// The damaged file.
         path: PathBuf,
-        /// Where the damage is.
+        /// Offset of the damage.
         offset: u64,
-        /// What is wrong.
+        /// The damage found.
         reason: String,
     },
     /// Others than its owner may have read a secret.
     #[error(
-        "{}: others may read this secret (mode {mode:04o}, owner {owner}): if they may have, make a new one; if not, make it yours and `chmod 600` it",
+        "{}: other users can read this secret (mode {mode:04o}, owner {owner}): make a new one if they may have read \
+         it; if not, make it yours and `chmod 600` it",
         path.display()
     )]
     ExposedSecret {
@@ -92,7 +100,11 @@ pub enum Error {
         path: PathBuf,
     },
     /// The data directory was written by a version with another format.
-    #[error("{}: format {found}, but this program reads format {expected} and cannot convert it: use the program that wrote it, or name another data directory to begin a new chain in", path.display())]
+    #[error(
+        "{}: format {found}, but this program reads format {expected} and cannot convert it: use the program \
+         that wrote it, or name another data directory to begin a new chain in",
+        path.display()
+    )]
     OtherVersion {
         /// The data directory.
         path: PathBuf,
@@ -112,7 +124,7 @@ pub enum Error {
         /// The line.
         line: String,
     },
-    /// The directory holds files, but is none of ours.
+    /// The directory has files, but is not a data directory.
     #[error("{}: not empty and not a data directory of this program: name another directory", path.display())]
     NotOurs {
         /// The directory.

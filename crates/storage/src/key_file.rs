@@ -12,7 +12,7 @@ pub fn read(path: &Path) -> Result<Option<[u8; BYTES]>, Error> {
     Ok(parse(secret_file::read(path)?.trim_ascii()))
 }
 
-/// Makes a file for a key, as [`secret_file::create`] does.
+/// Creates a file for a key, as [`secret_file::create`] does.
 pub fn create(path: &Path, key: &[u8; BYTES]) -> Result<(), Error> {
     let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
     secret_file::create(path, format!("{digits}\n").as_bytes())

@@ -1,11 +1,11 @@
-//! Files and directories behind a trait: the real ones, and simulated ones that fail.
+//! Files and directories as traits: real ones, and simulated ones that fail.
 //!
 //! Everything that must survive a crash is written through [`Directory`] and [`File`], so that the same code runs on a
 //! real disk ([`RealDirectory`]) and on a seeded one that loses, tears and refuses writes ([`SimulatedDisk`]). The
 //! traits promise no more than a disk does:
 //!
-//! * Data is durable once [`File::sync_data`] has returned, and not before. After a sync that failed, what was
-//!   written before it may be lost even if a later sync succeeds: give the file up.
+//! * Data is durable once [`File::sync_data`] has returned, and not before. After a failed sync, earlier writes may be
+//!   lost even if a later sync succeeds: abandon the file.
 //! * A name (create, rename, remove) is durable once [`Directory::sync`] has returned.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -50,7 +50,7 @@ pub enum Mode {
 
 /// An open file. All methods take `&self`, so that one thread can read what another one writes.
 pub trait File: Send + Sync + Debug {
-    /// Where the file is, for messages.
+    /// The path of the file, for messages.
     fn path(&self) -> &Path;
 
     /// Reads at `offset` until `buffer` is full or the file ends, and returns how much was read.
@@ -59,8 +59,8 @@ pub trait File: Send + Sync + Debug {
     /// Writes all of `data` at `offset`.
     fn write_at(&self, data: &[u8], offset: u64) -> Result<(), Error>;
 
-    /// Writes whole pages, past the page cache where the file system lets: for bulk data, which then costs neither a copy
-    /// nor memory, but is read from the disk. `offset` is a multiple of [`Page::LENGTH`].
+    /// Writes whole pages, past the page cache where the file system lets: for bulk data, which then costs neither a
+    /// copy nor memory, but is read from the disk. `offset` is a multiple of [`Page::LENGTH`].
     fn write_pages_at(&self, pages: &[Page], offset: u64) -> Result<(), Error> {
         self.write_at(pages.as_bytes(), offset)
     }
@@ -97,14 +97,14 @@ pub trait File: Send + Sync + Debug {
         if read == buffer.len() {
             return Ok(());
         }
-        let reason = format!("{} bytes expected, {read} there", buffer.len());
+        let reason = format!("expected {} bytes, but the file has {read}", buffer.len());
         Err(Error::Corrupt { path: self.path().into(), offset, reason })
     }
 }
 
 /// A directory: a flat set of files, and of directories below.
 pub trait Directory: Send + Sync + Debug {
-    /// Where the directory is, for messages.
+    /// The path of the directory, for messages.
     fn path(&self) -> &Path;
 
     /// Opens a file.

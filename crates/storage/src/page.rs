@@ -2,7 +2,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// A page of memory that lies where a disk can take it from: no disk has larger blocks.
+/// A page of memory, aligned for direct I/O: no disk has larger blocks.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C, align(4096))]
 pub struct Page([u8; Page::LENGTH]);

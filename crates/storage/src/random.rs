@@ -29,7 +29,7 @@ impl Random {
         ((self.number() >> 11) as f64) < probability * (1u64 << 53) as f64
     }
 
-    /// A generator of its own for a part of the simulation, so that changes in one part do not disturb another.
+    /// A separate generator for a part of the simulation, so that changes in one part do not disturb another.
     pub fn fork(&mut self) -> Self {
         Self(self.number())
     }

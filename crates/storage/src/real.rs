@@ -1,7 +1,7 @@
 //! The operating system's files and directories.
 //!
-//! A file is reached through the descriptor of its directory, by its name alone, and never through a link. What is made is
-//! its owner's alone, whatever the process's umask: directories 0700, files 0600.
+//! A file is opened through the descriptor of its directory, by its name alone, and never through a link. New files and
+//! directories are private, whatever the process's umask: directories 0700, files 0600.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
@@ -27,7 +27,7 @@ const PRIVATE_FILE: u32 = 0o600;
 /// The permissions of everybody but the owner.
 const OTHERS: u32 = 0o077;
 
-/// How many directories deep a data directory goes at most: more than any store in it.
+/// Maximum depth of a data directory: more than any store in it has.
 const MAX_DEPTH: usize = 16;
 
 /// A directory of the operating system.
@@ -63,9 +63,9 @@ impl RealDirectory {
         Self::open(path)
     }
 
-    /// Takes everybody else's permissions from the directory and all that is below it, as far as it is this user's; what is
-    /// another user's is looked at when it is opened. A link or a special file below is an error, as whoever opens files there by
-    /// their paths would follow it.
+    /// Removes other users' permissions from the directory and everything below that this user owns; files of other
+    /// users are checked when they are opened. A link or a special file below is an error, since code that opens files
+    /// by path would follow it.
     pub(crate) fn make_private(&self) -> Result<(), Error> {
         self.make_private_below(MAX_DEPTH)
     }
@@ -79,7 +79,7 @@ impl RealDirectory {
                 Ok(stat) => stat,
                 // Gone since it was listed.
                 Err(Errno::NOENT) => continue,
-                Err(error) => return Err(Error::from_io(&path, "asking for the mode", error.into())),
+                Err(error) => return Err(Error::from_io(&path, "reading the mode", error.into())),
             };
             match kind {
                 FileType::Symlink => return Err(Error::Link { path }),
@@ -134,7 +134,7 @@ impl RealDirectory {
         }
     }
 
-    /// What is in the directory, by name.
+    /// The entries of the directory, by name.
     fn entries(&self) -> Result<Vec<(OsString, FileType)>, Error> {
         let listing = |error: Errno| Error::from_io(&self.path, "listing", error.into());
         let mut entries = Vec::new();
@@ -145,7 +145,7 @@ impl RealDirectory {
                 continue;
             }
             let kind = match entry.file_type() {
-                // Not every file system tells.
+                // Not every file system reports the type.
                 FileType::Unknown => rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)
                     .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
                 kind => kind,
@@ -157,17 +157,17 @@ impl RealDirectory {
 }
 
 fn stat(file: impl AsFd, path: &Path) -> Result<Stat, Error> {
-    rustix::fs::fstat(file).map_err(|error| Error::from_io(path, "asking for the mode", error.into()))
+    rustix::fs::fstat(file).map_err(|error| Error::from_io(path, "reading the mode", error.into()))
 }
 
-/// Takes everybody else's permissions from a file or a directory that is to have this mode.
+/// Removes other users' permissions from a file or a directory that should have this mode.
 fn take_from_others(file: impl AsFd, path: &Path, mode: u32) -> Result<(), Error> {
     let found = stat(&file, path)?.st_mode & 0o7777;
     if found & OTHERS == 0 {
         return Ok(());
     }
     rustix::fs::fchmod(file, mode.into()).map_err(|_| Error::Exposed { path: path.into(), found, mode })?;
-    tracing::warn!(path = %path.display(), "others had access (mode {found:03o}); it is its owner's alone from now on");
+    tracing::warn!(path = %path.display(), "removed other users' access (mode was {found:03o})");
     Ok(())
 }
 
@@ -205,7 +205,7 @@ impl Directory for RealDirectory {
 
     fn list(&self) -> Result<Vec<String>, Error> {
         let files = self.entries()?.into_iter().filter(|(_, kind)| *kind == FileType::RegularFile);
-        // A name that is not UTF-8 is none that this program gave.
+        // This program never creates names that are not UTF-8.
         let mut names: Vec<_> = files.filter_map(|(name, _)| name.into_string().ok()).collect();
         names.sort_unstable();
         Ok(names)
@@ -230,7 +230,7 @@ impl Directory for RealDirectory {
 struct RealFile {
     path: PathBuf,
     file: fs::File,
-    /// The same file opened for writing past the page cache, once that was asked for; none where it cannot be.
+    /// The same file opened for writing past the page cache, on first use; `None` if that is not possible.
     direct: OnceLock<Option<fs::File>>,
 }
 
@@ -275,14 +275,14 @@ impl File for RealFile {
     fn write_pages_at(&self, pages: &[Page], offset: u64) -> Result<(), Error> {
         debug_assert!(offset.is_multiple_of(Page::LENGTH as u64));
         let data = pages.as_bytes();
-        // What fails for a reason that the page cache does not have, a disk with larger blocks say, goes there; another
-        // reason shows again.
+        // A write that fails for a reason of direct I/O, such as a disk with larger blocks, goes through the page
+        // cache; any other failure repeats there.
         let written = self.direct().and_then(|direct| direct.write_at(data, offset).ok()).unwrap_or(0);
         self.write_at(&data[written..], offset + written as u64)
     }
 
     fn len(&self) -> Result<u64, Error> {
-        Ok(self.file.metadata().map_err(self.error("asking for the length"))?.len())
+        Ok(self.file.metadata().map_err(self.error("reading the length"))?.len())
     }
 
     fn set_len(&self, len: u64) -> Result<(), Error> {

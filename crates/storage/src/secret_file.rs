@@ -15,16 +15,16 @@ const LONGEST: u64 = 4096;
 /// Bits of the mode that let others in: of the group and of everybody.
 const OTHERS: u32 = 0o077;
 
-/// Reads a secret. A file that others may read, or that belongs to another user, is refused: what is in it may be known.
+/// Reads a secret. A file that others may read, or that another user owns, is refused: its content may be known.
 pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
     let failed = |error| Error::from_io(path, "reading", error);
     // A pipe would wait for its other end.
     let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits().cast_signed();
     let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
-    // Of the file that was opened, so that nobody can put another one in its place in between.
+    // Of the opened file, so that nobody can replace it in between.
     let metadata = file.metadata().map_err(failed)?;
     if !metadata.is_file() || metadata.len() > LONGEST {
-        return Err(failed(io::Error::other("it is no file of a few bytes")));
+        return Err(failed(io::Error::other("not a file, or too long for a secret")));
     }
     let is_ours = metadata.uid() == rustix::process::geteuid().as_raw() || metadata.uid() == 0;
     if !is_ours || metadata.mode() & OTHERS != 0 {
@@ -35,7 +35,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
     Ok(content)
 }
 
-/// Makes a file for a secret, with mode 0600 whatever the umask, durably. It must not exist yet.
+/// Creates a file for a secret durably, with mode 0600 whatever the umask. It must not exist.
 pub fn create(path: &Path, content: &[u8]) -> Result<(), Error> {
     let failed = |error| Error::from_io(path, "writing", error);
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::{Directory, Error, File, Mode, Random};
 use inode::Inode;
 
-/// The unit that a disk writes at once: at a crash each sector of an unsynced write is there or is not.
+/// The atomic unit of a disk: after a crash each sector of an unsynced write is present or not.
 pub const SECTOR: usize = 512;
 
 /// How a simulated disk fails. Probabilities are per call.
@@ -20,7 +20,7 @@ pub struct Faults {
     pub read: f64,
     /// A write fails after a part of it was written.
     pub write: f64,
-    /// A sync fails, and part of what was to be synced will never be.
+    /// A sync fails, and part of the data will never be synced.
     pub sync: f64,
     /// The number of bytes that fit on the disk.
     pub capacity: u64,
@@ -35,9 +35,8 @@ impl Default for Faults {
 
 /// A disk in memory. Clones are the same disk.
 ///
-/// What was not synced when [`SimulatedDisk::crash`] is called survives sector by sector, as the seed decides, in any
-/// version that the sector had since it was last synced. Names that were not synced survive up to some point in the order
-/// in which they were changed.
+/// Unsynced data survives [`SimulatedDisk::crash`] sector by sector, as the seed decides, in any version that the
+/// sector had since its last sync. Unsynced names survive up to some point in the order of their changes.
 #[derive(Clone, Debug)]
 pub struct SimulatedDisk(Arc<Mutex<Disk>>);
 
@@ -60,7 +59,7 @@ struct Disk {
 #[derive(Debug, Default)]
 struct Names {
     durable: BTreeMap<String, u64>,
-    /// What running programs see, after each change since the last sync; the last one is current.
+    /// The entries that running programs see, after each change since the last sync; the last one is current.
     versions: Vec<BTreeMap<String, u64>>,
 }
 
@@ -102,7 +101,7 @@ impl SimulatedDisk {
         self.state().faults = faults;
     }
 
-    /// The number of bytes that are taken, in whole sectors.
+    /// The number of bytes in use, in whole sectors.
     pub fn used(&self) -> u64 {
         self.state().inodes.values().map(Inode::sectors).sum::<u64>() * SECTOR as u64
     }
@@ -112,14 +111,14 @@ impl SimulatedDisk {
         self.state().changes
     }
 
-    /// Lets the process die during the change of this number: that one and all later calls fail until
+    /// Kills the process during the change with this number: that one and all later calls fail until
     /// [`crash`](Self::crash) or [`kill`](Self::kill).
     pub fn crash_at(&self, change: u64) {
         self.state().crash_at = Some(change);
     }
 
-    /// The process dies, but the machine lives on: what was written is still to be seen, and still not durable. Handles
-    /// opened before fail from now on.
+    /// The process dies, but the machine lives on: written data is still visible, and still not durable. Handles opened
+    /// before fail from now on.
     pub fn kill(&self) {
         let state = &mut *self.state();
         state.epoch += 1;
@@ -269,7 +268,7 @@ impl Directory for SimulatedDirectory {
         let path = self.path.join(name);
         let mut state = self.disk.state();
         state.check_epoch(self.epoch, &path)?;
-        // Directories are made once, at the first start: their names are taken to be durable at once.
+        // Directories are created once, at the first start: their names count as durable at once.
         state.directories.entry(path.clone()).or_default();
         Ok(Arc::new(Self { disk: self.disk.clone(), epoch: self.epoch, path }))
     }
@@ -340,7 +339,7 @@ impl SimulatedFile {
         let dies = state.change(self.epoch, &self.path)?;
         let fails = dies || state.random.chance(probability(&state.faults));
         let free = state.free();
-        // A file that was removed can still be written by who has it open; nobody will read it.
+        // A removed file can still be written through an open handle; nobody will read it.
         let Some(inode) = state.inodes.get_mut(&self.inode) else { return Ok(()) };
         let fits = change(inode, free, fails, &mut state.random);
         match (fails, fits) {

@@ -1,4 +1,4 @@
-//! What a proof of the own chain was verified against, so that nobody takes "verified" for more than it is.
+//! The headers that a proof of the own chain was verified against, so that "verified" is not overrated.
 
 use std::fmt;
 use std::path::Path;
@@ -22,28 +22,28 @@ pub struct Against {
     /// The certificate of finality, where replicas order the chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Signed>,
-    /// Whether the network id was given, and not taken from a node or a file.
+    /// Whether the user gave the network id, instead of a node or a file.
     pub pinned: bool,
     /// Height of the tip of the headers.
     pub tip_height: u64,
     /// Its hash.
     pub tip: String,
-    /// What other headers were given up for these, if any were.
+    /// The headers that these replaced, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<Replaced>,
-    /// Where the network id was taken from.
+    /// The source of the network id.
     #[serde(skip)]
     source: Source,
 }
 
-/// Who signed that the tip is final.
+/// The signers of the tip's finality.
 #[derive(Clone, Debug, Serialize)]
 pub struct Signed {
     /// The view in which they did.
     pub view: u64,
     /// The numbers of those who did.
     pub signers: Vec<u32>,
-    /// How many replicas there are.
+    /// Number of replicas.
     pub replicas: usize,
 }
 
@@ -69,19 +69,19 @@ pub struct Block {
     pub hash: String,
 }
 
-/// Where a network id comes from.
+/// The source of a network id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The command line.
     Pinned,
     /// A file of headers.
     File,
-    /// The node, which was asked for the first time.
+    /// The node, which was contacted for the first time.
     Node,
 }
 
 impl Source {
-    /// Of a chain that is opened with these; to be asked before a file is made.
+    /// The source for a chain that is opened with these; call it before a file is created.
     pub fn of(network: Option<[u8; 32]>, file: Option<&Path>) -> Self {
         match (network, file) {
             (Some(_), _) => Self::Pinned,
@@ -92,7 +92,7 @@ impl Source {
 }
 
 impl Against {
-    /// These headers, whose network id was taken from there, and what they replaced.
+    /// These headers, with the source of their network id and the headers that they replaced.
     pub fn new(chain: &HeaderChain, source: Source, replaced: Option<Replaced>) -> Self {
         Self {
             network: hex::encode(chain.network_id()),
@@ -106,7 +106,7 @@ impl Against {
         }
     }
 
-    /// Lines for people, to stand behind others.
+    /// Lines for people, to append to others.
     pub fn describe(&self) -> String {
         let Self { network, chain_key, certificate, tip_height, tip, .. } = self;
         let who = match certificate {
@@ -120,15 +120,15 @@ impl Against {
         let text = format!("\nagainst      network {network}\n             {who}\n             block {height} {tip}");
         let unpinned = match self.source {
             Source::Pinned => return text,
-            Source::File => "the network id is that of the file of headers; whoever made that chose it",
-            Source::Node => "the network id is what this node said; another node can say another",
+            Source::File => "the network id comes from the file of headers, whose author chose it",
+            Source::Node => "the network id comes from this node; another node can report another",
         };
         format!("{text}\nnot pinned   {unpinned}. Ask its operator, then pin it:\n             --network-id {network}")
     }
 }
 
 impl Signed {
-    /// Who signed the certificate that a chain of this network keeps; the chain checked it.
+    /// The signers of the certificate that a chain of this network keeps; the chain has verified it.
     fn of(vouched: &Vouched, network: &Hash) -> Option<Self> {
         let replicas = vouched.replicas(network).ok()?.keys().len();
         let certificate = &vouched.certificate;
@@ -142,8 +142,8 @@ impl Replaced {
         let Self { from, was_at, is_at, gone } = self;
         let count = thousands(gone.len() as u64);
         let mut text = format!(
-            "replaced {count} headers from height {from} on, as asked for with --accept-reorganisation; what was proved by them \
-             may hold no longer\nwas at  {was_at}\nis at   {is_at}"
+            "replaced {count} headers from height {from} on, as requested with --accept-reorganisation; proofs against \
+             them may no longer be valid\nwas at  {was_at}\nis at   {is_at}"
         );
         for block in gone {
             text.push_str(&format!("\ngone    {block}"));
@@ -175,8 +175,8 @@ impl fmt::Display for Block {
     }
 }
 
-/// Takes the node's headers: those that are new, or with `accept` also those of another branch. Tells how many came, and what they
-/// replaced.
+/// Fetches the node's headers: new ones, or with `accept` also those of another branch. Returns the number of new
+/// headers, and the replaced ones.
 pub fn synchronise(
     client: &mut Client,
     chain: &mut HeaderChain,

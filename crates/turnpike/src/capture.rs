@@ -14,7 +14,7 @@ const BLOCK_LIMIT: usize = 1 << 18;
 /// Bytes that each block of a pcapng file has at least: its type, its length, and its length again.
 const SHORTEST_BLOCK: u32 = 12;
 
-/// What is wrong with a capture.
+/// Why a capture cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file could not be opened.
@@ -25,27 +25,27 @@ pub enum CaptureError {
         /// Why not.
         source: std::io::Error,
     },
-    /// The file is no capture, or is damaged.
-    #[error("{} is not a capture that can be read (pcap or pcapng): {reason}", path.display())]
+    /// The file is not a capture, or is damaged.
+    #[error("{} is not a readable capture (pcap or pcapng): {reason}", path.display())]
     Format {
         /// The file.
         path: PathBuf,
-        /// What the parser says.
+        /// The parser's error.
         reason: String,
     },
 }
 
 /// A UDP payload of a capture.
 pub struct Datagram {
-    /// When it was captured, counted from the first packet of the file.
+    /// Time of capture, relative to the first packet of the file.
     pub time: Duration,
     /// The port that it was sent to.
     pub port: u16,
-    /// What it carried.
+    /// The payload.
     pub payload: Vec<u8>,
 }
 
-/// What is known of the interface that packets were captured on.
+/// Properties of the interface that packets were captured on.
 #[derive(Clone, Copy)]
 struct Interface {
     link: Linktype,
@@ -59,8 +59,8 @@ pub fn read(path: &Path, take: impl FnMut(Datagram)) -> Result<u64, CaptureError
     parse(path, file, take)
 }
 
-/// Calls `take` with every UDP payload of the capture in `input`, which is called `path` in messages; packets of other kinds, fragments and what was cut short are
-/// left out. Returns how many packets there were of any kind.
+/// Calls `take` with every UDP payload of the capture in `input`, which errors name `path`. Packets of other kinds,
+/// fragments and truncated packets are skipped. Returns the number of packets of any kind.
 pub fn parse(path: &Path, input: impl Read + Send, mut take: impl FnMut(Datagram)) -> Result<u64, CaptureError> {
     let format_error = |reason: String| CaptureError::Format { path: path.to_path_buf(), reason };
     let mut reader = create_reader(BLOCK_LIMIT, input).map_err(|error| format_error(error.to_string()))?;
@@ -70,7 +70,7 @@ pub fn parse(path: &Path, input: impl Read + Send, mut take: impl FnMut(Datagram
     let mut is_ng = false;
     loop {
         if is_ng && is_too_short(reader.data()) {
-            return Err(format_error(format!("a block behind packet {packets} is shorter than any can be")));
+            return Err(format_error(format!("a block after packet {packets} is too short")));
         }
         match reader.next() {
             Ok((size, block)) => {
@@ -117,9 +117,9 @@ pub fn parse(path: &Path, input: impl Read + Send, mut take: impl FnMut(Datagram
             }
             Err(PcapError::Eof) => return Ok(packets),
             Err(PcapError::Incomplete(_)) => {
-                // The parser asks for more, although the file is at its end: the last packet is cut short.
+                // The parser needs more at the end of the file: the last packet is truncated.
                 if reader.reader_exhausted() {
-                    return Err(format_error(format!("it ends in the middle of packet {}", packets + 1)));
+                    return Err(format_error(format!("the file ends in the middle of packet {}", packets + 1)));
                 }
                 reader.refill().map_err(|error| format_error(error.to_string()))?;
             }
@@ -128,8 +128,8 @@ pub fn parse(path: &Path, input: impl Read + Send, mut take: impl FnMut(Datagram
     }
 }
 
-/// Whether a pcapng block's length, in whichever order of bytes, is below that of all blocks. The parser relies on this for blocks of
-/// process information.
+/// Whether a pcapng block's length, in whichever order of bytes, is below that of all blocks. The parser relies on this
+/// for blocks of process information.
 fn is_too_short(block: &[u8]) -> bool {
     let length = block.get(4..).and_then(|rest| rest.first_chunk());
     length.is_some_and(|length| u32::from_le_bytes(*length).min(u32::from_be_bytes(*length)) < SHORTEST_BLOCK)
@@ -155,7 +155,7 @@ fn udp_payload(link: Linktype, data: &[u8]) -> Option<(u16, &[u8])> {
         return None;
     }
     match packet.transport? {
-        // A shorter payload than the header tells was cut short by the capture's snapshot length.
+        // A payload shorter than the header's length was truncated by the capture's snapshot length.
         TransportSlice::Udp(udp) if usize::from(udp.length()) == udp.slice().len() => {
             Some((udp.destination_port(), udp.payload()))
         }
@@ -175,6 +175,6 @@ mod tests {
             file.extend(u32::to_le_bytes(word));
         }
         let read = parse(Path::new("capture"), &file[..], |_| {});
-        assert!(read.unwrap_err().to_string().contains("shorter"));
+        assert!(read.unwrap_err().to_string().contains("too short"));
     }
 }

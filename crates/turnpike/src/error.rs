@@ -1,4 +1,4 @@
-//! What a command can fail with. The text is all that a user sees, so it says what to do.
+//! Errors of commands. The text is all that a user sees, so it includes the remedy.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ pub enum Error {
     /// A file could not be read or written.
     #[error("can't {what} {}", path.display())]
     File {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
         /// The file.
         path: PathBuf,
@@ -23,7 +23,7 @@ pub enum Error {
     /// A check that the command makes failed.
     #[error("{0}")]
     Failed(String),
-    /// A check could not be made at all, which is told apart from one that failed.
+    /// A check could not run at all, as opposed to one that failed.
     #[error(transparent)]
     Unusable(Box<Error>),
     /// An operation failed, or got no answer.
@@ -33,7 +33,7 @@ pub enum Error {
         transaction: TransactionId,
         /// How to repeat it, if it may have been executed.
         advice: String,
-        /// What went wrong.
+        /// The error.
         source: client::Error,
     },
     /// The node, the client or a store reported an error.

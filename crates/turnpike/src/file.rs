@@ -5,7 +5,8 @@ use std::path::Path;
 
 use crate::error::Error;
 
-/// Writes a file so that it has the old content or the new, whatever happens meanwhile. `what` tells an error what was tried.
+/// Replaces a file atomically: it has the old content or the new, whatever happens meanwhile. `what` names the
+/// operation in errors.
 pub fn replace(what: &'static str, file: &Path, bytes: &[u8]) -> Result<(), Error> {
     let failed = |error: io::Error| Error::file(what, file, error);
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

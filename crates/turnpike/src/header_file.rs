@@ -1,6 +1,7 @@
-//! Files of block headers, one after the other, as `turnpike headers` keeps them: 192 bytes each of the own chain, with
-//! their seals, and 80 bytes each of Bitcoin. Behind the headers of a chain that replicas order come the founding replicas' keys, the
-//! changes of their set, and the certificate that vouches for the last one. They are checked whenever they are read.
+//! Files of block headers, one after the other, as `turnpike headers` writes them: 192 bytes each of the own chain,
+//! with their seals, and 80 bytes each of Bitcoin. The headers of a chain that replicas order are followed by the
+//! founding replicas' keys, the changes of their set, and the certificate of the last header. They are verified
+//! whenever they are read.
 
 use std::fs;
 use std::path::Path;
@@ -14,8 +15,8 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::error::Error;
 use crate::file::replace;
 
-/// The own chain in a file, or a new one that begins with the node's genesis where there is no file yet. With a network id, it has to
-/// be of that network.
+/// The own chain in a file, or a new one that begins with the node's genesis if there is no file yet. With a network
+/// id, it must be of that network.
 pub fn open_own(file: Option<&Path>, client: &mut Client, network: Option<[u8; 32]>) -> Result<HeaderChain, Error> {
     match file {
         Some(file) if file.exists() => read_own(file, network),
@@ -28,26 +29,24 @@ pub fn read_own(file: &Path, network: Option<[u8; 32]>) -> Result<HeaderChain, E
     own_of(&fs::read(file).map_err(|error| Error::file("read the headers", file, error))?, file, network)
 }
 
-/// The own chain in the bytes of a file: its links, and the seal of its tip or the certificate for it, which covers them all.
+/// The own chain in the bytes of a file: its links, and the seal of its tip or the certificate for it, which covers
+/// them all.
 pub fn own_of(bytes: &[u8], file: &Path, network: Option<[u8; 32]>) -> Result<HeaderChain, Error> {
     if bytes.len().is_multiple_of(spv::HEADER_SIZE) && bytes.starts_with(&1_u32.to_be_bytes()) {
         return Err(Error::Input(format!(
-            "{} has headers of version 1, which nobody sealed, so that they prove nothing; delete it and synchronise with a node of \
-             this version",
+            "{} has headers of version 1, which are not sealed and prove nothing; delete it and synchronise with a \
+             node of this version",
             file.display()
         )));
     }
-    // Each header begins with its version, and nothing of a certificate is taken for that.
+    // Each header begins with its version, which differs from the first bytes of a certificate.
     let version = bytes.first_chunk::<4>().ok_or_else(|| not_headers(file))?;
     let count = bytes.chunks(size_of::<SealedHeader>()).take_while(|header| header.starts_with(version)).count();
     let (headers, rest) = <[SealedHeader]>::ref_from_prefix_with_elems(bytes, count).map_err(|_| not_headers(file))?;
     let genesis = headers.first().ok_or_else(|| not_headers(file))?.hash();
     let mut chain = match HeaderChain::restore(&network.unwrap_or(genesis), headers) {
         Err(HeaderError::WrongNetwork) => {
-            return Err(Error::Input(format!(
-                "{} has the headers of another network than the one asked for with --network-id",
-                file.display()
-            )));
+            return Err(Error::Input(format!("{} has headers of another network than --network-id", file.display())));
         }
         result => result.map_err(Error::other)?,
     };
@@ -63,7 +62,7 @@ pub fn write_own(file: &Path, chain: &HeaderChain) -> Result<(), Error> {
     replace("write the headers", file, &[chain.all().as_bytes(), &vouched].concat())
 }
 
-/// The Bitcoin chain in a file, or a new one that begins with the network's genesis where there is no file yet.
+/// The Bitcoin chain in a file, or a new one that begins with the network's genesis if there is no file yet.
 pub fn open_bitcoin(file: Option<&Path>, network: bitcoin::Network) -> Result<bitcoin::HeaderChain, Error> {
     match file {
         Some(file) if file.exists() => read_bitcoin(file, network, None),
@@ -71,7 +70,7 @@ pub fn open_bitcoin(file: Option<&Path>, network: bitcoin::Network) -> Result<bi
     }
 }
 
-/// The Bitcoin chain in a file: from genesis, or from a first header that is trusted to have the given height.
+/// The Bitcoin chain in a file: from genesis, or from a first header that is trusted to be at the given height.
 pub fn read_bitcoin(
     file: &Path,
     network: bitcoin::Network,
@@ -95,8 +94,8 @@ pub fn bitcoin_of(
         None if first.hash() == network.genesis().hash() => bitcoin::HeaderChain::new(network),
         None => {
             return Err(Error::Input(format!(
-                "{} does not begin with the genesis block of Bitcoin's {} network; if its first header is to be trusted, \
-                 say at which height it is with --first-height",
+                "{} does not begin with the genesis block of Bitcoin's {} network; to trust its first header, set its \
+                 height with --first-height",
                 file.display(),
                 network.name()
             )));
@@ -116,5 +115,5 @@ pub fn write_bitcoin(file: &Path, chain: &bitcoin::HeaderChain) -> Result<(), Er
 }
 
 fn not_headers(file: &Path) -> Error {
-    Error::Input(format!("{} is not a file of headers as `turnpike headers` writes it", file.display()))
+    Error::Input(format!("{} is not a file of headers written by `turnpike headers`", file.display()))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Asks a node, which may take so long for an answer. Nothing is in between, and each status is an answer.
+/// An HTTP agent with a timeout. It uses no proxy, and returns error statuses as replies.
 pub fn agent(patience: Duration) -> ureq::Agent {
     let config = ureq::Agent::config_builder().timeout_global(Some(patience)).proxy(None);
     config.http_status_as_error(false).build().into()

@@ -29,7 +29,7 @@ pub fn start(cli: &Cli) -> Result<(), Error> {
     // Colours are for terminals only, and for those who want them there (no-color.org).
     let is_coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_target(false);
-    // Its own errors it would print to standard error, and panic: the log may be on a disk that is full.
+    // It would print its own errors to standard error, and panic: the log may be on a full disk.
     let log = log.log_internal_errors(false).with_ansi(is_coloured);
     let set_filter: SetFilter = match cli.log_format {
         LogFormat::Text => {

@@ -32,7 +32,7 @@ impl OperationText<'_> {
         let other = match Command::ALL.iter().find(|command| command.name() == self.command) {
             Some(Command::Create) if self.amount > 0 => Some("payer"),
             Some(Command::Create | Command::Issue | Command::Refer) => None,
-            // What a newer node has, it tells whole.
+            // Commands of a newer node are printed in full.
             Some(Command::Transfer) | None => Some("destination"),
         };
         let other = other.map(|label| (label, self.destination));

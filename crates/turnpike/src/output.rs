@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 
-/// Where results go.
+/// The output of results.
 #[derive(Clone, Copy)]
 pub struct Output {
     json: bool,
@@ -25,35 +25,35 @@ impl Output {
         self.json
     }
 
-    /// Prints a result: the value as one line of JSON, or what `text` makes of it.
+    /// Prints a result: the value as one line of JSON, or as `text` formats it.
     pub fn result<T: Serialize>(self, value: &T, text: impl FnOnce(&T) -> String) {
         if self.json {
             match serde_json::to_string(value) {
                 Ok(line) => self.line(line),
-                Err(error) => eprintln!("error: the result can't be written as JSON: {error}"),
+                Err(error) => eprintln!("error: cannot write the result as JSON: {error}"),
             }
         } else {
             self.line(text(value));
         }
     }
 
-    /// Writes a line to standard output. Whoever read it may be gone, as `head` is once it has its lines: that is no error.
+    /// Writes a line to standard output. A closed pipe, as of `head` after its last line, is not an error.
     pub fn line(self, text: impl AsRef<str>) {
         match writeln!(io::stdout(), "{}", text.as_ref()) {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => panic!("standard output can't be written: {error}"),
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => panic!("cannot write to standard output: {error}"),
             _ => {}
         }
     }
 
-    /// Tells how far something is, to people only.
+    /// Reports progress, to people only.
     pub fn progress(self, text: impl AsRef<str>) {
         if !self.json {
             self.line(text);
         }
     }
 
-    /// A progress bar over so many things, with their rate and the time that is left: for people only, and only where
-    /// standard error is a terminal.
+    /// A progress bar over `length` things, with their rate and the time left: for people only, and only if standard
+    /// error is a terminal.
     pub fn bar(self, what: &'static str, length: u64) -> ProgressBar {
         if self.json {
             return ProgressBar::hidden();
@@ -61,7 +61,7 @@ impl Output {
         let style = ProgressStyle::with_template("{msg:10} {bar:40} {human_pos}/{human_len} {rate} eta {eta}");
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
         let style = style.with_key("rate", |state: &ProgressState, to: &mut dyn fmt::Write| {
-            // There is nowhere to tell that a line could not be drawn.
+            // A line that cannot be drawn cannot be reported anywhere.
             let _ = write!(to, "{}/s", thousands(state.per_sec() as u64));
         });
         let bar = ProgressBar::new(length).with_style(style).with_message(what);

@@ -1,4 +1,4 @@
-//! A node of the program in a process of its own.
+//! A node of the program in its own process.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader};
@@ -10,14 +10,14 @@ use std::process::{Child, Command, Stdio};
 pub struct Process {
     child: Child,
     pub address: SocketAddr,
-    /// Where metrics and health are.
+    /// The address of metrics and health.
     pub http: SocketAddr,
-    /// The network id: another one after a restart tells that the data directory was lost.
+    /// The network id: a different one after a restart shows that the data directory was lost.
     pub network: String,
 }
 
 impl Process {
-    /// Starts a node on a data directory and waits until it serves. Port 0 takes any that is free.
+    /// Starts a node on a data directory and waits until it serves. Port 0 chooses a free one.
     pub fn start(
         program: impl AsRef<OsStr>,
         data: &Path,
@@ -27,7 +27,7 @@ impl Process {
         Self::run(Self::command(program, "serve", data, listen).args(["--trusted", "127.0.0.0/8"]).args(arguments))
     }
 
-    /// What starts a node, or an in-NIC ledger.
+    /// The command that starts a node, or an in-NIC ledger.
     pub fn command(program: impl AsRef<OsStr>, kind: &str, data: &Path, listen: SocketAddr) -> Command {
         let mut command = Command::new(program);
         command.args(["--json", "--log", "warn", kind, "--http", "127.0.0.1:0", "--listen", &listen.to_string()]);
@@ -49,7 +49,7 @@ impl Process {
                 // Both fail where it has ended already.
                 let _ = (child.kill(), child.wait());
                 read.transpose()?;
-                Err(io::Error::other("it did not come as far as serving; its log above tells why"))
+                Err(io::Error::other("the process ended before it served: see its log above"))
             }
         }
     }
@@ -59,13 +59,13 @@ impl Process {
         self.child.id()
     }
 
-    /// Ends it as a crash would.
+    /// Kills it, like a crash.
     pub fn kill(&mut self) -> Result<(), io::Error> {
         self.child.kill()?;
         self.child.wait().map(|_| ())
     }
 
-    /// Ends it as an operator would, with SIGTERM, and tells whether it ended in order.
+    /// Stops it as an operator would, with SIGTERM. Returns whether it exited cleanly.
     pub fn stop(mut self) -> Result<bool, io::Error> {
         let terminated = Command::new("kill").arg(self.id().to_string()).status()?;
         Ok(self.child.wait()?.success() && terminated.success())

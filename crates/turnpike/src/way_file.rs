@@ -1,8 +1,8 @@
-//! The file that an evaluation of a delay function keeps its way in, to go on from after a crash.
+//! The file where an evaluation of a delay function saves its progress, to resume after a crash.
 //!
-//! It begins with 8 bytes and the digest of what is evaluated; records follow: squarings, 8 bytes, big-endian; the number; the
-//! first 8 bytes of the SHA-256 of both. Records are only ever appended, so after a crash the file is right up to
-//! some record, and is cut there.
+//! It begins with 8 bytes and the digest of the evaluation; records follow: squarings, 8 bytes, big-endian; the number;
+//! the first 8 bytes of the SHA-256 of both. Records are only ever appended, so after a crash the file is valid up to
+//! some record, and is truncated there.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -21,7 +21,7 @@ const CHECKSUM: usize = 8;
 /// The file is larger than any that this program writes: some 180,000 numbers of 4,096 bits.
 const MAX_BYTES: u64 = 1 << 27;
 
-/// How much work a crash of the whole machine may cost; one of the program alone costs what one record is about.
+/// Maximum work lost by a crash of the whole machine; a crash of the program alone costs one record.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
 /// The file, open for appending.
@@ -32,7 +32,7 @@ pub struct WayFile {
 }
 
 impl WayFile {
-    /// Opens the file of this evaluation, or makes it, and reads what was kept.
+    /// Opens or creates the file of this evaluation, and reads the saved records.
     pub fn open(path: &Path, delay: &Delay) -> Result<(Self, Vec<Kept>), Error> {
         let failed = |what| move |source| Error::file(what, path, source);
         let mut options = OpenOptions::new();
@@ -46,7 +46,7 @@ impl WayFile {
         let header = [&MAGIC[..], &digest(delay)].concat();
         let (kept, end) = match bytes.strip_prefix(&header[..]) {
             Some(records) => parse(records, delay.modulus.length()),
-            // What was torn while the header was written is begun again.
+            // A torn header is written again.
             None if header.starts_with(&bytes) => (Vec::new(), 0),
             None => return Err(foreign(path)),
         };
@@ -69,7 +69,7 @@ impl WayFile {
         Ok(())
     }
 
-    /// Makes what was appended durable.
+    /// Makes the appended records durable.
     pub fn sync(&mut self) -> Result<(), Error> {
         self.file.sync_data().map_err(|source| Error::file("write", &self.path, source))?;
         self.synced = Instant::now();
@@ -82,10 +82,7 @@ impl WayFile {
 }
 
 fn foreign(path: &Path) -> Error {
-    Error::Input(format!(
-        "{} is the file of another evaluation, or of another program: name another file",
-        path.display()
-    ))
+    Error::Input(format!("{} belongs to another evaluation or another program: name another file", path.display()))
 }
 
 fn digest(delay: &Delay) -> [u8; 32] {

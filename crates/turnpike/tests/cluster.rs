@@ -1,5 +1,6 @@
-//! Four replicas of the real program, one of which is killed with SIGKILL again and again under load: no final reply is lost,
-//! nothing is done twice, and all come to the same chain. `CLUSTER_KILLS=1000 cargo test --test cluster` kills more often.
+//! Four replicas of the real program, one of which is killed with SIGKILL again and again under load: no final reply is
+//! lost, nothing is done twice, and all come to the same chain. `CLUSTER_KILLS=1000 cargo test --test cluster` kills
+//! more often.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "common/disk.rs"]
@@ -87,7 +88,7 @@ impl Cluster {
         kill_process(self.process(number), Signal::KILL).unwrap();
     }
 
-    /// Whether a replica says that it is ready, and what it says.
+    /// Whether a replica reports that it is ready, and its text.
     fn ready(&self, number: u32) -> (bool, String) {
         let status = &status(&self.dir)[number as usize];
         let Some(http) = status["http"].as_str() else { return (false, "it does not run".into()) };
@@ -181,8 +182,9 @@ fn has_floor(folder: &Path) -> bool {
     folder.join("data/cluster/floor").exists()
 }
 
-/// Under load a fifth replica joins, one of five is killed and started again, a founder leaves, and another one joins with a copy
-/// of a replica's data: no final reply is lost, and a client that knows the founders takes proofs of the new set.
+/// Under load a fifth replica joins, one of five is killed and started again, a founder leaves, and another one joins
+/// with a copy of a replica's data: no final reply is lost, and a client that knows the founders takes proofs of the
+/// new set.
 #[test]
 fn replicas_join_and_leave_under_load() {
     let data = tempfile::tempdir().unwrap();
@@ -235,8 +237,8 @@ fn replicas_join_and_leave_under_load() {
     assert_eq!(compared["replicas"], REPLICAS + 1, "{compared}");
 }
 
-/// A set of one grows: by a replica that gets all blocks, and by two that are given the ledger, where nothing was ordered since a
-/// restart. One of these gives it to one more.
+/// A set of one grows: by a replica that gets all blocks, and by two that are given the ledger, where nothing was
+/// ordered since a restart. One of these gives it to one more.
 #[test]
 fn replicas_that_are_given_the_ledger_hand_it_on() {
     let data = tempfile::tempdir().unwrap();
@@ -286,7 +288,7 @@ fn replicas_that_are_given_the_ledger_hand_it_on() {
     let joined = join(&http, joins_at);
     assert!(joined.status.success(), "{}", String::from_utf8_lossy(&joined.stderr));
     assert!(has_floor(&joins));
-    // Who is no replica gives nothing, and nothing is left of the attempt.
+    // A server that is not a replica serves nothing, and the attempt leaves nothing.
     let elsewhere = data.path().join("elsewhere");
     let refused = join("127.0.0.1:1", elsewhere.to_str().unwrap());
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
@@ -299,7 +301,8 @@ fn replicas_that_are_given_the_ledger_hand_it_on() {
     assert_eq!(compared["replicas"], 5, "{compared}");
 }
 
-/// A replica that was away while the others gave free what it missed is given their ledger, and goes on with the votes that it has.
+/// A replica that was away while the others pruned the blocks that it missed syncs their ledger, and continues with its
+/// votes.
 #[test]
 fn who_was_away_for_too_long_is_given_the_ledger() {
     const AWAY: u32 = 3;
@@ -341,7 +344,7 @@ fn who_was_away_for_too_long_is_given_the_ledger() {
     assert_eq!(compare(&Vec::from_iter(directories))["replicas"], REPLICAS);
 }
 
-/// Writes a file until the disk is full, and gives back so many bytes of it.
+/// Writes a file until the disk is full, then frees `left` bytes.
 fn fill(path: &Path, left: u64) {
     let mut file = std::fs::File::create(path).unwrap();
     let mut length = 0;
@@ -351,7 +354,7 @@ fn fill(path: &Path, left: u64) {
     file.set_len(length - left).unwrap();
 }
 
-/// Lets the disk of a replica's directory run full, of which so many bytes were free.
+/// Lets the disk of a replica's directory run full, which had `left` bytes free.
 fn a_full_disk_is_survived(directory: &str, left: u64) {
     const VICTIM: u32 = 3;
     let data = tempfile::tempdir().unwrap();
@@ -413,7 +416,7 @@ fn a_replica_whose_chain_finds_no_room_answers_reads_and_catches_up() {
     a_full_disk_is_survived("data/chain", 1 << 16);
 }
 
-/// Starts what does not run, and gives what is told of it as it comes.
+/// Starts the replicas that are down, and returns the output as it arrives.
 struct Starting(Child);
 
 impl Starting {
@@ -423,7 +426,7 @@ impl Starting {
         Self(start.unwrap())
     }
 
-    /// Waits until replicas serve but for the last one, does something, and then gives the last one's process.
+    /// Waits until all replicas except the last serve, runs `act`, and then returns the last one's process.
     fn last(mut self, act: impl FnOnce()) -> Option<i64> {
         let mut lines = BufReader::new(self.0.stdout.take().unwrap()).lines();
         for _ in 1..REPLICAS {
@@ -447,13 +450,13 @@ fn a_replica_that_is_still_ending_is_waited_for() {
     kill_process(cluster.process(LAST), Signal::STOP).unwrap();
     let second = Starting::of(&cluster).last(|| cluster.kill(LAST));
     assert!(second.is_some(), "{second:?}");
-    // It is gone but for its lock, as where the system still frees its memory.
+    // Only its lock is left, as while the system still frees its memory.
     let lock = File::open(cluster.folder(LAST).join("data/LOCK")).unwrap();
     cluster.kill(LAST);
     lock.lock().unwrap();
     let third = Starting::of(&cluster).last(|| drop(lock));
     assert!(third.is_some() && third != second, "{third:?}");
-    // One that cannot start is told as such.
+    // A replica that cannot start is reported.
     cluster.kill(LAST);
     std::fs::remove_file(cluster.folder(LAST).join("replica.key")).unwrap();
     let start = ["cluster", "start", "--dir", cluster.dir.to_str().unwrap()];

@@ -18,14 +18,14 @@ fn turnpike(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_turnpike")).args(["--json", "--log", "error"]).args(arguments).output().unwrap()
 }
 
-/// The first line that a command prints, which has to succeed.
+/// The first line printed by a command that must succeed.
 fn json(arguments: &[&str]) -> Value {
     let output = turnpike(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(output.stdout.split(|&byte| byte == b'\n').next().unwrap()).unwrap()
 }
 
-/// What a command says that has to fail.
+/// The error of a command that must fail.
 fn error(arguments: &[&str]) -> String {
     let output = turnpike(arguments);
     assert!(!output.status.success(), "{arguments:?} succeeded");
@@ -41,7 +41,7 @@ fn proof(arguments: &[&str]) -> Value {
     json(&[arguments, &["--wait", "60"]].concat())
 }
 
-/// Asks until the proof is of what is wanted, as a block may have been closed before that.
+/// Retries until the proof has the wanted state, since a block may have been closed before it.
 fn proof_that(arguments: &[&str], wanted: impl Fn(&Value) -> bool) -> Value {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -92,7 +92,7 @@ fn a_session_from_an_account_to_a_verified_proof() {
     assert!(error(&[&["account", "issue", &account, "5"][..], &signed].concat()).contains("NOT_ISSUER"));
     assert_eq!(json(&[&["account", "transfer", &account, "1", "5"][..], &signed].concat())["balance"], 85);
 
-    // Others' keyed accounts: an issuer opens them, and who pays a deposit.
+    // Others' keyed accounts: an issuer or the payer of a deposit opens them.
     let [bob, carol] = ["bob.key", "carol.key"].map(|name| {
         let file = folder.path().join(name);
         json(&["key", "new", text(&file)])["account"].as_str().unwrap().to_string()
@@ -127,7 +127,7 @@ fn a_session_from_an_account_to_a_verified_proof() {
     assert_eq!(absent["exists"], false);
     assert!(json(&[&["headers", text(&headers)][..], &at].concat())["height"].as_u64() >= Some(1));
 
-    // What a proof was verified against is told, and a network id that is given has to be the right one.
+    // The report names the headers that a proof was verified against, and a given network id must match.
     let get = [&["proof", "get", "--balance", "1"][..], &at].concat();
     let pin = |id: &str| turnpike(&[&get[..], &["--network-id", id]].concat());
     let pinned: Value = serde_json::from_slice(&pin(&node.network).stdout).unwrap();
@@ -147,7 +147,7 @@ fn a_session_from_an_account_to_a_verified_proof() {
     );
     let old = folder.path().join("old");
     fs::write(&old, [&[0, 0, 0, 1][..], &[0; 380]].concat()).unwrap();
-    assert!(error(&[&["headers", text(&old)][..], &at].concat()).contains("nobody sealed"));
+    assert!(error(&[&["headers", text(&old)][..], &at].concat()).contains("not sealed"));
 
     let info = json(&[&["info"][..], &at].concat());
     assert_eq!((&info["accounts"], &info["bitcoin_height"]), (&5.into(), &Value::Null));
@@ -174,7 +174,7 @@ fn what_is_not_in_a_block_yet_is_told_and_waited_for() {
     json(&[&["account", "create", "1", "--transaction", "5"][..], &at].concat());
     let get = |subject: &[&'static str]| [&["proof", "get"], subject, &at].concat();
     assert!(error(&get(&["--latest", "1"])).contains("none of its transactions is in a block yet"));
-    assert!(error(&get(&["--latest", "2"])).contains("there is no account"));
+    assert!(error(&get(&["--latest", "2"])).contains("neither in a block nor in the node's ledger"));
     assert!(error(&get(&["--transaction", "5", "--source", "1"])).contains("is in no block, at least not yet"));
     assert!(error(&get(&["--locator", "7:0"])).contains("there is no block 7 yet: the last one is 0"));
     assert!(error(&get(&["--locator", "0:0"])).contains("no transaction at position 0"));
@@ -194,7 +194,7 @@ fn what_is_not_in_a_block_yet_is_told_and_waited_for() {
     }
 }
 
-/// All lines that a command prints, which has to succeed.
+/// All lines printed by a command that must succeed.
 fn lines(arguments: &[&str]) -> Vec<Value> {
     let output = turnpike(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -232,7 +232,7 @@ fn accounts_and_their_transactions_are_listed() {
     }
     let create = all.last().unwrap();
     assert_eq!((&create["command"], &create["source"]), (&"CREATE".into(), &last["source"]));
-    // What the node tells is what it proves, and adds up.
+    // The node's lists match its proofs, and add up.
     let mut sum = 0;
     for told in &all {
         let (amount, debits) = (told["amount"].as_i64().unwrap(), told["command"] == "TRANSFER");
@@ -253,7 +253,7 @@ fn accounts_and_their_transactions_are_listed() {
     };
     assert!(plain(&[&history[..], &["--count", "2"]].concat()).contains(&format!("--before {before}")));
     assert!(plain(&list).contains(&format!("--after {after}")));
-    assert!(plain(&[&list[..], &["--all"]].concat()).contains("that is all"));
+    assert!(plain(&[&list[..], &["--all"]].concat()).contains("end of list"));
 
     assert!(error(&["account", "history", "9999", "--http", &http]).contains("is in a block"));
     assert!(error(&[&history[..], &["--before", "0:0"]].concat()).contains("no transaction of account"));
@@ -327,7 +327,7 @@ fn capture(payloads: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// As behind a pipe to `head`, which is gone once it has its lines.
+/// As in a pipe to `head`, which exits once it has its lines.
 #[test]
 fn whoever_reads_the_output_may_go() {
     let (reader, writer) = std::io::pipe().unwrap();
@@ -362,7 +362,7 @@ fn a_capture_is_replayed() {
     assert!(error(&["replay", text(&file), "--node", &address, "--port", "9"]).contains("no transactions"));
     assert_eq!(json(&["account", "refer", "20", "--node", &address])["balance"], 50, "retries changed nothing");
     fs::write(&file, b"no capture at all, whatever it is called").unwrap();
-    assert!(error(&["replay", text(&file), "--node", &address]).contains("not a capture"));
+    assert!(error(&["replay", text(&file), "--node", &address]).contains("not a readable capture"));
 }
 
 #[test]

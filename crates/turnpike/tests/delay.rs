@@ -32,7 +32,7 @@ fn an_evaluation_that_is_killed_goes_on_and_its_proof_verifies() {
     let (mut kills, mut kept) = (0, 0);
     while kills < 5 {
         let mut child = delay(directory, &evaluate).stdout(Stdio::null()).spawn().unwrap();
-        // Something new has to be kept, or five kills could be the end of it.
+        // Each run must save some progress, or five kills could end the test early.
         while way() < kept + 50_000 && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }

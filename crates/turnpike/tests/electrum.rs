@@ -20,7 +20,8 @@ use serde_json::{Value, json};
 /// How long a reply may take before the test fails rather than hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The script hash of `12higDjoCCNXSA95xZMWUdPvXNmkAduhWv`, which is paid most in the blocks, as the protocol has it: backwards.
+/// The script hash of `12higDjoCCNXSA95xZMWUdPvXNmkAduhWv`, which is paid most in the blocks, as the protocol has it:
+/// backwards.
 const BUSIEST: &str = "d71ed039e053a393120487d7526b4416c00f38cbaf43716de918b435c629112c";
 
 struct Wallet(BufReader<TcpStream>);

@@ -1,4 +1,5 @@
-//! The client of the Bitcoin Development Kit asks a node with mainnet's first blocks, and checks what it is told as far as it can.
+//! The client of the Bitcoin Development Kit queries a node with mainnet's first blocks, and checks the replies as far
+//! as it can.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -81,7 +82,7 @@ fn transaction(client: &BlockingClient, id: Txid) {
     let merkle_block = client.get_merkle_block(&id).unwrap().unwrap();
     merkle_block.extract_matches(&mut matches, &mut positions).unwrap();
     assert_eq!((matches, positions, merkle_block.header.block_hash()), (vec![id], vec![1], block));
-    // What was left over was spent by the next payment.
+    // The next payment spent the change.
     let spent = client.get_tx_outspends(&id).unwrap();
     assert_eq!(client.get_output_status(&id, 1).unwrap().unwrap(), spent[1]);
     let spender = client.get_tx(&spent[1].txid.unwrap()).unwrap().unwrap();

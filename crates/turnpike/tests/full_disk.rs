@@ -1,4 +1,5 @@
-//! Fills the disk of a real node under load: writes are refused, reads go on, health says why, and nothing durable is lost.
+//! Fills the disk of a real node under load: writes are refused, reads go on, health says why, and nothing durable is
+//! lost.
 //!
 //! The disk is a small file system in memory, which only root can mount; elsewhere the test is skipped.
 #![allow(missing_docs, clippy::unwrap_used)]
@@ -55,7 +56,8 @@ impl Model {
         model
     }
 
-    /// Sends transfers and applies what was durable. Gives how many there were, and how many were refused as storage failed.
+    /// Sends transfers and applies the durable ones. Returns their number, and the number refused because storage
+    /// failed.
     fn transfer(&mut self) -> (usize, usize) {
         let transfer = |number: u64| {
             let (source, destination) = (number % u64::from(ACCOUNTS), number * 7 % u64::from(ACCOUNTS - 1));

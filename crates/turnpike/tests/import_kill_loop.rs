@@ -1,5 +1,6 @@
-//! Kills `turnpike import bitcoin` with SIGKILL, again and again, while the folder of blocks grows: what an import that was never disturbed
-//! makes of it is the same to the last byte. `KILLS=50 cargo test --test import_kill_loop` kills more often.
+//! Kills `turnpike import bitcoin` with SIGKILL, again and again, while the folder of blocks grows: what an import that
+//! was never disturbed makes of it is the same to the last byte. `KILLS=50 cargo test --test import_kill_loop` kills
+//! more often.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -10,8 +11,8 @@ use std::time::{Duration, Instant};
 
 const MAGIC: [u8; 4] = [0xf9, 0xbe, 0xb4, 0xd9];
 
-/// The blocks of a blk*.dat file, cut into so many parts of whole blocks. Behind the last block there are zeros, as Bitcoin Core leaves
-/// them.
+/// The blocks of a blk*.dat file, cut into `count` parts of whole blocks. Zeros follow the last block, as Bitcoin Core
+/// leaves them.
 fn parts(file: &[u8], count: usize) -> Vec<&[u8]> {
     let mut ends = Vec::new();
     let mut at = 0;
@@ -74,7 +75,8 @@ fn an_import_that_is_killed_goes_on_to_the_same_chain() {
         (folder.path().join("blocks"), folder.path().join("data"), folder.path().join("undisturbed"));
     fs::create_dir(&blocks).unwrap();
 
-    // One commit for each part, and a kill at any moment of an import, which is as long as the last that was let to its end.
+    // One commit for each part, and a kill at any moment of an import, which is as long as the last that was let to its
+    // end.
     let parts = parts(&all, 8);
     assert!(parts.concat().len() > 3_000_000);
     let (mut killed, mut random) = (0, 1_u64);
@@ -89,7 +91,7 @@ fn an_import_that_is_killed_goes_on_to_the_same_chain() {
                 std::thread::sleep(Duration::from_millis(1));
             }
             if import.try_wait().unwrap().is_some() {
-                // It came to its end before, so this part is done. Again from the beginning of it is what is wanted.
+                // It ended before the kill, so this part is imported. The test needs a run from its beginning.
                 longest = started.elapsed();
                 finish(import);
             } else {

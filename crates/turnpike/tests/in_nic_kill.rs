@@ -1,9 +1,9 @@
-//! Kills the real program with SIGKILL while its in-NIC ledger is under load over a cable, again and again. Its promise is `accepted`:
-//! what is not in the journal is lost, and nothing else is; what is lost is the end of what was executed, never a piece of it.
+//! Kills the real program with SIGKILL while its in-NIC ledger is under load over a cable, again and again. Its promise
+//! is `accepted`: only operations not in the journal are lost, and they are always the last ones, never a gap.
 //!
-//! Clients wait for each reply, so the journal has a prefix of what each of them sent. A generator in the kernel keeps the ring
-//! filled meanwhile. `KILLS=200 cargo test --test in_nic_kill` kills more often. Skipped, with a word why, where the machine does not
-//! allow it: it takes root and Linux 6.15.
+//! Clients wait for each reply, so the journal has a prefix of the operations of each. A generator in the kernel keeps
+//! the ring filled meanwhile. `KILLS=200 cargo test --test in_nic_kill` kills more often. Skipped, with the reason, if
+//! the machine does not allow it: it needs root and Linux 6.15.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
@@ -41,8 +41,8 @@ const PLENTY: u32 = 1 << 30;
 /// Transfers that the generator sends at a time, a poll of the interface.
 const BURST: u32 = 64;
 
-/// How long a client listens before it looks whether the program is dead, and without a reply before it asks again: nothing is lost
-/// on the cable.
+/// How long a client listens before it looks whether the program is dead, and without a reply before it asks again:
+/// nothing is lost on the cable.
 const LISTEN: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -70,7 +70,7 @@ struct Books {
 }
 
 impl Books {
-    /// Enters the next operation of the journal, which has to come to what was recorded.
+    /// Applies the next operation of the journal, whose result must match the record.
     fn enter(&mut self, sequence: u64, operation: &Operation, value: u64) -> (CompactFrame, CompactFrame) {
         assert_eq!(sequence, self.ledger.last_sequence() + 1, "nothing is missing");
         let mut requested = *operation;
@@ -86,7 +86,7 @@ impl Books {
     }
 }
 
-/// Tells others that the program is dead, also where it is this test that ends.
+/// Signals other threads that the program is dead, also when the test itself ends.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -95,7 +95,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// Who sends operations on accounts of its own, one after the other, and keeps what it sent.
+/// A client that sends operations on its own accounts, one after the other, and records them.
 struct Client {
     socket: UdpSocket,
     sent: Vec<(CompactFrame, Option<CompactFrame>)>,
@@ -106,7 +106,7 @@ struct Client {
 }
 
 impl Client {
-    /// One that has created so many accounts, when it has sent what is in its list.
+    /// A client whose list begins with the creation of `accounts` accounts.
     fn new(node: SocketAddr, first: u32, accounts: u32, issued: u32) -> Self {
         let socket = UdpSocket::bind((CLIENT, 0)).unwrap();
         socket.connect(node).unwrap();
@@ -147,7 +147,7 @@ impl Client {
         }
     }
 
-    /// Sends again what was lost, which comes to the same once more. Whether the program lived through it.
+    /// Repeats the lost operations, which must have the same results. Returns whether the program survived.
     fn make_up(&mut self, dead: &AtomicBool) -> bool {
         (self.journalled..self.sent.len()).all(|at| {
             let (request, before) = self.sent[at];
@@ -172,7 +172,7 @@ impl Client {
         }
     }
 
-    /// The next operation of this client's in the journal: what comes next of what it sent, with the reply that it got.
+    /// Checks the client's next operation in the journal: it must be the next one sent, with the same reply.
     fn find(&mut self, request: &CompactFrame, reply: &CompactFrame) {
         let (sent, answered) = self.sent[self.journalled];
         assert_eq!(*request, sent, "operation {} of this client's", self.journalled);
@@ -236,7 +236,7 @@ fn figure(namespaces: &Namespaces, process: &Process, name: &str) -> u64 {
     lines.iter().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
 }
 
-/// What came back is what the journal had: balances, and the results of what was done last.
+/// The restored state is that of the journal: balances, and the results of the last operations.
 fn check_restored(namespaces: &Namespaces, process: &Process, books: &Books, client: &Client) {
     let alive = AtomicBool::new(false);
     let mut sum = 0;

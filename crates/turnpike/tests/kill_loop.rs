@@ -1,7 +1,7 @@
 //! Kills the real program with SIGKILL under load, again and again: every durable reply holds, nothing is done twice.
 //!
-//! Each client has accounts of its own, so it knows what every reply has to be. A lost or repeated operation shows in
-//! the next balance. `KILLS=200 cargo test --test kill_loop` kills more often.
+//! Each client has its own accounts, so it knows every expected reply. A lost or repeated operation shows in the next
+//! balance. `KILLS=200 cargo test --test kill_loop` kills more often.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;

@@ -43,7 +43,7 @@ impl Kv {
         replies
     }
 
-    /// Ends it by a signal, and gives what it logged.
+    /// Ends it by a signal, and returns its log.
     fn end(mut self, signal: Signal) -> String {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
         let status = self.0.wait().unwrap();
@@ -78,7 +78,7 @@ fn items_outlive_a_stop_and_not_a_kill() {
         assert_eq!(kv.ask(folder, "gets a b\r\n"), before);
         kv.ask(folder, "incr b 1\r\n");
         before = kv.ask(folder, "gets a b\r\n");
-        assert!(kv.end(signal).contains("goes on"));
+        assert!(kv.end(signal).contains("restored the key-value store"));
     }
     let kv = Kv::start(folder);
     assert_eq!(kv.ask(folder, "gets a b\r\n"), before);
@@ -87,7 +87,7 @@ fn items_outlive_a_stop_and_not_a_kill() {
     let kv = Kv::start(folder);
     assert_eq!(kv.ask(folder, "gets a b\r\n"), "END\r\n");
     let log = kv.end(Signal::TERM);
-    assert!(log.contains("the program that had the file was killed"), "{log}");
+    assert!(log.contains("the previous program was killed"), "{log}");
 }
 
 /// What the program says to options that it refuses.

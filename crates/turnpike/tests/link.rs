@@ -1,4 +1,4 @@
-//! `turnpike link`, between processes, and what `turnpike doctor` tells of channels.
+//! `turnpike link` between processes, and the findings of `turnpike doctor` about channels.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader};
@@ -44,7 +44,7 @@ fn channels_are_measured_between_processes() {
         let rate = report(&["link", "throughput", "--address", &at, "--bytes", "20000", "--count", "300"]);
         assert_eq!((&rate["bytes"], &rate["count"]), (&20_000.into(), &300.into()));
         assert!(rate["megabytes_per_second"].as_f64().unwrap() > 0.0);
-        // It stops when it is told to.
+        // It stops on a signal.
         let pid = rustix::process::Pid::from_child(&server);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         assert!(server.wait().unwrap().success());

@@ -1,5 +1,5 @@
-//! Kills the real program with SIGKILL while its XDP program is attached: the kernel detaches it, the host gets its traffic, and the
-//! next start attaches it again.
+//! Kills the real program with SIGKILL while its XDP program is attached: the kernel detaches it, the host gets its
+//! traffic, and the next start attaches it again.
 //!
 //! Skipped, with a word why, where the machine does not allow it: it takes root and Linux 6.10.
 #![allow(missing_docs, clippy::unwrap_used)]
@@ -28,7 +28,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 const KILLS: u32 = 3;
 
-/// How long the kernel may take to clear up behind a process.
+/// How long the kernel may take to clean up after a process.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The cable between the two, and its client's end made ready for what XDP sends there.
@@ -148,7 +148,7 @@ fn a_killed_node_leaves_the_interface_to_the_host(io: &str) {
             let issue = Operation::issue(TransactionId::from(100 + kill), account, 5);
             client.submit(&[Operation::create(TransactionId::from(1_u32), account), issue]).unwrap()
         });
-        // The first creates it; to the others the same transaction is a retry, which tells the first result.
+        // The first creates it; for the others the same transaction is a retry, which returns the first result.
         assert_eq!(receipts[0].status, Status::Ok);
         assert_eq!(receipts[1].value, u64::from(5 * (kill + 1)), "what was durable outlives the node");
         let before = answered_by_xdp(&namespaces, &node);

@@ -1,4 +1,5 @@
-//! Four replicas of the real program, each in a network namespace: one is cut off, two are cut off from two, packets are lost.
+//! Four replicas of the real program, each in a network namespace: one is cut off, two are cut off from two, packets
+//! are lost.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "common/bridge.rs"]

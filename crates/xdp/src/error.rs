@@ -22,9 +22,7 @@ pub enum Error {
         hint: &'static str,
     },
     /// The verifier refused the program.
-    #[error(
-        "the kernel's verifier refuses the XDP program: {source}; `turnpike doctor` tells what is missing. It said: {log}"
-    )]
+    #[error("the kernel's verifier refuses the XDP program: {source}; run `turnpike doctor`. End of its log: {log}")]
     Verifier {
         /// The error of the system call.
         source: io::Error,
@@ -32,7 +30,7 @@ pub enum Error {
         log: String,
     },
     /// The kernel lacks a function that the program calls.
-    #[error("the kernel has no function `{0}` for programs: Linux 6.15 has all that the in-NIC ledger needs")]
+    #[error("the kernel lacks the function `{0}` for programs: the in-NIC ledger needs Linux 6.15")]
     Function(String),
     /// The interface does not exist, or lacks something.
     #[error("interface `{name}`: {what}")]
@@ -46,7 +44,7 @@ pub enum Error {
     #[error("no interface has the address {0}: listen on an address of this machine, or name the interface")]
     NoInterface(std::net::IpAddr),
     /// The arena is used up.
-    #[error("the arena holds {size} bytes, of which {used} are used: {wanted} more do not fit")]
+    #[error("the arena is full: {used} of {size} bytes are used, and {wanted} more do not fit")]
     ArenaFull {
         /// Its size.
         size: usize,
@@ -60,22 +58,20 @@ pub enum Error {
     NoKernel,
     /// Too many accounts have a similar hash.
     #[error(
-        "the in-NIC ledger has no place for account {0}: start it again, under another secret accounts lie elsewhere"
+        "the in-NIC ledger has no place for account {0}: start it again, since a new secret places accounts elsewhere"
     )]
     NoPlace(u32),
     /// Too many operations are too young to be forgotten.
     #[error(
-        "the in-NIC ledger cannot remember all operations that may still be sent again: give it room for more (--retries), or start it \
+        "the in-NIC ledger cannot remember all operations that clients may still repeat: raise --retries, or start it \
          again when they are older than the retention"
     )]
     Retries,
     /// The retention exceeds the range of the clock.
-    #[error("the in-NIC ledger remembers operations for a day at most, not for {0:?}")]
+    #[error("the in-NIC ledger remembers operations for at most a day, not for {0:?}")]
     Retention(std::time::Duration),
     /// The memory exceeds the maximum size of an arena.
-    #[error(
-        "an arena holds at most 4 GiB, not {0} bytes: configure fewer accounts, fewer operations to be remembered or a smaller cache"
-    )]
+    #[error("an arena holds at most 4 GiB, not {0} bytes: lower the accounts, the remembered operations or the cache")]
     TooLarge(usize),
 }
 
@@ -93,8 +89,8 @@ pub(crate) fn refused(what: &'static str) -> impl FnOnce(io::Error) -> Error {
             Some(libc::EPERM) | Some(libc::EACCES) => {
                 "; run as root, or give the program the capabilities CAP_BPF and CAP_NET_ADMIN"
             }
-            Some(libc::EINVAL) | Some(libc::E2BIG) => "; the kernel may be too old: Linux 6.10 has all that is needed",
-            Some(libc::EBUSY) => "; another program is there: detach it first (`ip link set dev NAME xdp off`)",
+            Some(libc::EINVAL) | Some(libc::E2BIG) => "; the kernel may be too old: Linux 6.10 is needed",
+            Some(libc::EBUSY) => "; another program is attached: detach it first (`ip link set dev NAME xdp off`)",
             _ => "",
         };
         Error::Kernel { what, source, hint }

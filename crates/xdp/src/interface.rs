@@ -31,7 +31,7 @@ impl Interface {
     /// Returns the interface with a name.
     pub fn named(name: &str) -> Result<Self, Error> {
         let error = |what: String| Error::Interface { name: name.to_owned(), what };
-        let text = CString::new(name).map_err(|_| error("a name has no zero bytes".to_owned()))?;
+        let text = CString::new(name).map_err(|_| error("the name contains a zero byte".to_owned()))?;
         let index = sys::interface_index(&text).map_err(|source| error(source.to_string()))?;
         let [receive_queues, transmit_queues] = sys::channels(&text).unwrap_or([1, 1]);
         let driver = sys::driver(&text).unwrap_or_default();

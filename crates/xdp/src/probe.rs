@@ -62,11 +62,11 @@ pub fn machine() -> Vec<Finding> {
         _ => Finding::bad(
             "kernel",
             format!("Linux {release} on {architecture}"),
-            "XDP is for x86-64; sockets serve elsewhere",
+            "XDP needs x86-64; sockets serve on other machines",
         ),
     });
     let (finding, arena) =
-        Finding::of("bpf arena", Arena::with_room_for(&[1]), |_| "memory can be shared with XDP".into());
+        Finding::of("bpf arena", Arena::with_room_for(&[1]), |_| "memory can be shared with XDP programs".into());
     findings.push(finding);
     findings.push(match &arena {
         Some(arena) => Finding::of("xdp program", Program::load(arena, true), |_| "the verifier takes it".into()).0,
@@ -140,7 +140,8 @@ pub fn interface(interface: &Interface, attach: bool) -> Vec<Finding> {
             Ok(Transfer::Copy) => Finding::bad(
                 FRAMES,
                 "copy mode: past the network stack, but each frame is copied",
-                "use a driver with AF_XDP zero copy (ice, i40e, ixgbe, igb, igc, mlx5; virtio_net loses what XDP answers in it)",
+                "use a driver with AF_XDP zero copy (ice, i40e, ixgbe, igb, igc, mlx5; virtio_net loses what XDP \
+                 answers in it)",
             ),
             Err(error) => Finding::bad(FRAMES, error.to_string(), ""),
         });

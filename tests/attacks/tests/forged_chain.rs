@@ -240,14 +240,14 @@ fn a_key_that_others_can_read_seals_nothing() {
     let mode = |mode| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
     mode(0o644);
     let error = Node::start(victim.config()).unwrap_err().to_string();
-    assert!(error.contains("others may read this secret") && error.contains("chain.key"), "{error}");
+    assert!(error.contains("other users can read this secret") && error.contains("chain.key"), "{error}");
     mode(0o600);
     // Nor does another key go on with the chain, or none.
     std::fs::write(&file, format!("{:064x}\n", 5)).unwrap();
     let error = Node::start(victim.config()).unwrap_err().to_string();
-    assert!(error.contains("name its key with `chain_key`"), "{error}");
+    assert!(error.contains("set `chain_key` to its key"), "{error}");
     std::fs::remove_file(&file).unwrap();
     let error = Node::start(victim.config()).unwrap_err().to_string();
-    assert!(error.contains("put it back"), "{error}");
+    assert!(error.contains("restore it"), "{error}");
     assert!(!file.exists());
 }

@@ -46,25 +46,25 @@ pub enum BlockError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TransactionError {
     /// The encoding is invalid.
-    #[error("it {0}")]
+    #[error("the transaction {0}")]
     Encoding(#[from] EncodingError),
     /// It has no inputs.
-    #[error("it has no inputs")]
+    #[error("the transaction has no inputs")]
     NoInputs,
     /// It has no outputs.
-    #[error("it has no outputs")]
+    #[error("the transaction has no outputs")]
     NoOutputs,
     /// The byte after the witness marker is not 1.
-    #[error("it has the unknown flag {0}")]
+    #[error("the transaction has the unknown flag {0}")]
     Flag(u8),
     /// It has the form with a witness, but the witness is empty.
-    #[error("it is marked as having a witness, and has none")]
+    #[error("the transaction is marked as having a witness, but has none")]
     EmptyWitness,
     /// The first transaction is not a coinbase.
-    #[error("it is the first, so it must be a coinbase: {0}")]
+    #[error("the first transaction must be a coinbase: {0}")]
     Coinbase(#[from] CoinbaseError),
     /// A coinbase that is not the first transaction.
-    #[error("it is a coinbase, but not the first transaction")]
+    #[error("the transaction is a coinbase, but not the first of its block")]
     CoinbaseAgain,
 }
 

@@ -101,7 +101,7 @@ impl Branch {
         let bytes: [u8; HEADER_SIZE] = read_array(self.view.file(), place.span(), 0)?;
         match BlockHeader::parse(&bytes) {
             Some(header) if header.hash() == *hash => Ok(Some(bytes)),
-            _ => Err(damaged(format!("the header of block {height} does not have its hash"))),
+            _ => Err(damaged(format!("the header of block {height} does not match its hash"))),
         }
     }
 

@@ -46,30 +46,28 @@ pub struct Signature<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unclaimed {
     /// The script has no supported form, so nothing is known about the input.
-    #[error(
-        "the script has another form than pay to key, key hash, script hash, multisig, witness version 0 or Taproot key"
-    )]
+    #[error("unsupported script: not pay to key, key hash, script hash, multisig, witness version 0 or Taproot key")]
     Other,
     /// A Taproot signature covers the coins of all inputs, and not all are known.
-    #[error("the signature covers the coins of all inputs, and one of them is not known")]
+    #[error("the signature covers the coins of all inputs, but one of them is unknown")]
     UnknownCoin,
     /// The input breaks a rule: it does not push what the script requires.
-    #[error("the input does not give what the script that it spends asks for")]
+    #[error("the input does not provide what the script that it spends requires")]
     Missing,
     /// The key does not have the hash that is paid.
-    #[error("the public key is not the one whose hash is paid")]
+    #[error("the public key does not match the hash that was paid")]
     KeyHash,
     /// The script does not have the hash that is paid.
-    #[error("the script is not the one whose hash is paid")]
+    #[error("the script does not match the hash that was paid")]
     ScriptHash,
     /// There is a witness although the script takes none, or something else although it takes only a witness.
-    #[error("the input has a witness where the script takes none, or more than a witness where it takes one only")]
+    #[error("the input has a witness that the script does not take, or data beside the witness that it takes")]
     Witness,
     /// A signature is empty.
     #[error("a signature is empty")]
     EmptySignature,
     /// A Taproot signature has an invalid sighash type.
-    #[error("the signature's last byte asks for a coverage that there is not, or for an output that is not there")]
+    #[error("the signature's hash type is unknown, or covers an output that does not exist")]
     Coverage,
 }
 

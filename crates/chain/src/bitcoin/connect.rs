@@ -107,8 +107,8 @@ pub(super) fn connect(index: &Index, pending: &mut Pending, hashed: &Hashed<'_>)
 pub(super) fn disconnect(index: &Index, pending: &mut Pending, hashed: &Hashed<'_>) -> Result<Vec<Hash>, Error> {
     let height = hashed.height;
     let undo = index.undo.get(height.to_be_bytes())?;
-    let undo = undo.ok_or_else(|| damaged(format!("the data to undo block {height} is missing")))?;
-    let wrong = || damaged(format!("the data to undo block {height} does not fit the block"));
+    let undo = undo.ok_or_else(|| damaged(format!("the undo data of block {height} is missing")))?;
+    let wrong = || damaged(format!("the undo data of block {height} does not match the block"));
     let (before, rest) = undo.split_first_chunk::<8>().ok_or_else(wrong)?;
     let mut spent = <[OutputRecord]>::ref_from_bytes(rest).map_err(|_| wrong())?;
     let mut scripts = Vec::new();

@@ -75,8 +75,8 @@ pub enum Error {
     },
     /// Some blocks follow none in the files. All others are imported.
     #[error(
-        "{count} blocks follow none that was imported; the first is {} ({origin}), which follows {}: add the files with the blocks \
-         before it, or name the first block to trust",
+        "{count} blocks do not follow an imported block; the first is {} ({origin}), which follows {}: add the files \
+         with the blocks before it, or name the first block to trust",
         display(.hash), display(.previous)
     )]
     Unlinked {
@@ -90,7 +90,7 @@ pub enum Error {
         origin: Origin,
     },
     /// More blocks wait for their predecessors than fit in memory.
-    #[error("{origin}: more than {limit} bytes of blocks wait for the ones before them: are files missing?")]
+    #[error("{origin}: more than {limit} bytes of blocks wait for earlier blocks: are files missing?")]
     TooManyUnlinked {
         /// The origin of the first block beyond the limit.
         origin: Origin,
@@ -98,9 +98,7 @@ pub enum Error {
         limit: usize,
     },
     /// A branch with more work forks off below the available undo data.
-    #[error(
-        "a branch with more work would undo {depth} blocks, and the data to undo is kept for {limit}: import into a new directory"
-    )]
+    #[error("a branch with more work would undo {depth} blocks, the limit is {limit}: import into a new directory")]
     ReorganisationTooDeep {
         /// Number of blocks that it would undo.
         depth: usize,
@@ -117,8 +115,8 @@ pub enum Error {
     },
     /// The store was written by another version of the program.
     #[error(
-        "the Bitcoin store has format {found}, and this program knows {expected}: remove the folder `bitcoin` of the data \
-         directory, and import the blocks again"
+        "the Bitcoin store has format {found}, but this program reads {expected}: remove the folder `bitcoin` in the \
+         data directory, and import the blocks again"
     )]
     Version {
         /// The format of the store.
@@ -127,13 +125,13 @@ pub enum Error {
         expected: u32,
     },
     /// The first block of an import does not contain its height.
-    #[error("{origin}: the block is too old to tell its height: import from genesis, or name its height")]
+    #[error("{origin}: the block is too old to contain its height: import from genesis, or name its height")]
     HeightUnknown {
         /// The origin of the block.
         origin: Origin,
     },
     /// The files contain no block.
-    #[error("there are no blocks in the files")]
+    #[error("the files contain no blocks")]
     NoBlocks,
     /// The block has a transaction of 64 bytes, so proofs in it are ambiguous.
     #[error("block {} has a transaction of 64 bytes, for which proofs are ambiguous (CVE-2017-12842)", display(.hash))]
@@ -145,10 +143,10 @@ pub enum Error {
     #[error("the Bitcoin store is damaged: {0}: remove it and import again")]
     Damaged(String),
     /// Another importer is using the store.
-    #[error("another import into the same store is running: wait for its end")]
+    #[error("another import into the same store is running: wait until it ends")]
     AlreadyImporting,
     /// An earlier error left the importer in an unknown state.
-    #[error("the import was given up after an error: open it again")]
+    #[error("the import was abandoned after an error: open it again")]
     GivenUp,
     /// A file of the store failed.
     #[error(transparent)]

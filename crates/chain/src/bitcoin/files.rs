@@ -73,7 +73,7 @@ pub enum FrameError {
         expected: Network,
     },
     /// A block's length is impossible.
-    #[error("byte {offset}: the length of the block is {length}, which is impossible")]
+    #[error("byte {offset}: the block length {length} is not valid")]
     Length {
         /// Its offset in the file.
         offset: u64,
@@ -81,7 +81,7 @@ pub enum FrameError {
         length: u32,
     },
     /// The file ends inside a block.
-    #[error("byte {offset}: the file ends {missing} bytes before the end of the block")]
+    #[error("byte {offset}: the block is truncated: {missing} bytes are missing at the end of the file")]
     Truncated {
         /// Offset of the block.
         offset: u64,

@@ -397,8 +397,8 @@ impl<O: Observer> Importer<O> {
         for entry in index.blocks.iter() {
             let (hash, record) = entry.into_inner()?;
             let record =
-                BlockRecord::read_from_bytes(&record).map_err(|_| damaged("a block record has another size"))?;
-            let hash = Hash::read_from_bytes(&hash).map_err(|_| damaged("a block hash has another size"))?;
+                BlockRecord::read_from_bytes(&record).map_err(|_| damaged("a block record has the wrong size"))?;
+            let hash = Hash::read_from_bytes(&hash).map_err(|_| damaged("a block hash has the wrong size"))?;
             let is_active = index.active.get(record.height.get().to_be_bytes())?.is_some_and(|active| *active == hash);
             records.push((!is_active, record.height.get(), record.header));
         }

@@ -156,7 +156,7 @@ impl Index {
         if value.len() == FIRST_CATALOG_SIZE {
             return Err(Error::Version { found: 1, expected: VERSION });
         }
-        let catalog = Catalog::read_from_bytes(&value).map_err(|_| damaged("the catalog has another size"))?;
+        let catalog = Catalog::read_from_bytes(&value).map_err(|_| damaged("the catalog has the wrong size"))?;
         match catalog.version.get() {
             VERSION => Ok(Some(catalog)),
             found => Err(Error::Version { found, expected: VERSION }),
@@ -175,7 +175,7 @@ pub(super) fn get<T: FromBytes>(snapshot: &Snapshot, keyspace: &Keyspace, key: &
     let Some(value) = snapshot.get(keyspace, key)? else { return Ok(None) };
     T::read_from_bytes(&value)
         .map(Some)
-        .map_err(|_| damaged(format!("a value in {} has another size", keyspace.name())))
+        .map_err(|_| damaged(format!("a value in {} has the wrong size", keyspace.name())))
 }
 
 pub(super) fn encode_locator(locator: Locator) -> LocatorBytes {

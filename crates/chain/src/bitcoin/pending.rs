@@ -87,7 +87,7 @@ impl Pending {
             None => match index.outputs.get(outpoint)? {
                 Some(output) => {
                     let read = OutputRecord::read_from_bytes(&output);
-                    Some(read.map_err(|_| damaged("an output has another size"))?)
+                    Some(read.map_err(|_| damaged("an output has the wrong size"))?)
                 }
                 None => None,
             },
@@ -126,7 +126,7 @@ impl Pending {
             return Ok(*locator);
         }
         let Some(locator) = index.transactions.get(hash)? else { return Ok(None) };
-        LocatorBytes::read_from_bytes(&locator).map(Some).map_err(|_| damaged("a locator has another size"))
+        LocatorBytes::read_from_bytes(&locator).map(Some).map_err(|_| damaged("a locator has the wrong size"))
     }
 
     /// Takes all changes as a batch; nothing is pending afterwards.

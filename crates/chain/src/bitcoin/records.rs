@@ -98,7 +98,7 @@ pub(super) fn read_checked(file: &FlatFile, span: Span) -> Result<Vec<u8>, Error
     let record = read_start(file, span, span.length)?;
     let (length, checksum) = prefix.split_at(4);
     if length != span.length.to_be_bytes() || checksum != &blake3::hash(&record).as_bytes()[..8] {
-        return Err(damaged(format!("the record at byte {} does not have its checksum", span.start())));
+        return Err(damaged(format!("the record at byte {} does not match its checksum", span.start())));
     }
     Ok(record)
 }

@@ -268,7 +268,7 @@ impl View {
         let read = |entry: fjall::Guard| {
             let (key, value) = entry.into_inner()?;
             let (Some(point), Ok(value)) = (key.last_chunk(), <[u8; 8]>::try_from(&*value)) else {
-                return Err(damaged("an entry in unspent has another size"));
+                return Err(damaged("an entry in unspent has the wrong size"));
             };
             let (locator, output) = decode_point(*point);
             Ok(Unspent { locator, output, value: u64::from_be_bytes(value) })
@@ -344,7 +344,7 @@ impl View {
             let (hash, record) = self.record(height)?.ok_or_else(|| damaged(format!("block {height} is missing")))?;
             let wrong = |what: &str| damaged(format!("block {height}: {what}"));
             if previous.is_some_and(|previous| previous != record.header.previous) || record.header.hash() != hash {
-                return Err(wrong("it does not link to the one before it"));
+                return Err(wrong("the block does not link to the previous block"));
             }
             previous = Some(hash);
             let (bytes, tail) = self.shared.read_block(&record)?;
@@ -355,7 +355,7 @@ impl View {
                 || tree.root() != record.header.merkle_root
                 || [tree.nodes().as_bytes(), &tree::encode_offsets(block.offsets())].concat() != tail
             {
-                return Err(wrong("its Merkle tree, or where its transactions begin, is not that of its transactions"));
+                return Err(wrong("the stored Merkle tree or transaction offsets do not match the transactions"));
             }
             for (position, transaction) in block.transactions().iter().enumerate() {
                 let locator = Locator { height, position: position as u32 };

@@ -15,7 +15,7 @@ pub enum WitnessTreeError {
     #[error(transparent)]
     Coinbase(#[from] WitnessProofError),
     /// The coinbase commits to another tree.
-    #[error("the witnesses are not those that the coinbase commits to")]
+    #[error("the witnesses do not match the commitment in the coinbase")]
     Commitment,
 }
 

@@ -256,7 +256,7 @@ impl OwnChain {
 fn begin(store: &Store, genesis: SealedHeader) -> Result<(), Error> {
     let hash = genesis.hash();
     if spv::HeaderChain::new(&hash, genesis).is_err() {
-        return Err(Error::InvalidBlock("the genesis header is not that of an empty chain that its key sealed"));
+        return Err(Error::InvalidBlock("the genesis header is not that of an empty chain sealed by its key"));
     }
     let completion = Completion {
         sealed: genesis,
@@ -282,9 +282,9 @@ fn check(block: &NextBlock<'_>, before: &Tip) -> Result<(), Error> {
     } else if block.operations.iter().any(|operation| operation.status.get() != 0) {
         "an operation that did not succeed"
     } else if block.end_sequence < before.end_sequence {
-        "it ends before the block before it in the journal"
+        "the block ends before the previous block in the journal"
     } else if before.height() + 1 >= u64::from(u32::MAX) {
-        "the chain is as long as heights of 32 bits allow"
+        "the chain has reached the maximum height of 32 bits"
     } else {
         return Ok(());
     };

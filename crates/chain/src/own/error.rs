@@ -7,31 +7,31 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Error)]
 pub enum Damage {
     /// The record has the wrong checksum.
-    #[error("its record does not have its checksum")]
+    #[error("the record does not match its checksum")]
     Record,
     /// The header does not follow the previous one, or has no seal by the chain's key.
-    #[error("its header does not follow the one before it, or its seal is not the chain key's")]
+    #[error("the header does not follow the previous header, or is not sealed by the chain key")]
     Header,
     /// The operations have the wrong checksum, or the header commits to others.
-    #[error("its operations are not what its header commits to")]
+    #[error("the operations do not match the commitment in the header")]
     Operations,
     /// The back-links have the wrong checksum, or lead elsewhere.
-    #[error("its back-links are not what was written")]
+    #[error("the back-links do not match their checksum or the operations")]
     Links,
     /// The stored nodes have the wrong checksum, or do not belong to the tree.
-    #[error("its Merkle nodes are not what its header commits to")]
+    #[error("the Merkle nodes do not match the commitment in the header")]
     Nodes,
     /// The table of ids has the wrong checksum.
-    #[error("its table of transaction ids is not what was written")]
+    #[error("the table of transaction ids does not match its checksum")]
     Ids,
     /// The signed tails have the wrong checksum, or are out of order.
-    #[error("its signatures are not what was written")]
+    #[error("the signatures do not match their checksum, or are out of order")]
     Tails,
     /// The index after the block does not have the root in the header.
-    #[error("the accounts after it are not what its header commits to")]
+    #[error("the accounts after the block do not match the commitment in the header")]
     Index,
     /// The sum of balances after the block is not the total issued minus deposits.
-    #[error("the sum of balances after it is not the sum that was issued, less deposits")]
+    #[error("the sum of balances after the block is not the sum issued, less deposits")]
     Conservation,
 }
 
@@ -58,11 +58,11 @@ pub enum Error {
     #[error(transparent)]
     Storage(#[from] storage::Error),
     /// The key-value store of the catalog fails.
-    #[error("the catalog of the chain fails: {0}; check the disk, then start again")]
+    #[error("the catalog of the chain failed: {0}; check the disk, then start again")]
     Catalog(#[from] fjall::Error),
     /// The catalog is missing, or does not match the files.
     #[error(
-        "the catalog of the chain does not fit its files; restore the whole data directory from a backup, or \
+        "the catalog of the chain does not match its files; restore the whole data directory from a backup, or \
          replace that of a replica with `turnpike cluster sync --replace`"
     )]
     CatalogDamaged,
@@ -76,7 +76,7 @@ pub enum Error {
     #[error(transparent)]
     Effect(#[from] EffectError),
     /// There is no chain in the directory, and no genesis header to begin one.
-    #[error("there is no chain in this directory; initialise it, or name another directory")]
+    #[error("this directory has no chain; initialise it, or name another directory")]
     NoChain,
     /// The header was not sealed.
     #[error("block {height} is not sealed: {source}")]
@@ -87,15 +87,13 @@ pub enum Error {
         source: super::SealingError,
     },
     /// The seal is not by the chain's key.
-    #[error(
-        "block {height} was sealed with another key than the chain's; name the key or the signer that the chain began with"
-    )]
+    #[error("block {height} is not sealed with the chain's key; name the key or the signer that the chain began with")]
     WrongSeal {
         /// Height of the block.
         height: u64,
     },
     /// The block breaks a rule.
-    #[error("a block cannot be built: {0}")]
+    #[error("cannot build a block: {0}")]
     InvalidBlock(&'static str),
 }
 

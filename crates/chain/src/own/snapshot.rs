@@ -102,7 +102,7 @@ pub(super) fn load_newest(directory: &Arc<dyn Directory>, store: &Store) -> Resu
     for height in heights(directory)?.into_iter().rev().filter(|height| *height < store.len()) {
         match load(directory, store, height)? {
             Some(index) => return Ok(Some((index, height))),
-            None => tracing::warn!(height, "the snapshot of the index is damaged, it is made anew from the blocks"),
+            None => tracing::warn!(height, "the snapshot of the index is damaged: rebuilding it from the blocks"),
         }
     }
     Ok(None)

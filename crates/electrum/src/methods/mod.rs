@@ -140,6 +140,6 @@ pub fn find(name: &str, version: Version) -> Option<&'static Method> {
 
 /// The error for a client if the store fails; logs the reason for the operator.
 pub(crate) fn failed(error: chain::bitcoin::Error) -> RpcError {
-    tracing::error!(%error, "a request of an Electrum client failed");
+    tracing::error!(%error, "request of an Electrum client failed");
     RpcError::internal()
 }

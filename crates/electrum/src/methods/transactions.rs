@@ -75,7 +75,7 @@ fn refused(refusal: Refusal, not_found: impl FnOnce() -> RpcError) -> RpcError {
             "the block has a transaction of 64 bytes, for which paths are ambiguous (CVE-2017-12842)",
         ),
         Refusal::NoSuchQuery | Refusal::Malformed | Refusal::Failed(_) => {
-            tracing::error!(%refusal, "a path for an Electrum client failed");
+            tracing::error!(%refusal, "cannot build a Merkle path for an Electrum client");
             RpcError::internal()
         }
     }

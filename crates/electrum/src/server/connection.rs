@@ -259,7 +259,7 @@ impl Connection {
         };
         if session.notify(announcement, &mut self.unsent, now).is_err() {
             // A client that reconnects asks for everything.
-            tracing::error!("a client cannot be told of a change; its connection is closed");
+            tracing::error!("cannot notify a client of a change: closing its connection");
             return false;
         }
         let keeps_up = self.unsent.len() - self.sent <= BEHIND;

@@ -213,7 +213,7 @@ impl Worker {
             let tls = match listener.tls.as_ref().map(|tls| tls.accept()).transpose() {
                 Ok(tls) => tls,
                 Err(error) => {
-                    tracing::warn!("cannot speak TLS: {error}");
+                    tracing::warn!("cannot start TLS on a connection: {error}");
                     continue;
                 }
             };

@@ -20,7 +20,7 @@ use crate::{
 pub struct Get<'a> {
     /// The keys.
     pub keys: Words<'a>,
-    /// Whether the items' numbers are asked for.
+    /// Whether the items' CAS numbers are requested.
     pub cas: bool,
     /// The new expiry time.
     pub touch: Option<i32>,
@@ -73,7 +73,7 @@ pub fn get(service: &Service, request: &mut Get<'_>, out: &mut Replies, turn: &m
     }
 }
 
-/// Writes a value, which has two bytes behind it.
+/// Writes a value, which is followed by two bytes.
 pub fn write(service: &Service, write: &Write<'_>, value: &[u8], out: &mut Vec<u8>, now: Seconds) {
     let store = &service.store;
     let reply = match value {
@@ -102,14 +102,14 @@ pub fn write(service: &Service, write: &Write<'_>, value: &[u8], out: &mut Vec<u
     reply_to(write.quiet, reply, out);
 }
 
-/// Takes an item out whose new value is refused, so that the old one is not taken for it.
+/// Removes an item whose new value is refused, so that the old value does not pass for it.
 pub fn forget(service: &Service, write: &Write<'_>, now: Seconds) {
     if write.mode == Mode::Set {
         forget_key(service, write.key, now);
     }
 }
 
-/// Takes an item out.
+/// Removes an item.
 pub fn forget_key(service: &Service, key: &[u8], now: Seconds) {
     let key = service.store.key(key);
     let mut shard = service.store.shard(key.hash);
@@ -146,7 +146,7 @@ pub fn execute(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now:
             out.extend_from_slice(VERSION.as_bytes());
             out.extend_from_slice(b"\r\n");
         }
-        // What is logged is chosen when the program starts.
+        // The log level is set when the program starts.
         Command::Verbosity { quiet } => reply_to(quiet, "OK\r\n", out),
         Command::Shutdown { .. } if service.settings.shutdown => {
             out.extend_from_slice(b"CLIENT_ERROR invalid shutdown mode\r\n");
@@ -164,13 +164,13 @@ pub fn execute(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now:
     }
 }
 
-/// Reads certificates again, for connections to come.
+/// Reloads certificates for new connections.
 fn refresh_certificates(service: &Service, out: &mut Vec<u8>, now: Seconds) {
     match service.tls().map(|tls| tls.reload(now)) {
         Some(Ok(())) => out.extend_from_slice(b"OK\r\n"),
-        // What is wrong names files, which are none of a client's business.
+        // The error names files, which clients must not see.
         Some(Err(error)) => {
-            tracing::error!("the certificates stay as they were: {error}");
+            tracing::error!("cannot read the certificates, so the present ones stay: {error}");
             out.extend_from_slice(b"ERROR the certificates cannot be read; the log tells why\r\n");
         }
         None => out.extend_from_slice(b"ERROR TLS is not enabled\r\n"),

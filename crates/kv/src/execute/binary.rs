@@ -14,7 +14,7 @@ use crate::{
     store::{Arithmetic, Mode, NotChanged, Stored, Write},
 };
 
-/// What is next on the connection.
+/// The next step on the connection.
 #[derive(Debug)]
 pub enum Then {
     /// Further requests.
@@ -57,7 +57,7 @@ pub fn execute(service: &Service, request: &Request<'_>, out: &mut Replies, now:
     Then::GoOn
 }
 
-/// Replies with a status, and nothing to a quiet request that went well.
+/// Replies with a status; a quiet request that succeeded gets no reply.
 fn finish(request: &Request<'_>, status: Status, cas: u64, out: &mut Vec<u8>) {
     if status != Status::Ok {
         refuse(request.header, status, out);
@@ -66,7 +66,7 @@ fn finish(request: &Request<'_>, status: Status, cas: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// The number of 32 bits at a place of the extras, 0 if there is none.
+/// The 32-bit number at an offset of the extras, 0 if missing.
 fn extra(request: &Request<'_>, at: usize) -> u32 {
     let bytes = request.extras.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
     bytes.map_or(0, u32::from_be_bytes)

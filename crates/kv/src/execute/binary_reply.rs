@@ -4,7 +4,7 @@ use zerocopy::{IntoBytes, byteorder::network_endian::U64};
 
 use crate::protocol::binary::{Header, REPLY, Status};
 
-/// Tells why a request is not executed.
+/// Writes the reply to a refused request.
 pub fn refuse(header: &Header, status: Status, out: &mut Vec<u8>) {
     reply(header, status, &[], &[], status.text().as_bytes(), 0, out);
 }

@@ -29,13 +29,13 @@ const NEVER: [&str; 22] = [
     "moves_to_cold",
     // Memory for items is reserved at the start.
     "malloc_fails",
-    // Nobody watches: there is no such command.
+    // The command watch is not supported.
     "log_worker_dropped",
     "log_worker_written",
     "log_watcher_skipped",
     "log_watcher_sent",
     "log_watchers",
-    // Connections are handed to the threads in turn.
+    // Threads get connections round-robin.
     "unexpected_napi_ids",
     "round_robin_fallback",
 ];

@@ -9,7 +9,7 @@ use crate::{
     service::Service,
 };
 
-/// What became of a request before the login.
+/// The outcome of a request before the login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// The reply is made, and this number of bytes consumed.

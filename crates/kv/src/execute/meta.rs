@@ -9,7 +9,7 @@ use crate::{
     store::{Arithmetic, Header, Item, Mode, NotChanged, Shard, Stored, Write, mark},
 };
 
-/// Executes a command that has no value. Gives what is wrong with it, where something is.
+/// Executes a command that has no value. Returns an error line if it is not valid.
 pub fn execute(
     service: &Service,
     verb: Verb,
@@ -80,7 +80,7 @@ fn get(service: &Service, command: &Command<'_>, out: &mut Replies, now: Seconds
                 let expires = header.expires;
                 won |= header.marks & mark::WON == 0 && !created && expires != NEVER && expires < soon;
             }
-            // As it was stored: a key from base64 may hold the end of a line.
+            // As stored: a key from base64 may contain the end of a line.
             b'k' => tell_key(key.bytes, header.marks & mark::BINARY_KEY != 0, out),
             b'f' => tell(out, b'f', header.flags.into()),
             b's' => tell(out, b's', header.value_len.into()),
@@ -109,7 +109,7 @@ fn get(service: &Service, command: &Command<'_>, out: &mut Replies, now: Seconds
     }
 }
 
-/// Writes a value, which has two bytes behind it.
+/// Writes a value, which is followed by two bytes.
 pub fn set(service: &Service, command: &Command<'_>, mode: Mode, value: &[u8], out: &mut Vec<u8>, now: Seconds) {
     let [value @ .., b'\r', b'\n'] = value else {
         out.extend_from_slice(b"CLIENT_ERROR bad data chunk\r\n");
@@ -203,7 +203,7 @@ fn delete(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: Seco
     out.extend_from_slice(b"\r\n");
 }
 
-/// The item that `md` with `x` leaves: no value, and the number that it had, or the one that the client chose.
+/// The item that `md` with `x` leaves: no value, and its CAS number, or the one that the client chose.
 fn tombstone<'a>(service: &Service, command: &Command<'a>, cas: u64, now: Seconds) -> Write<'a> {
     let flags = &command.flags;
     Write {
@@ -297,7 +297,7 @@ fn debug(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: Secon
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Appends what a flag asks for that several commands know.
+/// Appends the return value of a flag that several commands share.
 fn answer(shard: &Shard, item: Item, command: &Command<'_>, word: &[u8], out: &mut Vec<u8>, now: Seconds) {
     let Header { cas, expires, .. } = *shard.header(item);
     match word[0] {

@@ -1,4 +1,4 @@
-//! What `stats` tells, by memcached's names, so that the tools that read them go on working.
+//! The replies to `stats`, with memcached's names, so that tools that read them keep working.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -20,7 +20,7 @@ use crate::{
     users::Users,
 };
 
-/// Replies to `stats` with what is behind it, or begins to.
+/// Replies to `stats` and its arguments, or begins to.
 pub fn ascii(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>, now: Seconds) -> Option<Walk> {
     let mut stat = |name: &str, value: &str| {
         out.extend_from_slice(b"STAT ");
@@ -76,7 +76,7 @@ pub fn binary(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now: 
     None
 }
 
-/// Tells a group of counts; false if there is no such group.
+/// Writes a group of counts; false if there is no such group.
 fn tell(service: &Service, group: Option<&[u8]>, now: Seconds, stat: &mut impl FnMut(&str, &str)) -> bool {
     match group {
         None => general(service, now, stat),
@@ -107,7 +107,7 @@ fn general(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
     number("curr_connections", counts.curr_connections.load(Relaxed));
     number("total_connections", counts.total_connections.load(Relaxed));
     number("rejected_connections", counts.rejected_connections.load(Relaxed));
-    // One too many is refused at once; the listener goes on.
+    // A connection above the limit is refused at once; the listener continues.
     number("listen_disabled_num", 0);
     number("connection_structures", counts.curr_connections.load(Relaxed));
     number("cmd_get", counters.get_hits + counters.get_misses);
@@ -139,10 +139,10 @@ fn general(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
     compatible_stats::general(service, &mut number);
 }
 
-/// Seconds that the program ran, for itself and in the kernel (proc(5), `/proc/pid/stat`); 0 where the system does not tell.
+/// User and system seconds of the program (proc(5), `/proc/pid/stat`); 0 if the system does not report them.
 fn processor_time() -> [f64; 2] {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program, in brackets, may hold spaces. The times are the 12th and 13th field behind it.
+    // The name of the program, in brackets, may contain spaces. The times are the 12th and 13th field after it.
     let fields = stat.rsplit(')').next().unwrap_or_default();
     let mut times = fields.split_whitespace().skip(11).map(|ticks| ticks.parse().unwrap_or(0.0));
     let per_second = rustix::param::clock_ticks_per_second() as f64;
@@ -191,7 +191,7 @@ fn tls(service: &Service, stat: &mut impl FnMut(&str, &str)) {
     stat("ssl_min_version", files.oldest.name());
 }
 
-/// What is in each class of blocks, of all shards together.
+/// The use of each class of blocks, over all shards.
 fn classes(service: &Service, now: Seconds) -> Vec<ClassUse> {
     let mut sum: Vec<ClassUse> = Vec::new();
     for shard in service.store.shards() {

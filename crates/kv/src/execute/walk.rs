@@ -15,7 +15,7 @@ use crate::{
 /// Blocks looked at in a step, under the lock of a shard: some 10 us.
 const BLOCKS: usize = 128;
 
-/// What a step costs of a turn, in requests.
+/// Cost of a step, in requests of a turn.
 const COST: usize = 64;
 
 /// Bytes that are counted as one size.
@@ -27,7 +27,7 @@ const BYTES_PER_SIZE: usize = 32;
 /// Bytes of a list of keys of one class at most (memcached's limit for `cachedump`).
 const LONGEST_DUMP: usize = 2 << 20;
 
-/// What a walk is for.
+/// The purpose of a walk.
 #[derive(Debug)]
 pub(super) enum Purpose {
     /// Lists the keys, with all that is known of their items.
@@ -138,7 +138,7 @@ fn metadump(service: &Service, shard: &Shard, item: Item, out: &mut Vec<u8>) {
     let clock = service.store.clock();
     let header = shard.header(item);
     out.extend_from_slice(b"key=");
-    // As in a URL, so that a key holds no space and no end of a line.
+    // As in a URL, so that a key contains no space and no end of a line.
     for byte in shard.key(item) {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) {
             out.push(*byte);

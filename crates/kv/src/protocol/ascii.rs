@@ -1,4 +1,4 @@
-//! The ASCII protocol (memcached's protocol.txt): a line, and for writes a block of data behind it.
+//! The ASCII protocol (memcached's protocol.txt): a line, followed by a block of data for writes.
 
 use super::{BAD_LINE, ERROR, Line, Refusal, Words, meta, value_len};
 use crate::{
@@ -13,7 +13,7 @@ pub enum Command<'a> {
     Get {
         /// The keys; all are short enough.
         keys: Words<'a>,
-        /// Whether the items' numbers are asked for.
+        /// Whether the items' CAS numbers are requested.
         cas: bool,
         /// The new expiry time.
         touch: Option<i32>,
@@ -28,14 +28,14 @@ pub enum Command<'a> {
         increment: bool,
         /// By how much.
         delta: u64,
-        /// Whether no reply is wanted.
+        /// Whether the client wants no reply.
         quiet: bool,
     },
     /// `delete`.
     Delete {
         /// The key.
         key: &'a [u8],
-        /// Whether no reply is wanted.
+        /// Whether the client wants no reply.
         quiet: bool,
     },
     /// `touch`.
@@ -44,21 +44,21 @@ pub enum Command<'a> {
         key: &'a [u8],
         /// The new expiry time.
         expiry: i32,
-        /// Whether no reply is wanted.
+        /// Whether the client wants no reply.
         quiet: bool,
     },
     /// `flush_all`.
     Flush {
         /// When, as an expiry time.
         delay: i32,
-        /// Whether no reply is wanted.
+        /// Whether the client wants no reply.
         quiet: bool,
     },
     /// A command of the meta protocol.
     Meta(meta::Verb),
-    /// `stats`, with what is behind it.
+    /// `stats`, with its arguments.
     Stats(Words<'a>),
-    /// `lru_crawler`, with what is behind it.
+    /// `lru_crawler`, with its arguments.
     Crawler(Words<'a>),
     /// `refresh_certs`.
     RefreshCertificates,
@@ -66,14 +66,14 @@ pub enum Command<'a> {
     Version,
     /// `verbosity`.
     Verbosity {
-        /// Whether no reply is wanted.
+        /// Whether the client wants no reply.
         quiet: bool,
     },
     /// `quit`.
     Quit,
     /// `shutdown`.
     Shutdown {
-        /// Whether the way to end is one that there is: they are the same.
+        /// Whether the mode of shutdown is valid; all modes are the same.
         known: bool,
     },
     /// A request of HTTP, to which nothing is replied: a web page may have been made to send it.
@@ -95,7 +95,7 @@ pub struct Write<'a> {
     pub len: usize,
     /// The number that the item must have, or 0.
     pub cas: u64,
-    /// Whether no reply is wanted.
+    /// Whether the client wants no reply.
     pub quiet: bool,
 }
 
@@ -154,7 +154,7 @@ fn get(mut words: Words<'_>, cas: bool, touches: bool) -> Result<Command<'_>, Re
     Ok(Command::Get { keys, cas, touch })
 }
 
-/// Whether the last word asks for no reply.
+/// Whether the last word is `noreply`.
 fn is_quiet(words: &[&[u8]]) -> bool {
     words.last() == Some(&&b"noreply"[..])
 }

@@ -41,13 +41,13 @@ pub struct Header {
     pub cas: U64,
 }
 
-/// What becomes of a request.
+/// The status of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Status {
     /// Done.
     Ok = 0,
-    /// There is no item.
+    /// The item is missing.
     NotFound = 1,
     /// There is one, or one with another number.
     Exists = 2,
@@ -57,18 +57,18 @@ pub enum Status {
     Invalid = 4,
     /// The item is there, or not there, against what the command is for.
     NotStored = 5,
-    /// The value is no number.
+    /// The value is not a number.
     NotNumeric = 6,
     /// The command is not allowed.
     AuthError = 0x20,
-    /// There is no such command.
+    /// The command is unknown.
     Unknown = 0x81,
     /// There is no room.
     NoMemory = 0x82,
 }
 
 impl Status {
-    /// What memcached says with it.
+    /// memcached's text for it.
     pub fn text(self) -> &'static str {
         match self {
             Self::Ok => "",
@@ -85,7 +85,7 @@ impl Status {
     }
 }
 
-/// What a request is about.
+/// The command of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are the protocol's")]
 pub enum Command {
@@ -114,9 +114,9 @@ pub enum Command {
 pub struct Request<'a> {
     /// The header.
     pub header: &'a Header,
-    /// What it is about.
+    /// The command.
     pub command: Command,
-    /// Whether there is no reply to what is as usual.
+    /// Whether to suppress the usual reply.
     pub quiet: bool,
     /// The extras.
     pub extras: &'a [u8],
@@ -126,12 +126,12 @@ pub struct Request<'a> {
     pub value: &'a [u8],
 }
 
-/// What the bytes of a connection begin with.
+/// The first request in the bytes of a connection.
 #[derive(Clone, Copy, Debug)]
 pub enum Parsed<'a> {
     /// A request.
     Request(Request<'a>),
-    /// The start of one: so many bytes are needed.
+    /// The start of a request, with the number of bytes needed.
     Partial(usize),
     /// No request of the protocol's; the connection is to be closed.
     BadMagic,
@@ -141,7 +141,7 @@ pub enum Parsed<'a> {
         header: &'a Header,
         /// Why.
         status: Status,
-        /// So many bytes are passed over, or the connection is closed.
+        /// The number of bytes to skip; `None` closes the connection.
         whole: Option<u64>,
         /// A key whose item goes, as its new value is refused.
         stale: Option<&'a [u8]>,

@@ -8,13 +8,13 @@ use crate::{
     store::{MAX_KEY, Mode},
 };
 
-/// Most words of a command.
+/// Maximum number of words of a command.
 const MOST: usize = 18;
 
 /// Longest opaque token, with its letter.
 const MOST_OPAQUE: usize = 32;
 
-/// What a command is about.
+/// The verb of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// `mg`.
@@ -45,7 +45,7 @@ impl Verb {
     }
 }
 
-/// Room for a key that comes in base64.
+/// Room for a key that is sent in base64.
 pub type Scratch = [u8; MAX_KEY];
 
 /// A command.
@@ -55,7 +55,7 @@ pub struct Command<'a> {
     pub key: &'a [u8],
     /// Bytes of the value that follows.
     pub len: usize,
-    /// What the flags ask for.
+    /// The requests of the flags.
     pub flags: Flags,
     words: [&'a [u8]; MOST_WORDS],
     count: usize,
@@ -68,14 +68,14 @@ impl<'a> Command<'a> {
     }
 }
 
-/// What the flags ask for.
+/// The requests of the flags.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flags {
     /// `b`: the key is in base64.
     pub binary_key: bool,
     /// `v`: the value.
     pub value: bool,
-    /// `q`: nothing to be replied to what is as usual.
+    /// `q`: suppress the usual reply.
     pub quiet: bool,
     /// `u`: no trace of the read.
     pub no_update: bool,
@@ -83,9 +83,9 @@ pub struct Flags {
     pub invalidate: bool,
     /// `T`: a new expiry time.
     pub expiry: Option<i32>,
-    /// `N`: an item to be made where there is none, with this expiry time.
+    /// `N`: create a missing item, with this expiry time.
     pub vivify: Option<i32>,
-    /// `R`: to be told to compute the value again, if it expires within this time.
+    /// `R`: let the client recompute the value if it expires within this time.
     pub recache: Option<i32>,
     /// `F`: the client's flags.
     pub client_flags: u32,
@@ -176,7 +176,7 @@ impl Flags {
         Some(if compares { Mode::Cas } else { mode })
     }
 
-    /// Whether to increment; none for a letter that there is not.
+    /// Whether to increment; `None` for an unknown letter.
     pub fn increments(&self) -> Option<bool> {
         match self.mode {
             0 | b'I' | b'+' => Some(true),
@@ -187,7 +187,7 @@ impl Flags {
 }
 
 fn decode<'a>(key: &[u8], scratch: &'a mut Scratch) -> Option<&'a [u8]> {
-    // What is decoded is shorter than what it was made of, but the decoder wants room for whole groups.
+    // The decoded key is shorter than its encoding, but the decoder needs room for whole groups.
     let mut room = [0; MAX_KEY.next_multiple_of(4)];
     let len = STANDARD.decode_slice(key, &mut room).ok().filter(|len| (1..=MAX_KEY).contains(len))?;
     scratch[..len].copy_from_slice(&room[..len]);

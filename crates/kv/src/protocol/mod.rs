@@ -8,7 +8,7 @@ pub mod udp;
 
 use crate::number::unsigned_32;
 
-/// Words that a line is looked at for; what is behind them no command has.
+/// Maximum number of words of a line to parse; no command has more.
 pub const MOST_WORDS: usize = 23;
 
 /// A length that a value may have: two bytes follow it, and 32 bits hold the sum.
@@ -28,7 +28,7 @@ impl<'a> Words<'a> {
         Self { rest: line }
     }
 
-    /// What is left of the line.
+    /// The rest of the line.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -59,7 +59,7 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Takes a line apart.
+    /// Splits a line into words.
     #[inline]
     pub fn new(line: &'a [u8]) -> Self {
         let mut words = [&[][..]; MOST_WORDS];
@@ -79,19 +79,19 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Why a line is no command, in memcached's words.
+/// Why a line is not a command, in memcached's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What the client is told.
+    /// The error line for the client.
     pub reason: &'static str,
-    /// Whether it asked to be told nothing.
+    /// Whether the client suppressed replies.
     pub quiet: bool,
     /// Bytes of the value that follows, to be passed over.
     pub swallow: u64,
 }
 
 impl Refusal {
-    /// A refusal that is told, with no value behind it.
+    /// A refusal that is replied, for a command without a value.
     pub const fn new(reason: &'static str) -> Self {
         Self { reason, quiet: false, swallow: 0 }
     }

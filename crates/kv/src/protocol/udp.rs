@@ -23,7 +23,8 @@ pub struct Frame {
     pub reserved: U16,
 }
 
-/// What a datagram holds: none for what is too short. A request in several datagrams is not taken.
+/// Splits a datagram into frame header and request; `None` if it is too short. A request in several datagrams is not
+/// supported.
 pub fn parse(datagram: &[u8]) -> Option<(&Frame, &[u8])> {
     Frame::ref_from_prefix(datagram).ok()
 }
@@ -35,7 +36,7 @@ impl Frame {
     }
 }
 
-/// The key of a request that is a `get` of one, as `bpf/kv.h` takes them: what is behind the key is spaces.
+/// The key of a `get` of one key, by the same rules as `bpf/kv.h`: only spaces follow the key.
 pub fn only_key(datagram: &[u8]) -> Option<&[u8]> {
     let (frame, text) = parse(datagram)?;
     let key = text.strip_prefix(b"get ")?.strip_suffix(b"\r\n")?.trim_ascii_end();
@@ -43,7 +44,7 @@ pub fn only_key(datagram: &[u8]) -> Option<&[u8]> {
     (frame.is_single() && is_key).then_some(key)
 }
 
-/// Cuts a reply into datagrams, each with its header. None where it takes more than can be counted.
+/// Splits a reply into datagrams, each with its header. `None` if there are too many to number.
 pub fn datagrams(request: U16, reply: &[u8], longest: usize) -> Option<impl Iterator<Item = (Frame, &[u8])>> {
     let room = longest - HEADER;
     let count = u16::try_from(reply.len().div_ceil(room)).ok()?;

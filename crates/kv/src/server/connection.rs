@@ -1,4 +1,4 @@
-//! A connection: bytes in and out, and what is kept of them between its turns.
+//! A connection: bytes in and out, and the state between its turns.
 
 use std::{
     io::{self, ErrorKind},
@@ -20,13 +20,13 @@ use crate::{
     turn::Turn,
 };
 
-/// Bytes read at once.
+/// Bytes per read.
 pub(super) const READ: usize = 64 << 10;
 
 /// Bytes of replies that are gathered before they are sent.
 const GATHERED: usize = 64 << 10;
 
-/// Bytes of a long value that are sent at once.
+/// Bytes of a long value per write.
 const CHUNK: usize = 256 << 10;
 
 /// Bytes of a request that are worth another second: slower uploads are not waited for.
@@ -50,16 +50,16 @@ impl Buffers {
     }
 }
 
-/// What a connection waits for after its turn.
+/// The event that a connection waits for after its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waits {
     /// Requests.
     Read,
-    /// That the client takes replies.
+    /// The client reads replies.
     Write,
-    /// Nothing: its turn is over, and there is more.
+    /// Nothing: its turn has ended, and there is more to do.
     Turn,
-    /// It is to be closed.
+    /// It must be closed.
     Closed,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Connection {
     sent: usize,
     /// A long value that follows them.
     value: Option<LongValue>,
-    /// Whether the client took less than it was sent.
+    /// Whether the client has unread replies.
     blocked: bool,
     closing: bool,
     account: Account,
@@ -85,7 +85,7 @@ pub(super) struct Connection {
     pub(super) active: Seconds,
     /// When the request began that is not complete.
     began: Option<Seconds>,
-    /// Whether a request was completed, or all replies were taken, in this turn.
+    /// Whether a request was completed, or all replies were read, in this turn.
     progressed: bool,
 }
 
@@ -207,7 +207,7 @@ impl Connection {
     /// The same for a request that the shared buffer is too short for.
     fn read_long(&mut self, buffers: &mut Buffers, turn: &mut Turn, now: Seconds) -> io::Result<Received> {
         let have = self.pending.len();
-        // Memory as bytes come, not as a client says that they will.
+        // Memory grows as bytes arrive, not by the length that a client announces.
         let room = (self.wanted - have).clamp(READ, READ * 4);
         let socket = &mut self.socket;
         let received = self.pending.extend(room, self.wanted, |room| {
@@ -226,7 +226,7 @@ impl Connection {
         Ok(received)
     }
 
-    /// Executes requests and sends replies, and gives how many bytes were done with.
+    /// Executes requests and sends replies. Returns the number of bytes consumed.
     fn execute(&mut self, input: &[u8], buffers: &mut Buffers, turn: &mut Turn, now: Seconds) -> io::Result<usize> {
         let mut done = 0;
         loop {
@@ -240,7 +240,7 @@ impl Connection {
                 Next::More(wanted) => self.wanted = wanted,
                 Next::Close => self.closing = true,
                 Next::Send if !self.is_sending() && !turn.is_over() => continue,
-                // What is there is enough to go on with.
+                // The bytes received are enough to continue.
                 Next::Send | Next::Turn => self.wanted = 0,
             }
             return Ok(done);
@@ -262,7 +262,7 @@ impl Connection {
         self.send_value(buffers, turn).map(drop)
     }
 
-    /// Writes the shared buffer of replies, and gives how much the client took.
+    /// Writes the shared buffer of replies. Returns the number of bytes that the socket accepted.
     fn write(&mut self, buffers: &mut Buffers, turn: &mut Turn) -> io::Result<usize> {
         let sent = self.socket.write(&buffers.output)?;
         buffers.moved.1 += sent as u64;
@@ -311,7 +311,7 @@ impl Connection {
         Ok(is_all)
     }
 
-    /// Whether the client must take replies before anything else is done.
+    /// Whether the client must read replies before anything else is done.
     fn is_sending(&self) -> bool {
         self.blocked || self.value.is_some() || !self.unsent.is_empty()
     }
@@ -360,7 +360,7 @@ fn read(value: &LongValue, service: &Service, out: &mut Replies) -> io::Result<(
     value.read(&service.store, CHUNK, out).map(drop).map_err(|_| ErrorKind::OutOfMemory.into())
 }
 
-/// Keeps bytes that the client did not take.
+/// Keeps bytes that the socket did not accept.
 fn keep(unsent: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
     unsent.try_reserve_exact(bytes.len()).map_err(|_| ErrorKind::OutOfMemory)?;
     unsent.extend_from_slice(bytes);

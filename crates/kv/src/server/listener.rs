@@ -1,4 +1,4 @@
-//! Accepts connections, and hands them to the workers in turn.
+//! Accepts connections, and hands them to the workers round-robin.
 
 use std::{
     io,
@@ -24,10 +24,10 @@ use super::{
 };
 use crate::service::Service;
 
-/// What memcached says to a connection too many.
+/// memcached's reply to a connection above the limit.
 const TOO_MANY: &[u8] = b"ERROR Too many open connections\r\n";
 
-/// How long nothing is accepted where the process has no descriptor left.
+/// Pause of accepting when the process has no descriptor left.
 const PAUSE: Duration = Duration::from_millis(10);
 
 struct Socket {
@@ -53,7 +53,7 @@ pub(super) struct Listener {
     /// The socket in the file system, removed at the end.
     #[allow(dead_code, reason = "it is for its end")]
     file: Option<SocketFile>,
-    /// For refusing a client when no other descriptor is left.
+    /// A spare descriptor for refusing a client when no other is left.
     spare: SpareDescriptor,
     warnings: LogLimit,
 }
@@ -143,7 +143,7 @@ impl Listener {
             let (connection, peer) = match acceptfrom_with(&socket.fd, flags) {
                 Ok(accepted) => accepted,
                 Err(rustix::io::Errno::AGAIN) => return Ok(()),
-                // The client went before it was accepted.
+                // The client disconnected before it was accepted.
                 Err(rustix::io::Errno::CONNABORTED | rustix::io::Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
             };
@@ -153,7 +153,7 @@ impl Listener {
                 continue;
             }
             if socket.is_tcp {
-                // Replies are sent as they are ready. A client that is gone is noticed at last.
+                // Replies are sent without delay. Keepalive detects a dead client.
                 let _ = sockopt::set_tcp_nodelay(&connection, true);
                 let _ = sockopt::set_socket_keepalive(&connection, true);
             }

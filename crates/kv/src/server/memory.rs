@@ -31,7 +31,7 @@ type Source = Option<Prefix>;
 struct Holder {
     source: Source,
     bytes: usize,
-    /// When it last completed a request, or took all replies.
+    /// When it last completed a request, or read all replies.
     since: Seconds,
     /// The inbox of its worker, which releases the memory.
     inbox: Inbox,
@@ -56,7 +56,7 @@ pub(super) struct Memory {
     holders: Mutex<Holders>,
 }
 
-/// What one connection holds.
+/// The memory that one connection holds.
 #[derive(Debug)]
 pub(super) struct Account {
     memory: Arc<Memory>,
@@ -150,7 +150,7 @@ impl Memory {
                     source = ?holder.source.map(|prefix| prefix.to_string()),
                     bytes = holder.bytes,
                     limit,
-                    "refusing half requests and closing connections that hold the most memory for the longest"
+                    "requests exceed the memory limit: closing the connections that hold the most for the longest"
                 );
             }
             holder.inbox.release_memory(holder.place, worst);

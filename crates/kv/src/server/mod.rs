@@ -1,5 +1,5 @@
-//! The sockets and the threads: a listener that hands connections round, workers that each serve their own, and one thread
-//! for datagrams.
+//! The sockets and the threads: a listener that hands connections round, workers that each serve their own, and one
+//! thread for datagrams.
 
 mod connection;
 mod listener;
@@ -27,7 +27,7 @@ use memory::Memory;
 use udp::Datagrams;
 use worker::Worker;
 
-/// Where and how to serve.
+/// Addresses and settings of a server.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Addresses for TCP, by TLS where the service has it.
@@ -38,7 +38,7 @@ pub struct Config {
     pub unix: Option<(PathBuf, u32)>,
     /// Addresses for UDP.
     pub udp: Vec<SocketAddr>,
-    /// Who may get replies by UDP that are longer than the request.
+    /// Prefixes that may get UDP replies longer than the request.
     pub udp_trusted: Vec<Prefix>,
     /// Threads that serve connections.
     pub threads: usize,
@@ -50,7 +50,7 @@ pub struct Config {
     pub deadlines: Deadlines,
 }
 
-/// The time that a client has to finish a request or a handshake. Bytes that arrive do not renew it.
+/// Timeout for a client to finish a request or a handshake. Bytes that arrive do not renew it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
     /// For a request, from its first byte on; a second more for each 64 KiB of it.
@@ -74,16 +74,16 @@ pub enum Error {
     Listen {
         /// The address or the file.
         at: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The path of a socket is that of another kind of file.
     #[error("cannot listen on {0}: the file there is not a socket; remove it, or choose another path")]
     NotASocket(PathBuf),
     /// There is nothing to listen on.
-    #[error("there is nothing to listen on: give a port for TCP, one for UDP, or a file for a socket")]
+    #[error("nothing to listen on: set a TCP port, a UDP port, or the path of a Unix socket")]
     Nowhere,
-    /// The system has no thread or no descriptor to give.
+    /// The system has no thread or descriptor left.
     #[error("cannot start a thread of the server: {0}; raise the limits of the process (ulimit -n, ulimit -u)")]
     Thread(io::Error),
 }
@@ -93,7 +93,7 @@ pub const WORKER: &str = "kv-worker";
 /// Name of a thread that serves datagrams.
 pub const UDP: &str = "kv-udp";
 
-/// The prefixes of this machine alone: who gets replies by UDP that are longer than the request, if nobody says otherwise.
+/// The loopback prefixes: by default only they get UDP replies longer than the request.
 pub fn loopback() -> Vec<Prefix> {
     [(IpAddr::from([127, 0, 0, 0]), 8), (IpAddr::from(Ipv6Addr::LOCALHOST), 128)]
         .map(|(address, length)| Prefix::containing(address, length))
@@ -178,11 +178,11 @@ impl Server {
                 tracing::error!("a thread of the key-value store panicked");
                 is_whole = false;
             }
-            // One has ended, so all are to.
+            // One has ended, so all must.
             self.service.stop();
         }
         if let Err(error) = if is_whole { self.service.store.close() } else { Ok(()) } {
-            tracing::error!("the store's items are lost with the program: {error}");
+            tracing::error!("cannot save the items to the memory file, so the next start begins empty: {error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Requests of a connection that are not executed yet, with memory as they come.
+//! Requests of a connection that are not executed yet; memory grows as they arrive.
 
 use std::io::{self, ErrorKind};
 

@@ -14,10 +14,10 @@ use crate::service::Service;
 /// Bytes that rustls buffers for sending at most: its default limit.
 const TLS_BUFFER: usize = 64 << 10;
 
-/// What came of reading.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
-    /// So many bytes; and whether there may be more.
+    /// The number of bytes read, and whether there may be more.
     Bytes { count: usize, more: bool },
     /// Nothing is there now.
     Nothing,
@@ -49,7 +49,7 @@ impl Socket {
         }
     }
 
-    /// Reads what is there.
+    /// Reads the available bytes.
     #[inline]
     pub(super) fn read(&mut self, room: &mut [u8]) -> io::Result<Received> {
         match self {
@@ -66,7 +66,7 @@ impl Socket {
         }
     }
 
-    /// Writes, and gives how many bytes were taken: fewer than all where the client does not take more now.
+    /// Writes, and returns the number of bytes accepted: fewer than all if the client reads too slowly.
     #[inline]
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut taken = 0;
@@ -91,7 +91,7 @@ impl Socket {
         Ok(taken)
     }
 
-    /// Sends bytes that were taken before. Tells whether those are all.
+    /// Sends buffered bytes. Returns whether all were sent.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         match self {
             Self::Plain(_) => Ok(true),
@@ -118,7 +118,7 @@ impl Socket {
         }
     }
 
-    /// Whether bytes that were taken are not sent yet.
+    /// Whether accepted bytes are not sent yet.
     #[inline]
     pub(super) fn is_blocked(&self) -> bool {
         match self {
@@ -142,10 +142,10 @@ impl Secured {
     fn read(&mut self, room: &mut [u8]) -> io::Result<Received> {
         loop {
             match self.session.reader().read(room) {
-                // The client has said that this is all, or has gone without a word.
+                // The client has closed the stream, with or without a TLS alert.
                 Ok(0) => return Ok(Received::End),
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(Received::End),
-                // There may be more in memory, of which the socket does not tell.
+                // There may be more in memory, which the socket does not report.
                 Ok(count) => return Ok(Received::Bytes { count, more: true }),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
@@ -158,7 +158,7 @@ impl Secured {
                 Err(error) => return Err(error),
             }
             let processed = self.session.process_new_packets();
-            // The handshake's replies, or the alert that tells the client what is wrong.
+            // The handshake's replies, or the alert with the error.
             self.flush()?;
             processed.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
             if !self.is_safe && !self.session.is_handshaking() {

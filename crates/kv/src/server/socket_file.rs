@@ -17,7 +17,7 @@ use rustix::{
 
 use super::Error;
 
-/// The file of a socket that is listened on. The end removes it, unless another file has taken its place.
+/// The file of a listening socket. Dropping it removes the file, unless it was replaced.
 #[derive(Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
@@ -54,7 +54,7 @@ fn bind_socket(path: &Path, mode: u32, backlog: i32) -> io::Result<OwnedFd> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = || socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
     let address = SocketAddrUnix::new(path)?;
-    // A socket that nobody listens on is left over from a crash.
+    // A socket without a listener is left over from a crash.
     if connect(&socket()?, &address) == Err(rustix::io::Errno::CONNREFUSED) {
         fs::remove_file(path)?;
     }

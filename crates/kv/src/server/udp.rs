@@ -18,10 +18,10 @@ use crate::{
     turn::Turn,
 };
 
-/// Messages taken at once, each of which may be many datagrams.
+/// Messages per receive, each of which may be many datagrams.
 const MESSAGES: usize = 64;
 
-/// How long to wait before looking whether the service stops.
+/// Pause between checks whether the service stops.
 const WAIT: Duration = Duration::from_millis(500);
 
 /// Bytes of replies that are gathered before they are sent.
@@ -88,7 +88,7 @@ impl Datagrams {
                     if let Some(frame) = execute(&mut session, store, datagram, &mut reply, now) {
                         replies.add(peer, frame, &reply, self.longest(&peer, datagram.len()));
                     }
-                    // The next who asks for it is answered ahead of the store.
+                    // The next request for it is answered ahead of the store.
                     if store.ahead().is_some()
                         && let Some(key) = key
                     {
@@ -109,7 +109,7 @@ impl Datagrams {
     /// Bytes of all datagrams that a peer may get for a request.
     fn longest(&self, peer: &Peer, request: usize) -> usize {
         let trusted = self.trusted.iter().any(|prefix| prefix.contains(peer.address.ip()));
-        // Whoever gives another one's address is not to send it more than it cost.
+        // A spoofed source address must not receive more bytes than the request had.
         if trusted { usize::MAX } else { request }
     }
 }

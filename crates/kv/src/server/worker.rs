@@ -25,16 +25,16 @@ use super::{
 };
 use crate::{clock::Seconds, service::Service, session::Session};
 
-/// Connections told of at once.
+/// Maximum number of events per wait.
 const EVENTS: usize = 256;
 
-/// What the waker is told of as.
+/// The token of the waker.
 const WAKER: u64 = u64::MAX;
 
-/// How long requests that have arrived are answered after the service was asked to stop.
+/// How long requests that have arrived are answered after a stop was requested.
 const LAST_TURNS: Duration = Duration::from_millis(500);
 
-/// How often connections are looked through for idle and slow ones.
+/// Interval of the search for idle and slow connections.
 const TICK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// A connection that was accepted, and whether it speaks TLS.
@@ -46,7 +46,7 @@ pub(super) struct Accepted {
     pub(super) source: Option<Prefix>,
 }
 
-/// Where the listener puts connections for a worker.
+/// The queue of connections from the listener to a worker.
 #[derive(Clone, Debug)]
 pub(super) struct Inbox {
     messages: Arc<Mutex<Messages>>,
@@ -61,13 +61,13 @@ struct Messages {
 }
 
 impl Inbox {
-    /// Hands a connection over. There are no more of them than connections are allowed.
+    /// Hands over a connection. The limit of connections bounds the queue.
     pub(super) fn put(&self, connection: Accepted) {
         self.lock().accepted.push(connection);
         self.waker.wake();
     }
 
-    /// Has a connection release its memory.
+    /// Makes a connection release its memory.
     pub(super) fn release_memory(&self, place: usize, connection: u64) {
         self.lock().holding.push((place, connection));
         self.waker.wake();
@@ -82,13 +82,13 @@ impl Inbox {
     }
 
     fn take(&self) -> Messages {
-        // In this order a connection that comes meanwhile leaves the waker readable.
+        // In this order a connection that arrives meanwhile leaves the waker readable.
         let _ = rustix::io::read(self.waker.as_fd(), &mut [0; 8]);
         std::mem::take(&mut self.lock())
     }
 }
 
-/// A place for a connection, with what it waits for.
+/// A slot for a connection, with the events that it waits for.
 struct Place {
     connection: Connection,
     waits: Waits,
@@ -112,7 +112,7 @@ pub(super) struct Worker {
     deadlines: Deadlines,
     /// Connections that have a deadline.
     timed: usize,
-    /// When the worker ends, if it is to.
+    /// When the worker ends, if it must.
     ends: Option<Instant>,
 }
 
@@ -181,24 +181,25 @@ impl Worker {
                 looked = now;
                 self.close_late(now);
             }
-            // What had arrived was answered in this round, or in some more for connections whose turns were over.
+            // Requests that had arrived were answered in this round, or in some more for connections whose turns had
+            // ended.
             if self.ends.is_some() && (self.turns.is_empty() || self.is_late()) {
                 return;
             }
         }
     }
 
-    /// Whether the worker was to end before now.
+    /// Whether the deadline of the worker's end has passed.
     fn is_late(&self) -> bool {
         self.ends.is_some_and(|ends| Instant::now() >= ends)
     }
 
-    /// Has connections release memory, and takes in those that were handed over.
+    /// Makes connections release memory, and adds those that were handed over.
     fn take_messages(&mut self, now: Seconds) {
         let Messages { accepted, holding } = self.inbox.take();
         for (place, number) in holding {
             let there = self.places.get_mut(place).and_then(Option::as_mut);
-            // The connection may have gone meanwhile.
+            // The connection may have closed meanwhile.
             if let Some(there) = there.filter(|there| there.connection.number() == number) {
                 let waits = there.connection.release_memory(&mut self.buffers, now);
                 self.wait(place, waits);
@@ -228,7 +229,7 @@ impl Worker {
         }
     }
 
-    /// What a connection is read from and written to by.
+    /// The buffers for reading from and writing to connections.
     fn socket(&self, accepted: Accepted) -> Option<Socket> {
         let Some(tls) = self.service.tls().filter(|_| accepted.tls) else {
             return Some(Socket::plain(accepted.socket));
@@ -236,13 +237,13 @@ impl Worker {
         match tls.accept() {
             Ok(session) => Some(Socket::tls(accepted.socket, session, &self.service)),
             Err(error) => {
-                tracing::warn!("cannot speak TLS: {error}");
+                tracing::warn!("cannot start TLS on a connection: {error}");
                 None
             }
         }
     }
 
-    /// Gives a connection its turn, as it has something to read or to write, unless it will have one anyway.
+    /// Queues a connection for a turn, as it has something to read or to write, unless it is queued.
     fn event(&mut self, number: usize, now: Seconds) {
         let waits = self.places.get(number).and_then(Option::as_ref).map(|place| place.waits);
         if waits.is_some_and(|waits| waits != Waits::Turn) {
@@ -285,7 +286,7 @@ impl Worker {
     }
 
     fn close(&mut self, number: usize) {
-        // Closing the socket takes it out of the epoll.
+        // Closing the socket removes it from the epoll.
         if let Some(place) = self.places[number].take() {
             self.timed -= usize::from(place.deadline.is_some());
             self.free.push(number);
@@ -312,7 +313,7 @@ impl Worker {
         }
     }
 
-    /// Adds what was moved to the counts, once in a round and not for each read.
+    /// Adds the moved bytes to the counts, once per round rather than for each read.
     fn count(&mut self) {
         let (read, written) = std::mem::take(&mut self.buffers.moved);
         if read > 0 {

@@ -10,14 +10,14 @@ use super::item::{Address, HEADER, Header, kind};
 /// Bytes of a word, which addresses count in.
 pub(super) const WORD: usize = 8;
 
-/// Words of a page, 64 KiB: small enough that every class of a small store gets some, large enough that what is left
-/// behind the last block of a page is little.
+/// Words of a page, 64 KiB: small enough that every class of a small store gets some pages, large enough that little is
+/// wasted after the last block of a page.
 const PAGE_WORDS: usize = 8192;
 
 /// Bytes of a page.
 const PAGE: usize = PAGE_WORDS * WORD;
 
-/// Words of the largest block, a quarter of a page. What is longer is kept in several.
+/// Words of the largest block, a quarter of a page. Longer values take several blocks.
 const LARGEST: usize = PAGE_WORDS / 4;
 
 /// Words of the smallest block.
@@ -43,14 +43,14 @@ pub(super) struct Page {
     pub(super) used: u16,
     /// Blocks from this one on were not used since the page was cut.
     pub(super) fresh: u16,
-    /// The first of the blocks that were given back.
+    /// The first of the freed blocks.
     pub(super) free: Address,
     /// Where it is among the pages of its class that have free blocks.
     open_place: u32,
 }
 
 impl Page {
-    /// A page with some of its blocks in use; where the other ones are is told by [`Blocks::set_pages`].
+    /// A page with some of its blocks in use; [`Blocks::set_pages`] finds the free ones.
     pub(super) fn new(class: Class, used: u16, fresh: u16, free: Address) -> Self {
         Self { class, used, fresh, free, open_place: NONE }
     }
@@ -83,7 +83,7 @@ impl Blocks {
         Self::of(Region::anonymous(Self::whole_pages(bytes), Pages::Huge, false)?)
     }
 
-    /// Bytes of the pages that so many bytes of memory are, one at least.
+    /// Rounds memory down to whole pages, at least one.
     pub(super) fn whole_pages(bytes: usize) -> usize {
         (bytes / PAGE).clamp(1, u32::MAX as usize / PAGE_WORDS) * PAGE
     }
@@ -99,7 +99,7 @@ impl Blocks {
         Ok(Self { words, pages: vec![page; count], whole, classes, class_of, used_bytes: 0 })
     }
 
-    /// The class whose blocks hold so many bytes behind the header; none if that takes several blocks.
+    /// The class whose blocks hold `bytes` after the header; `None` if that takes several blocks.
     #[inline]
     pub(super) fn class_for(&self, bytes: usize) -> Option<Class> {
         self.class_of.get((HEADER + bytes).div_ceil(WORD)).copied()
@@ -115,7 +115,7 @@ impl Blocks {
         self.classes.len()
     }
 
-    /// Bytes that a block of a class holds behind its header.
+    /// Bytes that a block of a class holds after its header.
     #[inline]
     pub(super) fn room(&self, class: Class) -> usize {
         self.block_bytes(class) - HEADER
@@ -132,7 +132,7 @@ impl Blocks {
         (&self.pages, self.classes.iter().map(|class| class.words))
     }
 
-    /// Takes pages as they were over the same memory, where all are free.
+    /// Restores the pages over the same memory, of which all are free.
     pub(super) fn set_pages(&mut self, pages: impl Iterator<Item = Page>) {
         self.whole.clear();
         for (number, (page, old)) in self.pages.iter_mut().zip(pages).enumerate() {
@@ -187,7 +187,7 @@ impl Blocks {
         self.pages[at.0 as usize / PAGE_WORDS].class
     }
 
-    /// Takes a block, if there is one.
+    /// Allocates a block, if there is one.
     pub(super) fn take(&mut self, class: Class) -> Option<Address> {
         let pages = &mut self.classes[usize::from(class)];
         let words = usize::from(pages.words);
@@ -221,7 +221,7 @@ impl Blocks {
         Some(at)
     }
 
-    /// Gives a block back.
+    /// Frees a block.
     pub(super) fn give(&mut self, at: Address) {
         let number = at.0 / PAGE_WORDS as u32;
         let class = self.pages[number as usize].class;
@@ -247,7 +247,7 @@ impl Blocks {
         }
     }
 
-    /// Takes a page off the list of those with free blocks.
+    /// Removes a page from the list of those with free blocks.
     fn close(&mut self, class: Class, number: u32) {
         let place = std::mem::replace(&mut self.pages[number as usize].open_place, NONE);
         if place != NONE {
@@ -269,12 +269,12 @@ impl Blocks {
         self.pages.len() as u32
     }
 
-    /// Whether a page is not cut into blocks.
+    /// Whether a page is not split into blocks.
     pub(super) fn is_whole(&self, page: u32) -> bool {
         self.pages[page as usize].class == WHOLE
     }
 
-    /// The `n`th block of a page, in use or not; none behind those that were ever used.
+    /// The `n`th block of a page, in use or not; `None` after the blocks that were ever used.
     pub(super) fn block(&self, page: u32, n: u16) -> Option<Address> {
         let Page { class, fresh, .. } = self.pages[page as usize];
         let class = self.classes.get(usize::from(class))?;
@@ -284,7 +284,7 @@ impl Blocks {
     /// A block's header.
     #[inline(always)]
     pub(super) fn header(&self, at: Address) -> &Header {
-        // The words are aligned, and every address that was given out has a header's words behind it.
+        // The words are aligned, and every allocated address is followed by a header's words.
         match Header::ref_from_prefix(self.words[at.0 as usize..].as_bytes()) {
             Ok((header, _)) => header,
             Err(_) => unreachable!("a block is shorter than its header"),
@@ -300,7 +300,7 @@ impl Blocks {
         }
     }
 
-    /// `len` bytes from the `from`th on behind a block's header.
+    /// `len` bytes from offset `from` after a block's header.
     #[inline(always)]
     pub(super) fn bytes_at(&self, at: Address, from: usize, len: usize) -> &[u8] {
         let start = at.0 as usize * WORD + HEADER + from;
@@ -314,7 +314,7 @@ impl Blocks {
         &mut self.words.as_mut_bytes()[start..start + len]
     }
 
-    /// Asks for the first cache lines of a block.
+    /// Prefetches the first cache lines of a block.
     #[inline(always)]
     pub(super) fn prefetch(&self, at: Address) {
         for line in 0..PREFETCHED_LINES {
@@ -328,7 +328,8 @@ impl Blocks {
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Lines that are asked for ahead: a header, a key of some words, and a value of 100 bytes. The processor follows longer ones itself.
+/// Lines to prefetch: a header, a key of some words, and a value of 100 bytes. The hardware prefetcher follows longer
+/// ones.
 const PREFETCHED_LINES: usize = 4;
 
 /// Blocks that fit a page. Word 0 of page 0 is kept free, as address 0 names no block.
@@ -346,7 +347,7 @@ fn classes() -> (Vec<ClassPages>, Vec<Class>) {
     let (mut classes, mut class_of) = (Vec::new(), Vec::new());
     let mut words = SMALLEST;
     loop {
-        // As large as it can be with as many of them in a page.
+        // The largest size with the same number of blocks in a page.
         let largest = PAGE_WORDS / (PAGE_WORDS / words);
         class_of.resize(largest + 1, classes.len() as Class);
         classes.push(ClassPages { words: largest as u16, open: Vec::new(), pages: 0 });

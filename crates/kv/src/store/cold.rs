@@ -1,33 +1,33 @@
-//! Why a store does not go on with what its file has.
+//! Why a store does not restore the items in its file.
 
 /// Why a store begins empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Cold {
-    /// There is no file.
+    /// The file is new.
     #[error("the file is new")]
     New,
-    /// The program that had the file did not end by itself.
-    #[error("the program that had the file was killed, so its items may be torn")]
+    /// The previous program did not close the file.
+    #[error("the previous program was killed, so items may be torn")]
     NotClosed,
     /// The file is that of another version of the program.
-    #[error("its layout is version {found}, and that of this program {expected}")]
+    #[error("the file has layout version {found}, but this program uses {expected}")]
     Version {
         /// The file's.
         found: u32,
         /// This program's.
         expected: u32,
     },
-    /// The store was asked for another size.
-    #[error("its {what} was {found}, and {expected} is asked for now")]
+    /// The file has another size than configured.
+    #[error("the {what} of the file is {found}, but {expected} is configured")]
     OtherSize {
-        /// Of what.
+        /// The name of the size.
         what: &'static str,
         /// The file's, in bytes.
         found: u64,
-        /// What is asked for, in bytes.
+        /// The configured size, in bytes.
         expected: u64,
     },
     /// The digest is another one.
-    #[error("its digest does not fit, so it was changed since")]
+    #[error("the file does not match its digest, so it was changed")]
     Damaged,
 }

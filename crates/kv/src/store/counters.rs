@@ -1,4 +1,4 @@
-//! What a shard counts, by the names of memcached's `stats`.
+//! Counters of a shard, with the names of memcached's `stats`.
 
 macro_rules! counters {
     ($(#[doc = $about:literal])* $counters:ident, $($(#[doc = $doc:literal])* $name:ident,)*) => {
@@ -39,23 +39,23 @@ counters! {
     get_expired,
     /// Reads of items that were flushed.
     get_flushed,
-    /// Deletions of what was not there.
+    /// Deletions of missing items.
     delete_misses,
     /// Deletions.
     delete_hits,
-    /// Increments of what was not there.
+    /// Increments of missing items.
     incr_misses,
     /// Increments.
     incr_hits,
-    /// Decrements of what was not there.
+    /// Decrements of missing items.
     decr_misses,
     /// Decrements.
     decr_hits,
-    /// Compare-and-set of what was not there.
+    /// Compare-and-set of missing items.
     cas_misses,
     /// Compare-and-set that succeeded.
     cas_hits,
-    /// Compare-and-set of what had changed.
+    /// Compare-and-set of changed items.
     cas_badval,
     /// Touches that found an item.
     touch_hits,
@@ -63,11 +63,11 @@ counters! {
     touch_misses,
     /// Values refused since they are too large.
     store_too_large,
-    /// Values refused since there is no room.
+    /// Values refused because there was no room.
     store_no_memory,
     /// Items stored since the start.
     total_items,
-    /// Items that went before they expired.
+    /// Items evicted before they expired.
     evictions,
     /// Of these, those that were never read.
     evicted_unfetched,
@@ -75,13 +75,13 @@ counters! {
     reclaimed,
     /// Of these, those that were never read.
     expired_unfetched,
-    /// Pages that went from one class of blocks to another.
+    /// Pages moved from one class of blocks to another.
     pages_moved,
-    /// Items that went with such a page before they expired.
+    /// Items evicted with such a page before they expired.
     slab_reassign_evictions_nomem,
-    /// Items that went before they expired although they were used since they came into their queue.
+    /// Items evicted before they expired although they were used since they entered their queue.
     evicted_active,
-    /// Items that went before they expired because a request needed room in their class.
+    /// Items evicted before they expired because a request needed room in their class.
     direct_reclaims,
     /// Items reclaimed by searches among blocks that were next, not by requests for their keys.
     crawler_reclaimed,
@@ -89,12 +89,12 @@ counters! {
     crawler_items_checked,
     /// Items that moved to the protected queue.
     moves_to_warm,
-    /// Items that went round in the protected queue once more.
+    /// Items requeued in the protected queue.
     moves_within_lru,
 }
 
 counters! {
-    /// Requests that found an item in a class of blocks, or put one there: what `stats slabs` tells.
+    /// Requests that found an item in a class of blocks, or stored one there, for `stats slabs`.
     ClassRequests,
     /// Reads that found an item.
     get_hits,
@@ -108,22 +108,22 @@ counters! {
     decr_hits,
     /// Compare-and-set that succeeded.
     cas_hits,
-    /// Compare-and-set of what had changed.
+    /// Compare-and-set of changed items.
     cas_badval,
     /// Touches that found an item.
     touch_hits,
 }
 
 counters! {
-    /// What became of the items of a class of blocks: what `stats items` tells.
+    /// The ends of items of a class of blocks, for `stats items`.
     ClassEnds,
-    /// Items that went before they expired.
+    /// Items evicted before they expired.
     evicted,
     /// Of these, those that were to expire.
     evicted_nonzero,
     /// Of these, those that were never read.
     evicted_unfetched,
-    /// Values refused since there is no room.
+    /// Values refused because there was no room.
     outofmemory,
     /// Items reclaimed after they were over.
     reclaimed,
@@ -136,6 +136,6 @@ counters! {
 pub struct ClassCounters {
     /// Requests.
     pub requests: ClassRequests,
-    /// What became of items.
+    /// The ends of items.
     pub ends: ClassEnds,
 }

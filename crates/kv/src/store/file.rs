@@ -1,8 +1,8 @@
 //! A store in a file that outlives the program.
 //!
-//! FILE has the memory of the shards, one behind the other, and is mapped while the store runs. FILE.meta has the rest
-//! ([`super::state`]). It is written at the end, when nobody changes anything any more, and taken away at the start, before
-//! anything is changed. So a program that was killed leaves none, and the next one starts empty.
+//! FILE has the memory of the shards, one after the other, and is mapped while the store runs. FILE.meta has the rest
+//! ([`super::state`]). It is written at the end, after the last change, and removed at the start, before the first. So
+//! a program that was killed leaves none, and the next one starts empty.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -25,7 +25,7 @@ use super::{
 };
 use crate::clock::Clock;
 
-/// Of a store's memory the state is a 60th, and some for small stores.
+/// The state takes a 60th of a store's memory, and somewhat more for small stores.
 const LONGEST_STATE: fn(usize) -> u64 = |memory| (memory / 32) as u64 + (16 << 20);
 
 /// Bytes of a file that are looked at together for other than zeros.
@@ -34,7 +34,7 @@ const PIECE: usize = 64 << 10;
 /// How a store began.
 #[derive(Debug)]
 pub enum Start {
-    /// With what it had.
+    /// With the items of the last run.
     Warm {
         /// Number of items.
         items: usize,
@@ -49,27 +49,27 @@ pub enum FileError {
     /// The system refuses something.
     #[error("cannot {what} {path}: {source}")]
     System {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
         /// With which file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Another store has it.
-    #[error("{0} is the memory of a store that runs; stop it, or give each store a file of its own")]
+    #[error("{0} is in use by a running store; stop it, or use a different file for each store")]
     InUse(PathBuf),
     /// It is something else.
-    #[error("{0} is no store's memory, and would be overwritten; remove it, or choose another file")]
+    #[error("{0} is not a memory file of a store, so it is not overwritten; remove it, or choose another file")]
     NotOurs(PathBuf),
     /// The file system is full.
-    #[error("{path}: there is no room for {bytes} bytes: {source}; lower the memory, or choose another file system")]
+    #[error("{path}: no room for {bytes} bytes: {source}; lower the memory, or choose another file system")]
     NoRoom {
         /// The file.
         path: PathBuf,
         /// Its size.
         bytes: u64,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// It cannot be mapped.
@@ -85,8 +85,8 @@ pub(super) struct MemoryFile {
 }
 
 impl Drop for MemoryFile {
-    /// Closing the file is not enough: a process that is being started beside has the descriptor, too, until it runs its program,
-    /// and the lock with it.
+    /// Unlocks explicitly. Closing the file is not enough: a child process that is being started holds the descriptor,
+    /// and with it the lock, until it runs its program.
     fn drop(&mut self) {
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
@@ -115,7 +115,7 @@ impl MemoryFile {
         path.into()
     }
 
-    /// Reads the state, of so many bytes at most, and takes it away.
+    /// Reads the state, of at most `longest` bytes, and removes it.
     fn take_state(&self, longest: u64) -> Result<Result<Vec<u8>, Cold>, FileError> {
         let path = self.state_path();
         let fail = |what| {
@@ -136,7 +136,7 @@ impl MemoryFile {
             return Err(FileError::NotOurs(path));
         }
         fs::remove_file(&path).map_err(fail("remove"))?;
-        // It is to be gone before any item is changed, also where the machine loses its power.
+        // It must be removed durably before any item is changed, even if the machine loses power.
         self.sync_folder()?;
         Ok(Ok(bytes))
     }
@@ -190,8 +190,8 @@ impl MemoryFile {
     fn shards(&self, count: usize, limits: &Limits, hasher: &Hasher) -> Result<Vec<Shard>, FileError> {
         let len = Shard::bytes(limits);
         let shard = |n: usize| {
-            // SAFETY: the file has its length, the lock keeps other stores away, and the mode other users. Each shard maps a part of
-            // its own. The file stays open, and so locked, for as long as the store lives.
+            // SAFETY: the file has its length, the lock keeps other stores away, and the mode other users. Each shard
+            // maps its own part. The file stays open, and so locked, while the store lives.
             let region = unsafe { Region::of_file(&self.file, (n * len) as u64, len) }?;
             Ok(Shard::of(region, limits, hasher)?)
         };
@@ -200,7 +200,7 @@ impl MemoryFile {
 }
 
 impl Store {
-    /// A store in a file: with the items that it had where it was closed by [`Self::close`], else empty.
+    /// A store in a file: with its items if it was closed by [`Self::close`], else empty.
     pub fn in_file(config: Config, path: &Path) -> Result<(Self, Start), FileError> {
         let file = MemoryFile::open(path)?;
         let cold = match file.take_state(LONGEST_STATE(config.memory))? {
@@ -234,7 +234,7 @@ impl Store {
         if let Some((what, found, expected)) = sizes.into_iter().find(|(_, found, expected)| found != expected) {
             return Ok(Err(Cold::OtherSize { what, found, expected }));
         }
-        // As many shards as there were, whatever the threads are now.
+        // The number of shards stays, whatever the number of threads is now.
         let count = head.shards.get() as usize;
         let limits = config.limits(count.max(1));
         let bytes = (count * Shard::bytes(&limits)) as u64;
@@ -259,8 +259,8 @@ impl Store {
         Ok(done.map(|()| Self::of(shards, head.seed, clock, config.clone())))
     }
 
-    /// Writes what is needed to go on with the items after the program has ended. To be called last, when nobody uses the store
-    /// any more: what is changed later makes the next start an empty one. Does nothing for a store that is in no file.
+    /// Writes the state needed to restore the items after the program has ended. Call it last, when nobody uses the
+    /// store: a later change makes the next start empty. Does nothing for a store without a file.
     pub fn close(&self) -> Result<(), FileError> {
         let Some(file) = &self.file else { return Ok(()) };
         if self.closed.swap(true, Relaxed) {
@@ -281,8 +281,8 @@ impl Store {
     }
 }
 
-/// Whether a file is a store's memory, or holds nothing: no bytes, or zeros alone, which a loss of power leaves where
-/// the size of the file reached the disk before its first bytes.
+/// Whether a file is a store's memory, or is empty: no bytes, or only zeros, which a loss of power leaves if the file's
+/// size reached the disk before its first bytes.
 fn is_ours(file: &File) -> io::Result<bool> {
     let mut bytes = vec![0; PIECE];
     let mut is_first = true;

@@ -64,7 +64,7 @@ struct HeldValue {
     replies: usize,
 }
 
-/// The values of a shard that replies refer to, each by a number of its own.
+/// The values of a shard that replies refer to, each by its own number.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     values: HashMap<u64, HeldValue>,
@@ -73,7 +73,7 @@ pub(super) struct Held {
 }
 
 impl Shard {
-    /// Makes an item's value readable until it is released, whatever becomes of the item. Gives a number for it.
+    /// Keeps an item's value readable until it is released, whatever happens to the item. Returns a number for it.
     pub fn hold(&mut self, item: Item) -> u64 {
         let header = self.blocks.header_mut(item.0);
         let was_held = header.marks & mark::HELD != 0;
@@ -113,7 +113,7 @@ impl Shard {
         }
     }
 
-    /// Lets a value go that a reply referred to.
+    /// Releases a value that a reply referred to.
     pub fn release_held(&mut self, id: u64) {
         let Some(value) = self.held.values.get_mut(&id) else { return };
         value.replies -= 1;
@@ -157,7 +157,7 @@ impl Shard {
             return Source::Lost;
         }
         self.value(Item(at)).for_each(|part| bytes.extend_from_slice(part));
-        // The allocator may have given more than was asked for.
+        // The allocator may have returned more than requested.
         self.held.copies.used.fetch_add(bytes.capacity() - len, Relaxed);
         Source::Copy(bytes)
     }

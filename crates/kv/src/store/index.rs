@@ -1,9 +1,9 @@
 //! From a key's hash to its item: buckets of eight, in segments that split as the store grows.
 //!
-//! A segment is what the paper's table is as a whole: a fixed number of buckets of eight, and a key may be in one of two
-//! of them. Where both are full the segment is split, so that no insertion fails, and no insertion moves more than one
-//! segment (extendible hashing, Fagin and others, 1979). The top bits of the hash choose the segment, the next ones the
-//! bucket, the lowest are the tag.
+//! A segment is what the paper's table is as a whole: a fixed number of buckets of eight, and a key may be in one of
+//! two of them. Where both are full the segment is split, so that no insertion fails, and no insertion moves more than
+//! one segment (extendible hashing, Fagin and others, 1979). The top bits of the hash choose the segment, the next ones
+//! the bucket, the lowest are the tag.
 
 use table::{Bucket, Hash, alternate, prefetch};
 
@@ -15,7 +15,8 @@ const BUCKETS: u32 = 64;
 /// Places of a bucket.
 const PLACES: usize = 8;
 
-/// A segment is split with some 450 items, so hardly any has fewer than this: the directory is made for so many each.
+/// A segment is split at about 450 items, so hardly any has fewer than this: the directory is sized for this number
+/// each.
 const FEWEST: usize = 128;
 
 /// Bits of the directory at most, whatever the memory: 64 MiB of it.
@@ -24,7 +25,7 @@ const MOST_BITS: u32 = 24;
 #[derive(Debug)]
 struct Segment {
     buckets: Box<[Bucket; BUCKETS as usize]>,
-    /// So many top bits of the hash are the same for all of its items.
+    /// The number of top bits of the hash that all of its items share.
     depth: u32,
 }
 
@@ -47,7 +48,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// For so many items at most.
+    /// An index for at most `most` items.
     pub(super) fn new(most: usize) -> Self {
         let bits = (most / FEWEST).next_power_of_two().trailing_zeros().clamp(1, MOST_BITS);
         Self { directory: vec![0; 1 << bits], bits, segments: vec![Segment::new(0)], len: 0 }
@@ -73,7 +74,7 @@ impl Index {
         self.directory[(hash.to_bits() >> (u64::BITS - self.bits)) as usize]
     }
 
-    /// Asks for the bucket that a key is likely in.
+    /// Prefetches the likely bucket of a key.
     #[inline]
     pub(super) fn prefetch_bucket(&self, hash: Hash) {
         let segment = &self.segments[self.segment_of(hash) as usize];
@@ -115,8 +116,8 @@ impl Index {
         None
     }
 
-    /// Adds an item that is not there. `hash_of` gives the hash of one that is. Where there is no place left, which only
-    /// chosen keys bring about, gives an item that has to go first.
+    /// Adds a missing item. `hash_of` returns the hash of an existing one. If no place is left, which only chosen keys
+    /// can cause, returns an item to remove first.
     pub(super) fn insert(&mut self, hash: Hash, at: Address, hash_of: impl Fn(Address) -> Hash) -> Result<(), Address> {
         loop {
             let number = self.segment_of(hash);
@@ -132,14 +133,14 @@ impl Index {
         }
     }
 
-    /// Lets the place of an item have another one, of the same key.
+    /// Replaces the item at a place with another one of the same key.
     pub(super) fn replace(&mut self, place: Place, hash: Hash, at: Address) {
         let bucket = &self.segments[place.segment as usize].buckets[place.bucket as usize];
         let displaced = bucket.is_displaced(place.slot);
         bucket.change(|| bucket.set(place.slot, hash.tag(), at.0, displaced));
     }
 
-    /// Takes an item out.
+    /// Removes an item.
     pub(super) fn remove(&mut self, place: Place, hash: Hash) {
         self.segments[place.segment as usize].remove(place.bucket, place.slot, first(hash), hash.tag());
         self.len -= 1;
@@ -159,7 +160,7 @@ impl Index {
                 let (at, tag, displaced) = (Address(old.entry(slot)), old.tag(slot), old.is_displaced(slot));
                 let hash = hash_of(at);
                 if hash.to_bits() >> (u64::BITS - depth) & 1 == 1 {
-                    // At the same place, where there is room for sure.
+                    // At the same place, where there is always room.
                     new.change(|| new.set(slot, tag, at.0, displaced));
                     if displaced {
                         let first = &to.buckets[first(hash) as usize];

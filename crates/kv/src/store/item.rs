@@ -1,4 +1,4 @@
-//! How an item lies in its block: a header, the key, the value.
+//! Layout of an item in its block: a header, the key, the value.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -19,7 +19,7 @@ impl Address {
     }
 }
 
-/// What is in a block.
+/// The contents of a block.
 pub(super) mod kind {
     /// Nothing.
     pub(in crate::store) const FREE: u8 = 0;
@@ -35,9 +35,9 @@ pub(super) mod kind {
 pub mod mark {
     /// It was read since it was stored.
     pub const FETCHED: u8 = 1;
-    /// It is out of date, and whoever reads it is told so.
+    /// The item is stale, and replies say so.
     pub const STALE: u8 = 2;
-    /// A client was told that it is the one to compute the value again.
+    /// A client was chosen to recompute the value.
     pub const WON: u8 = 4;
     /// The key was sent in base64.
     pub const BINARY_KEY: u8 = 8;
@@ -61,7 +61,7 @@ pub struct Header {
     pub expires: Seconds,
     /// When it was last read or written.
     pub accessed: Seconds,
-    /// What the client wants to keep with the value.
+    /// The client's flags, stored with the value.
     pub flags: u32,
     /// Bytes of the value; of a part, its own.
     pub value_len: u32,
@@ -76,7 +76,7 @@ pub struct Header {
     pub(super) kind: u8,
     /// Bits of [`mark`].
     pub marks: u8,
-    /// How often it was used since it came into its queue, up to [`super::queues::MOST_USES`].
+    /// Number of uses since it entered its queue, up to [`super::queues::MOST_USES`].
     pub(super) uses: u8,
 }
 

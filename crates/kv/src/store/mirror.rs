@@ -1,9 +1,10 @@
-//! The mirror: items that were asked for by UDP, as the replies that they are, for a program in the kernel to answer with.
+//! The mirror: items requested by UDP, stored as ready replies for a program in the kernel to answer with.
 //!
-//! It lies in memory that the program has mapped (`bpf/mirror.h` reads it). A key may be in one of two slots of its shard. Under
-//! the shard's lock, which makes one writer of all threads, a read by the host fills a slot, and whatever changes the item
-//! empties it before the change is told of. So the mirror never has what the store has not. Sequence locks let the program read
-//! beside the writer; a flush begins a new epoch, in which all slots of the shard are empty.
+//! It is in memory that the program has mapped (`bpf/mirror.h` reads it). A key may be in one of two slots of its
+//! shard. Under the shard's lock, so with one writer, a read by the host fills a slot, and any change of the item
+//! empties it before the change is acknowledged. So the mirror never has an item that the store does not have. Sequence
+//! locks let the program read concurrently with the writer; a flush begins a new epoch, in which all slots of the shard
+//! are empty.
 
 use std::{
     fmt,
@@ -30,7 +31,7 @@ use crate::{
 
 const _: () = assert!(mirror_header::BYTES <= MIRROR_SLOTS_AT);
 
-/// Bytes of the mirror for so many bytes of slots: at least one set for each shard that there may be.
+/// Bytes of a mirror with `slots` bytes of slots: at least one set for each possible shard.
 pub fn bytes(slots: usize) -> usize {
     MIRROR_SLOTS_AT + slots.max(MIRROR_SHARDS * SET * WORD).next_multiple_of(MIRROR_SLOTS_AT)
 }
@@ -44,7 +45,7 @@ const SET: usize = SLOT * MIRROR_WAYS;
 /// Bytes of the longest text that a slot has room for.
 pub(super) const LONGEST_TEXT: usize = MIRROR_TEXT_WORDS * WORD;
 
-/// Words of a slot, by what is in them.
+/// Offsets of a slot's fields, in words.
 const SEQUENCE: usize = mirror_slot::SEQUENCE / WORD;
 const HASH: usize = mirror_slot::HASH / WORD;
 const EXPIRES: usize = mirror_slot::EXPIRES / WORD;
@@ -57,18 +58,18 @@ const _: () = assert!(mirror_slot::USED == mirror_slot::KEY_BYTES + 4);
 /// In the word of the lengths: the slot was read since somebody last looked.
 const USED: u64 = !0 << 32;
 
-/// When an item is over that never is.
+/// The expiry of an item that never expires.
 const NEVER_OVER: u64 = u64::MAX;
 
-/// What answers out of the mirror.
+/// The program that answers from the mirror.
 pub trait Ahead: fmt::Debug + Send + Sync {
-    /// What it counts, by names; the first are the gets that it answered.
+    /// Its counters, by name; the first counts the gets that it answered.
     fn counts(&self) -> Vec<(&'static str, u64)>;
 
-    /// Where it answers, for the operator.
+    /// A description of where it answers, for the operator.
     fn place(&self) -> String;
 
-    /// Ends it: from now on nothing is answered out of the mirror.
+    /// Stops it: from now on nothing is answered from the mirror.
     fn stop(&self);
 }
 
@@ -82,7 +83,8 @@ pub(super) struct Mirror {
     clock: Clock,
 }
 
-/// Makes the mirror of a store with so many shards, a power of two: a part for each. None where the region is too small.
+/// Creates the mirror of a store with `shards` shards, a power of two: a part for each. `None` if the region is too
+/// small.
 pub(super) fn create(region: Region, shards: usize, hasher: &Hasher, clock: &Clock) -> Option<Vec<Mirror>> {
     debug_assert!(shards.is_power_of_two() && shards <= MIRROR_SHARDS);
     let sets = region.len().checked_sub(MIRROR_SLOTS_AT)? / (SET * WORD * shards);
@@ -93,7 +95,7 @@ pub(super) fn create(region: Region, shards: usize, hasher: &Hasher, clock: &Clo
     }
     header[mirror_header::SHARDS / WORD].store(shards as u64 - 1, Relaxed);
     header[mirror_header::SETS / WORD].store(sets as u64, Relaxed);
-    // All of it is made resident: a program in the kernel that reads a page that is not there takes a fault, microseconds long.
+    // All of it is made resident: a program in the kernel that reads a missing page takes a fault of microseconds.
     let pages = region.words(0, region.len() / WORD)?;
     pages.iter().step_by(MIRROR_SLOTS_AT / WORD).for_each(|word| word.store(word.load(Relaxed), Relaxed));
     let bytes = sets * SET * WORD;
@@ -147,13 +149,13 @@ impl Mirror {
         self.epoch[0].store(next, Release);
     }
 
-    /// Whether a key's slot was read since this was last asked.
+    /// Whether a key's slot was read since the last call.
     pub(super) fn take_used(&self, hash: Hash) -> bool {
         self.slot_of(hash).is_some_and(|slot| slot[LENGTHS].fetch_and(!USED, Relaxed) & USED != 0)
     }
 
-    /// A slot for a key: its own, an empty one, or one that was not read of late. Where both are read, each is to be read again
-    /// to stay.
+    /// A slot for a key: its own, an empty one, or one that was not read recently. If both were read, each must be read
+    /// again to stay.
     fn place(&self, hash: Hash) -> Option<&[AtomicU64]> {
         let is_empty =
             |slot: &[AtomicU64]| slot[HASH].load(Relaxed) == 0 || slot[SEQUENCE].load(Relaxed) >> 32 != self.epoch();

@@ -1,4 +1,4 @@
-//! What of a shard's items is in the mirror.
+//! The part of a shard's items that is in the mirror.
 
 use table::Hash;
 
@@ -12,7 +12,7 @@ use crate::clock::{NEVER, Seconds};
 impl Shard {
     /// Puts a key's item into the mirror, if there is one and it is small.
     pub fn mirror(&mut self, key: &[u8], hash: Hash, now: Seconds) {
-        // A flush that is to come the program would not know of.
+        // The program would not know of a future flush.
         if self.mirror.is_none() || self.flush_at != NEVER || hash.to_bits() == 0 {
             return;
         }
@@ -25,7 +25,7 @@ impl Shard {
         }
     }
 
-    /// Takes an item that is about to change, or to go, out of the mirror.
+    /// Removes an item from the mirror that is about to change or to be removed.
     #[inline(always)]
     pub(super) fn unmirror(&mut self, at: Address) {
         if self.blocks.header(at).marks & mark::MIRRORED != 0 {
@@ -42,7 +42,7 @@ impl Shard {
         self.blocks.header_mut(at).marks &= !mark::MIRRORED;
     }
 
-    /// Whether an item was read out of the mirror since this was last asked, or since it came there.
+    /// Whether an item was read from the mirror since the last call, or since it entered it.
     pub(super) fn was_read_ahead(&self, at: Address) -> bool {
         let is_mirrored = self.blocks.header(at).marks & mark::MIRRORED != 0;
         is_mirrored

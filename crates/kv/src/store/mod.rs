@@ -1,7 +1,7 @@
 //! The store: items by key, in memory of fixed size.
 //!
-//! It is divided into shards, each behind a lock of its own. A request locks the shard of one key for the time of one
-//! access, some hundred nanoseconds.
+//! It is divided into shards, each with its own lock. A request locks the shard of a key for one access, some hundred
+//! nanoseconds.
 
 mod blocks;
 mod cold;
@@ -49,17 +49,17 @@ const LARGEST_ITEMS: usize = 32;
 /// Shards for each thread: with four, two threads seldom want the same.
 const SHARDS_PER_THREAD: usize = 4;
 
-/// Keys that are prefetched at once: as many as a core waits for lines of.
+/// Number of keys to prefetch together: the number of cache misses that a core can have outstanding.
 pub const PREFETCHED: usize = 8;
 
-/// What a store is made for.
+/// Limits of a store.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Bytes of memory for items.
     pub memory: usize,
     /// Bytes of the largest item.
     pub largest_item: usize,
-    /// Whether items are evicted where there is no room.
+    /// Whether to evict items when there is no room.
     pub evict: bool,
     /// Threads that use the store.
     pub threads: usize,
@@ -76,7 +76,7 @@ impl Config {
         (count, self.limits(count))
     }
 
-    /// What each of so many shards has.
+    /// The share of each of `count` shards.
     fn limits(&self, count: usize) -> Limits {
         Limits { memory: self.memory / count, item: self.largest_item, evict: self.evict }
     }
@@ -96,17 +96,17 @@ pub struct Key<'a> {
 pub struct Store {
     shards: Vec<Mutex<Shard>>,
     hasher: Hasher,
-    /// What the hash function was made of.
+    /// The seed of the hash function.
     seed: Seed,
     clock: Clock,
     config: Config,
-    /// What the memory is in, if it is to outlive the program.
+    /// The file of the memory, if it must outlive the program.
     file: Option<file::MemoryFile>,
-    /// Whether the file has all that is needed to go on.
+    /// Whether the file has all the state needed to resume.
     closed: AtomicBool,
-    /// What answers out of the mirror.
+    /// The program that answers from the mirror.
     ahead: OnceLock<Box<dyn Ahead>>,
-    /// Gets that it had answered when counts were last set to 0.
+    /// Number of gets that it had answered at the last reset of counts.
     ahead_before: AtomicU64,
     /// Copies of values that changed while replies referred to them.
     copies: Arc<Copies>,
@@ -164,7 +164,7 @@ impl Store {
         Key { bytes, hash: self.hasher.hash_bytes(bytes) }
     }
 
-    /// The shard of a key, for the caller alone until it lets go.
+    /// Locks the shard of a key.
     #[inline]
     pub fn shard(&self, hash: Hash) -> MutexGuard<'_, Shard> {
         // Bits that neither the bucket nor the tag is made of.
@@ -172,8 +172,8 @@ impl Store {
         lock(&self.shards[number])
     }
 
-    /// Asks for what keys need to be found, some [`PREFETCHED`] at once, so that the one's memory comes while another's is waited for.
-    /// Of a key alone nothing is gained.
+    /// Prefetches the memory needed to find keys, [`PREFETCHED`] at a time, so that their cache misses overlap. A
+    /// single key gains nothing.
     #[inline]
     pub fn prefetch(&self, hashes: impl Iterator<Item = Hash> + Clone) {
         if hashes.clone().nth(1).is_none() {
@@ -188,7 +188,8 @@ impl Store {
         self.shards.iter().map(lock)
     }
 
-    /// Has the store keep a mirror in memory that is shared with what is to answer out of it: [`mirror_bytes`] of it.
+    /// Makes the store maintain a mirror in `region`, memory of [`mirror_bytes`] that is shared with the program that
+    /// answers from it.
     pub fn set_mirror(&self, region: Region) -> Result<(), table::Error> {
         let given = region.len();
         let parts = mirror::create(region, self.shards.len(), &self.hasher, &self.clock);
@@ -202,13 +203,13 @@ impl Store {
         self.shard(key.hash).mirror(key.bytes, key.hash, now);
     }
 
-    /// Tells what answers out of the mirror.
+    /// Sets the program that answers from the mirror.
     pub fn set_ahead(&self, ahead: Box<dyn Ahead>) {
         // Once, after the mirror was made.
         let _ = self.ahead.set(ahead);
     }
 
-    /// What answers out of the mirror, if anything does.
+    /// The program that answers from the mirror, if any.
     pub fn ahead(&self) -> Option<&dyn Ahead> {
         self.ahead.get().map(|ahead| &**ahead)
     }
@@ -232,13 +233,14 @@ impl Store {
         self.ahead_before.store(self.answered_ahead(), Relaxed);
     }
 
-    /// Flushes all items, at once or at a moment to come.
+    /// Flushes all items, at once or at a later moment.
     pub fn flush(&self, at: Seconds, now: Seconds) {
         self.shards().for_each(|mut shard| shard.flush(at, now));
     }
 }
 
-/// A thread that panicked has left a shard's counts wrong at worst: its invariants are checked before anything is changed.
+/// A thread that panicked has left a shard's counts wrong at worst: its invariants are checked before anything is
+/// changed.
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,10 +1,10 @@
-//! Which item goes when there is no room: for each class of blocks, two queues of items, and what is remembered of those
-//! that went (S3-FIFO, Yang and others, SOSP 2023).
+//! Eviction order: for each class of blocks, two queues of items, and fingerprints of evicted ones (S3-FIFO, Yang and
+//! others, SOSP 2023).
 //!
-//! A new item waits in the probation queue. Where it was used again by the time it is the oldest, it goes on to the
-//! protected queue, else out, and a fingerprint of its key stays. A key that comes back while it is remembered is
-//! protected at once. The oldest of the protected queue goes out if it was not used, and else round once more. So a use
-//! writes a number of two bits, no list, and a scan passes through the probation queue alone.
+//! A new item enters the probation queue. Once it is the oldest there, it moves to the protected queue if it was used
+//! again; else it is evicted, and a fingerprint of its key stays. A key that returns while its fingerprint is
+//! remembered is protected at once. The oldest item of the protected queue is evicted if it was not used, and else
+//! requeued. So a use writes a number of two bits, no list, and a scan passes through the probation queue only.
 
 use table::Hash;
 
@@ -17,10 +17,10 @@ use super::{
 /// Uses that are counted.
 pub(super) const MOST_USES: u8 = 3;
 
-/// Items of a class that are passed over at once where a class is to give a page and none is old enough.
+/// Maximum number of items of a class to requeue at a time when the class must release a page and none is old enough.
 const TURNED: usize = 4;
 
-/// Of the items of a class one in so many is on probation.
+/// One item in this number is on probation, per class.
 const PROBATION: usize = 10;
 
 /// A queue of items, linked through their headers.
@@ -32,12 +32,12 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// A queue as it was: its oldest and newest item, and how many there are.
+    /// A restored queue: its oldest and newest item, and its length.
     pub(super) fn of([oldest, newest, len]: [u32; 3]) -> Self {
         Self { oldest: Address(oldest), newest: Address(newest), len: len as usize }
     }
 
-    /// What [`Self::of`] takes.
+    /// The argument of [`Self::of`].
     pub(super) fn ends(&self) -> [u32; 3] {
         [self.oldest.0, self.newest.0, self.len as u32]
     }
@@ -103,7 +103,7 @@ impl Queues {
         if protected { self.protected.push(blocks, at) } else { self.probation.push(blocks, at) }
     }
 
-    /// Takes an item out.
+    /// Removes an item.
     pub(super) fn remove(&mut self, blocks: &mut Blocks, at: Address) {
         if blocks.header(at).marks & mark::PROTECTED != 0 {
             self.protected.remove(blocks, at);
@@ -112,7 +112,8 @@ impl Queues {
         }
     }
 
-    /// The item that is to go, if there is any; it stays in its queue. One that `is_dead` goes, however often it was used.
+    /// The item that is to go, if there is any; it stays in its queue. One that `is_dead` goes, however often it was
+    /// used.
     pub(super) fn victim(
         &mut self,
         blocks: &mut Blocks,
@@ -166,14 +167,14 @@ impl Queues {
     }
 }
 
-/// Fingerprints of keys whose items were evicted from probation: each overwrites another one when its time has come.
+/// Fingerprints of keys whose items were evicted from probation; a new one overwrites the one in its slot.
 #[derive(Debug)]
 pub(super) struct Ghosts {
     pub(super) fingerprints: Vec<u32>,
 }
 
 impl Ghosts {
-    /// For so many keys.
+    /// A memory of `keys` keys.
     pub(super) fn new(keys: usize) -> Self {
         Self { fingerprints: vec![0; keys.max(1)] }
     }
@@ -189,7 +190,7 @@ impl Ghosts {
         self.fingerprints[slot] = fingerprint;
     }
 
-    /// Whether a key is remembered; it no longer is.
+    /// Forgets a key. Returns whether it was remembered.
     pub(super) fn recall(&mut self, hash: Hash) -> bool {
         let (slot, fingerprint) = self.slot(hash);
         let found = self.fingerprints[slot] == fingerprint;

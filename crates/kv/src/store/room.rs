@@ -1,4 +1,4 @@
-//! Blocks for items, and room for them: what is over goes first, then what was not used.
+//! Allocates blocks for items, and makes room: expired items go first, then unused ones.
 
 use super::{
     blocks::{Blocks, Class},
@@ -16,11 +16,12 @@ const REBALANCE: u32 = 16;
 /// Pages that a class keeps, however old its items are.
 const KEPT_PAGES: u32 = 1;
 
-/// Evictions for a single block at most, so that a request takes bounded time: the items of a page of the smallest blocks.
+/// Maximum number of evictions for a single block, so that a request takes bounded time: the items of a page of the
+/// smallest blocks.
 const EVICTIONS: usize = 2048;
 
 impl Shard {
-    /// Blocks for an item, with the key in them, and room for a value of so many bytes.
+    /// Allocates blocks for an item, writes the key, and leaves room for a value of `value_len` bytes.
     pub(super) fn allocate_item(&mut self, key: &[u8], value_len: usize, now: Seconds) -> Option<Address> {
         let class = self.blocks.class_for(key.len() + value_len);
         let head = self.allocate(class.unwrap_or(self.blocks.largest()), now)?;
@@ -89,7 +90,7 @@ impl Shard {
         }
     }
 
-    /// Of a part of an item's value: where it starts behind the block's header, its length, the next part.
+    /// A part of an item's value: its offset after the block's header, its length, the next part.
     #[inline(always)]
     fn part(&self, item: Address, at: Address) -> (usize, usize, Address) {
         let header = self.blocks.header(at);
@@ -117,7 +118,7 @@ impl Shard {
         None
     }
 
-    /// Makes an item go, or some. Gives false if there is none that can.
+    /// Evicts one or more items. Returns false if none can be evicted.
     fn make_room(&mut self, class: Class, now: Seconds) -> bool {
         if self.mortal > 0 && self.sweep(now) {
             return true;
@@ -148,9 +149,9 @@ impl Shard {
         true
     }
 
-    /// An item in the page that a class should have: of the class whose eldest item costs most, if that is more than the `victim`'s.
-    /// An item costs the time since it was used, weighed by the root of its room: by time alone large items take the room of many
-    /// small ones, and by time and room together large ones are hardly kept.
+    /// An item in the page that a class should take: of the class whose oldest item costs most, if that is more than
+    /// the `victim`. An item costs the time since its last use, weighted by the square root of its size: by time alone
+    /// large items displace many small ones, and by time and size together large ones are hardly kept.
     fn donor(&mut self, class: Class, victim: Option<Address>, now: Seconds) -> Option<Address> {
         let cost = |class: usize, at: Address| {
             // Counted in whole seconds, of which a busy store lives few.
@@ -172,7 +173,7 @@ impl Shard {
         donor
     }
 
-    /// Makes all items in a page go but one that is being made. Tells whether there were any.
+    /// Evicts all items in a page, except one that is being written. Returns whether there were any.
     fn evict_page(&mut self, page: u32) -> bool {
         let before = self.counters.evictions;
         let mut n = 0;
@@ -195,7 +196,7 @@ impl Shard {
         evicted > 0
     }
 
-    /// Makes an item go.
+    /// Evicts an item.
     fn evict(&mut self, at: Address, now: Seconds) {
         let header = *self.blocks.header(at);
         let hash = self.hasher.hash_bytes(self.key_at(at));
@@ -228,7 +229,7 @@ impl Shard {
         ends.evicted_nonzero += u64::from(nonzero);
     }
 
-    /// Reclaims items that are over, among the next few blocks. Tells whether there were any.
+    /// Reclaims expired items among the next few blocks. Returns whether there were any.
     fn sweep(&mut self, now: Seconds) -> bool {
         let mut swept = false;
         for _ in 0..SWEPT {

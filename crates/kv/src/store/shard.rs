@@ -1,4 +1,4 @@
-//! A shard: a part of the store with memory of its own. Whoever has it changes it alone.
+//! A shard: a part of the store with its own memory. The holder of its lock has exclusive access.
 
 use table::{Hash, Hasher, Pages, Region};
 
@@ -13,20 +13,20 @@ use super::{
 };
 use crate::clock::{NEVER, Seconds, is_over};
 
-/// Bytes of memory for each key that is remembered after its item went: 1.6 per cent of it.
+/// Bytes of memory per key remembered after its item was evicted: 1.6 per cent of the memory.
 const BYTES_PER_GHOST: usize = 256;
 
-/// Bytes that an item takes at least, for the size of the directory.
+/// Minimum size of an item in bytes, for the size of the directory.
 const SMALLEST_ITEM: usize = 48;
 
-/// What a shard is made for.
+/// Limits of a shard.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of memory for items.
     pub memory: usize,
     /// Bytes of the largest item, with key and header.
     pub item: usize,
-    /// Whether items are evicted where there is no room; else they are refused.
+    /// Whether to evict items when there is no room; else new ones are refused.
     pub evict: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct Shard {
     pub(super) ghosts: Ghosts,
     pub(super) hasher: Hasher,
     pub(super) limits: Limits,
-    /// What happened.
+    /// The counters of its events.
     pub counters: Counters,
     /// By class.
     pub(super) class_counters: Vec<ClassCounters>,
@@ -58,9 +58,9 @@ pub struct Shard {
     /// Items that expire some time.
     pub(super) mortal: usize,
     pub(super) evictions: u32,
-    /// Where the search for items that are over goes on: a page, and a block of it.
+    /// Where the search for expired items continues: a page, and a block of it.
     pub(super) hand: (u32, u16),
-    /// What answers ahead of the store have to go by, if there is anything.
+    /// The mirror for answers ahead of the store, if any.
     pub(super) mirror: Option<Mirror>,
     /// Values that replies refer to.
     pub(super) held: Held,
@@ -102,13 +102,13 @@ impl Shard {
         })
     }
 
-    /// Asks for the bucket of a key: the first step of a batch.
+    /// Prefetches the bucket of a key: the first step of a batch.
     #[inline]
     pub fn prefetch_bucket(&self, hash: Hash) {
         self.index.prefetch_bucket(hash);
     }
 
-    /// Asks for the item that is likely a key's, once the bucket is there: the second step.
+    /// Prefetches the likely item of a key, once the bucket is cached: the second step.
     #[inline]
     pub fn prefetch_item(&self, hash: Hash) {
         if let Some(at) = self.index.candidate(hash) {
@@ -185,7 +185,7 @@ impl Shard {
         Some(Item(at))
     }
 
-    /// Finds an item to read it, and gives it another expiry.
+    /// Finds an item to read, and sets its expiry.
     pub fn touch(&mut self, key: &[u8], hash: Hash, expires: Seconds, now: Seconds) -> Option<Item> {
         self.counters.cmd_touch += 1;
         let Some(item) = self.peek(key, hash, now) else {
@@ -204,7 +204,7 @@ impl Shard {
     pub fn bump(&mut self, item: Item, now: Seconds) {
         let now = self.stamp(now);
         let header = self.blocks.header_mut(item.0);
-        // What would not change is not written, so that items read all the time stay in the caches of several cores.
+        // Unchanged fields are not written, so that hot items stay in the caches of several cores.
         if header.accessed != now || header.uses < MOST_USES || header.marks & mark::FETCHED == 0 {
             header.accessed = now;
             header.uses = (header.uses + 1).min(MOST_USES);
@@ -212,7 +212,7 @@ impl Shard {
         }
     }
 
-    /// Gives an item another expiry.
+    /// Sets the expiry of an item.
     pub fn set_expiry(&mut self, item: Item, expires: Seconds) {
         self.unmirror(item.0);
         let header = self.blocks.header_mut(item.0);
@@ -226,14 +226,14 @@ impl Shard {
         *marks = *marks & !clear | set;
     }
 
-    /// Gives an item a new number: the one that a client chose, or the next.
+    /// Assigns an item a new CAS number: the client's choice, or the next one.
     pub fn renumber(&mut self, item: Item, chosen: Option<u64>) -> u64 {
         let cas = self.cas(chosen);
         self.blocks.header_mut(item.0).cas = cas;
         cas
     }
 
-    /// Takes a key's item out, and tells whether there was one.
+    /// Removes a key's item. Returns whether there was one.
     pub fn delete_key(&mut self, key: &[u8], hash: Hash, now: Seconds) -> bool {
         let found = self.find_to_write(key, hash, now);
         match found {
@@ -247,7 +247,7 @@ impl Shard {
         found.is_some()
     }
 
-    /// Takes an item out.
+    /// Removes an item.
     pub fn delete(&mut self, item: Item) {
         let hash = self.hasher.hash_bytes(self.key_at(item.0));
         if let Some((place, _)) = self.index.find(hash, |at| at == item.0) {
@@ -255,13 +255,13 @@ impl Shard {
         }
     }
 
-    /// Flushes all items, at once or at a moment to come.
+    /// Flushes all items, at once or at a later moment.
     pub fn flush(&mut self, at: Seconds, now: Seconds) {
         if let Some(mirror) = &self.mirror {
             mirror.forget_all();
         }
         let is_due = self.flush_at != NEVER && self.flush_at <= now;
-        // A moment that has come since the last request is not to be forgotten for a new one.
+        // A flush that became due since the last request must not be replaced by a new one.
         if is_due || at <= now {
             self.flushed = self.stamp(now);
             self.latest = self.flushed.saturating_add(1);
@@ -288,7 +288,7 @@ impl Shard {
         self.blocks.used_bytes()
     }
 
-    /// Bytes of the index and of what is remembered of items that went.
+    /// Bytes of the index and of the fingerprints of evicted items.
     pub fn overhead_bytes(&self) -> usize {
         self.index.bytes() + self.ghosts.bytes()
     }
@@ -313,7 +313,7 @@ impl Shard {
         self.index.iter().filter(move |at| self.is_live(self.blocks.header(*at), now)).map(Item)
     }
 
-    /// What is in each class that has pages.
+    /// The use of each class that has pages.
     pub fn classes(&self, now: Seconds) -> impl Iterator<Item = ClassUse> + '_ {
         let classes = (0..self.blocks.classes()).map(|class| class as Class);
         classes.filter(|class| self.blocks.pages_of(*class) > 0).map(move |class| {
@@ -343,7 +343,7 @@ impl Shard {
         self.index.find(hash, |at| self.key_at(at) == key)
     }
 
-    /// Finds an item; one that is over goes.
+    /// Finds an item; removes an expired one.
     pub(super) fn find_to_write(&mut self, key: &[u8], hash: Hash, now: Seconds) -> Option<(Place, Address)> {
         self.flush_when_due(now);
         let (place, at) = self.find(key, hash)?;
@@ -396,7 +396,7 @@ impl Shard {
         self.latest
     }
 
-    /// Takes an item out of the table and its queue.
+    /// Removes an item from the table and its queue.
     pub(super) fn unlink(&mut self, place: Place, hash: Hash, at: Address) {
         self.index.remove(place, hash);
         let class = usize::from(self.blocks.class_at(at));
@@ -404,7 +404,7 @@ impl Shard {
         self.release(at);
     }
 
-    /// Gives the blocks of an item back that is in no queue.
+    /// Frees the blocks of an item that is in no queue.
     pub(super) fn release(&mut self, at: Address) {
         self.unmirror(at);
         self.copy_if_held(at);
@@ -413,7 +413,7 @@ impl Shard {
     }
 }
 
-/// What is in a class of blocks.
+/// The use of a class of blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct ClassUse {
     /// Its number.
@@ -430,7 +430,7 @@ pub struct ClassUse {
     pub protected: usize,
     /// Seconds since the eldest item was used.
     pub age: Seconds,
-    /// What happened.
+    /// The counters of its events.
     pub counters: ClassCounters,
 }
 

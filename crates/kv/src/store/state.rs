@@ -1,7 +1,7 @@
-//! What has to be known besides the memory of the shards, for a store to go on after the program did not: as bytes.
+//! The encoded state that restores a store after a restart, besides the memory of the shards.
 //!
-//! A head, then each shard's state, then the BLAKE3 digest of all that. Integers are little-endian. docs/formats.md has the fields.
-//! The index is not in it, as it follows from the items.
+//! A head, then each shard's state, then the BLAKE3 digest of all that. Integers are little-endian. docs/formats.md has
+//! the fields. The index is not in it, as it follows from the items.
 
 use zerocopy::{
     FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::clock::NEVER;
 
-/// What a state begins with, and the memory that belongs to it.
+/// The head of a state, and the memory that belongs to it.
 pub(super) const MAGIC: [u8; 8] = *b"TPkvmem\0";
 
 /// The layout of states and of items in memory.
@@ -92,7 +92,7 @@ impl Head {
         }
     }
 
-    /// Whether some bytes are a state, good or not.
+    /// Whether some bytes are a state, valid or not.
     pub(super) fn is_of(bytes: &[u8]) -> bool {
         bytes.starts_with(&MAGIC)
     }
@@ -122,7 +122,7 @@ pub(super) fn join(head: &Head, shards: impl Iterator<Item = Vec<u8>>) -> Vec<u8
 }
 
 impl Shard {
-    /// The state of a shard that nobody changes any more.
+    /// The state of a shard after its last change.
     pub(super) fn state(&self) -> Vec<u8> {
         let (pages, words) = self.blocks.layout();
         let head = ShardHead {
@@ -153,7 +153,7 @@ impl Shard {
         bytes
     }
 
-    /// Makes an empty shard, over the memory that it had, what it was.
+    /// Restores an empty shard over its previous memory.
     pub(super) fn go_on(&mut self, state: &[u8]) -> Result<(), Cold> {
         let (head, rest) = ShardHead::ref_from_prefix(state).map_err(|_| Cold::Damaged)?;
         let counts = [head.pages, head.classes, head.ghosts].map(|count| count.get() as usize);
@@ -199,7 +199,7 @@ impl Shard {
                 self.latest = self.latest.max(header.accessed);
                 self.mortal += usize::from(header.expires != NEVER);
                 let hash = self.hasher.hash_bytes(self.key_at(at));
-                // Chosen keys may be so many that they had their places by the order in which they came.
+                // With many chosen keys, places may depend on the order of insertion.
                 while let Err(goes) = {
                     let (hasher, blocks) = (&self.hasher, &self.blocks);
                     let key = |at| blocks.bytes_at(at, 0, blocks.header(at).key_len.into());

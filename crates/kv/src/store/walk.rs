@@ -1,6 +1,6 @@
-//! A walk over all items in steps, so that nobody waits long for a shard's lock.
+//! A walk over all items in steps, so that no request waits long for a shard's lock.
 //!
-//! Items that are there from the start to the end of the walk and are not written meanwhile are seen exactly once.
+//! Items that exist from the start to the end of the walk and are not written meanwhile are visited exactly once.
 
 use super::{
     Store,
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::clock::Seconds;
 
-/// Where a walk goes on.
+/// Where a walk continues.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cursor {
     shard: usize,
@@ -19,7 +19,7 @@ pub struct Cursor {
 }
 
 impl Store {
-    /// Visits the live items in the next few blocks of one shard. Returns whether the walk goes on.
+    /// Visits the live items in the next few blocks of one shard. Returns whether the walk continues.
     pub fn walk(&self, cursor: &mut Cursor, blocks: usize, now: Seconds, visit: impl FnMut(&Shard, Item)) -> bool {
         let Some(shard) = self.shards.get(cursor.shard) else { return false };
         if !lock(shard).walk(cursor, blocks, now, visit) {

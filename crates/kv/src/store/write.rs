@@ -12,24 +12,24 @@ use super::{
 };
 use crate::clock::{NEVER, Seconds};
 
-/// How a value is written.
+/// The mode of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// In any case.
     Set,
-    /// If there is none.
+    /// Only if the item is missing.
     Add,
-    /// If there is one.
+    /// Only if the item exists.
     Replace,
-    /// Behind the one there is.
+    /// After the present value.
     Append,
     /// Before the one there is.
     Prepend,
-    /// If the one there is has the number given.
+    /// Only if the present item has the given CAS number.
     Cas,
 }
 
-/// What is to be written.
+/// The value to write.
 #[derive(Clone, Copy, Debug)]
 pub struct Write<'a> {
     /// How.
@@ -40,7 +40,7 @@ pub struct Write<'a> {
     pub hash: Hash,
     /// The client's flags.
     pub flags: u32,
-    /// When the item is over.
+    /// When the item expires.
     pub expires: Seconds,
     /// The value.
     pub value: &'a [u8],
@@ -95,7 +95,7 @@ impl Arithmetic {
     }
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// Done; the item has this number.
@@ -104,9 +104,9 @@ pub enum Stored {
     NotStored,
     /// The item has another number.
     Exists,
-    /// There is no item to compare with.
+    /// The item to compare with is missing.
     NotFound,
-    /// The item is larger than the store takes.
+    /// The item is larger than the limit.
     TooLarge,
     /// There is no room.
     NoMemory,
@@ -117,7 +117,7 @@ pub enum Stored {
 pub enum NotChanged {
     /// There is no item.
     NotFound,
-    /// The value is no number.
+    /// The value is not a number.
     NotNumeric,
     /// The item has another number.
     Exists,
@@ -188,7 +188,7 @@ impl Shard {
         self.store(old, write, now)
     }
 
-    /// Changes the decimal number that a value is, and gives the item and the number.
+    /// Changes the decimal number in a value. Returns the item and the number.
     fn change_number(&mut self, key: Key<'_>, change: &Arithmetic, now: Seconds) -> Result<(Item, u64), NotChanged> {
         let (_, at) = self.find_to_write(key.bytes, key.hash, now).ok_or(NotChanged::NotFound)?;
         let header = *self.blocks.header(at);
@@ -258,7 +258,7 @@ impl Shard {
         header.uses = (header.uses + 1).min(MOST_USES);
     }
 
-    /// Writes an item's value, in place of an old item's where there is one.
+    /// Writes an item's value, replacing an old item's, if any.
     fn store(&mut self, old: Option<(Place, Address)>, write: &Write<'_>, now: Seconds) -> Stored {
         let joined = matches!(write.mode, Mode::Append | Mode::Prepend);
         let kept = old.filter(|_| joined).map_or(0, |(_, at)| self.blocks.header(at).value_len as usize);
@@ -333,7 +333,7 @@ impl Shard {
         Stored::Stored(cas)
     }
 
-    /// Puts a new item into the table and its queue, in place of an old one where there is one.
+    /// Puts a new item into the table and its queue, replacing an old one, if any.
     fn link(&mut self, old: Option<(Place, Address)>, new: Address, write: &Write<'_>, now: Seconds) -> Stored {
         let (cas, now) = (self.cas(write.new_cas), self.stamp(now));
         let header = self.blocks.header_mut(new);

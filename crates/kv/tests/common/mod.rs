@@ -84,7 +84,7 @@ impl Theirs {
     pub fn start(arguments: &[&str]) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new("memcached");
-        // As root it wants to be told to stay so.
+        // As root it needs an option to stay root.
         command.args(["-u", "root", "-t", "1", "-s"]).arg(folder.path().join("theirs")).args(arguments);
         let child = match command.stderr(Stdio::null()).spawn() {
             Ok(child) => child,
@@ -134,7 +134,7 @@ pub fn converse(path: &Path, requests: &[u8]) -> Vec<u8> {
     replies
 }
 
-/// Sends a request, and reads as many bytes as the reply has to have.
+/// Sends a request, and reads a reply of the expected length.
 pub fn ask(stream: &UnixStream, request: &[u8], reply: &[u8]) {
     let mut stream = stream;
     stream.write_all(request).unwrap();

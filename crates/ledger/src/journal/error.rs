@@ -11,8 +11,8 @@ pub enum Error {
     Storage(Arc<storage::Error>),
     /// Durable data is damaged.
     #[error(
-        "{}: damaged at byte {offset}: {reason}; nothing was changed. Restore the whole data directory from a backup, or \
-         replace that of a replica with `turnpike cluster sync --replace`",
+        "{}: damaged at byte {offset}: {reason}; nothing was changed. Restore the whole data directory from a backup, \
+         or replace that of a replica with `turnpike cluster sync --replace`",
         path.display()
     )]
     Damaged {
@@ -24,7 +24,7 @@ pub enum Error {
         reason: String,
     },
     /// A journal exists where one was to be created.
-    #[error("{}: there is a journal already; name an empty directory", path.display())]
+    #[error("{}: contains a journal already; name an empty directory", path.display())]
     Exists {
         /// The directory.
         path: PathBuf,
@@ -53,8 +53,8 @@ pub enum Error {
     },
     /// A segment has the format of another version.
     #[error(
-        "{}: written in format {found}, but this program reads format {expected}; use the program that wrote it, or name \
-         another data directory",
+        "{}: written in format {found}, but this program reads format {expected}; use the program that wrote it, or \
+         name another data directory",
         path.display()
     )]
     OtherVersion {
@@ -74,7 +74,7 @@ pub enum Error {
         segment_bytes: u64,
     },
     /// The requested operations were pruned, or are not written yet.
-    #[error("operation {sequence} is not in the journal, which has those from {first} to before {next}")]
+    #[error("operation {sequence} is not in the journal, which has operations from {first} to before {next}")]
     NotThere {
         /// The requested sequence.
         sequence: u64,
@@ -84,7 +84,7 @@ pub enum Error {
         next: u64,
     },
     /// An earlier write or sync failed, so nothing more can be written.
-    #[error("the journal failed: {0}; once the cause is removed, start the node again")]
+    #[error("the journal failed: {0}; remove the cause, then restart the node")]
     Failed(Arc<Self>),
 }
 

@@ -330,10 +330,10 @@ impl Preparer {
         match (&before, &prepared) {
             (None, Err(error)) => tracing::error!(
                 %error,
-                "cannot prepare the journal's next segment: operations are refused once the present one is full; free some \
-                 space, and the node goes on by itself"
+                "cannot prepare the journal's next segment: operations are refused once the present one is full; free \
+                 some space, and the node resumes by itself"
             ),
-            (Some(_), Ok(())) => tracing::info!("the journal's next segment is prepared: operations are taken again"),
+            (Some(_), Ok(())) => tracing::info!("the journal's next segment is prepared: accepting operations again"),
             _ => {}
         }
         prepared

@@ -106,7 +106,7 @@ impl<'a> JournalBatch<'a> {
 
     /// The contents of a whole batch: the records, and the tails of the signed ones.
     pub fn parts(&self) -> (&'a [Record], &'a [Tail]) {
-        assert_eq!(self.skipped, 0, "it was read from its first operation on");
+        assert_eq!(self.skipped, 0, "the batch was read from its first operation on");
         (self.records, self.tails)
     }
 

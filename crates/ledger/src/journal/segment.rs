@@ -55,7 +55,7 @@ pub(super) fn read_header(file: &dyn File, number: u64) -> Result<SegmentHeader,
     }
     let (made, found) = (header.length.get(), file.len()?);
     if found < made {
-        let reason = format!("the segment was made with {made} bytes, {found} are there");
+        let reason = format!("the segment was created with {made} bytes, but has {found}");
         return Err(Error::Damaged { path: path(), offset: found, reason });
     }
     Ok(header)

@@ -103,7 +103,7 @@ impl Journal {
         let newest = batch.newest();
         let next = self.position.sequence + batch.len() as u64;
         let (header, pages) = batch.finish(self.log.key(), &self.position, timestamp);
-        assert_eq!(pages.len() as u64, bytes, "a batch is as long as it told");
+        assert_eq!(pages.len() as u64, bytes, "a batch has the length that it announced");
         assert!(self.offset.is_multiple_of(PAGE) && bytes.is_multiple_of(PAGE), "batches begin and end with pages");
         assert!(self.offset + bytes <= self.length, "a batch ends within its segment");
         self.file.write_at(pages, self.offset)?;
@@ -118,7 +118,7 @@ impl Journal {
         self.log.publish(self.offset, self.offset + pages.len() as u64, &header);
         self.offset += pages.len() as u64;
         self.position = Position::after(&header, newest);
-        assert_eq!(self.position.sequence, next, "the journal goes on behind what was written");
+        assert_eq!(self.position.sequence, next, "the journal continues after the last written batch");
         Ok(())
     }
 

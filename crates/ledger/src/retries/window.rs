@@ -123,7 +123,7 @@ impl Window {
     /// restarts.
     #[inline]
     pub fn push(&mut self, hash: u64, number: u64, record: &Record, time: u64, elapsed: u64, grain: u64) {
-        assert!(number >= self.span.next, "an operation has a number that was given before");
+        assert!(number >= self.span.next, "the operation's number was assigned before");
         debug_assert!(!self.is_overfull());
         self.span.next = number;
         self.index.insert(hash, self.span);

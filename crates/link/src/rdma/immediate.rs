@@ -41,16 +41,16 @@ impl Immediate {
             0 => Kind::Message,
             1 => Kind::Credits,
             2 => Kind::Close,
-            _ => return Err(Error::BadFrame("of an unknown kind")),
+            _ => return Err(Error::BadFrame("unknown kind")),
         };
         if reserved != 0 {
-            return Err(Error::BadFrame("its reserved byte is set"));
+            return Err(Error::BadFrame("the reserved byte is set"));
         }
         if kind != Kind::Message && bytes != 0 {
-            return Err(Error::BadFrame("of credits or a close, with a message"));
+            return Err(Error::BadFrame("a frame of credits or a close carries a message"));
         }
         if kind == Kind::Credits && credits == 0 {
-            return Err(Error::BadFrame("of credits, without credits"));
+            return Err(Error::BadFrame("a frame of credits carries none"));
         }
         Ok(Self { credits, kind })
     }

@@ -169,7 +169,7 @@ impl Open {
     }
 
     fn received(&mut self, lease: Lease, bytes: u32, immediate: Option<u32>) -> Result<(), Error> {
-        let immediate = immediate.ok_or(Error::BadFrame("without the word that goes beside each"))?;
+        let immediate = immediate.ok_or(Error::BadFrame("the immediate data is missing"))?;
         let Immediate { credits, kind } = Immediate::decode(immediate, bytes)?;
         self.credits.earn(credits.into())?;
         match kind {
@@ -237,7 +237,7 @@ impl Open {
     }
 
     pub(super) fn send(&mut self, buffer: Buffer) -> Result<(), Error> {
-        assert!(buffer.lease().is_of(&self.send_pool), "a buffer is sent by the channel that gave it");
+        assert!(buffer.lease().is_of(&self.send_pool), "a buffer is sent by the channel that it came from");
         let given_back = self.receive_pool.home().take_all_given_back();
         self.receive_again(given_back)?;
         self.post(Kind::Message, Some(buffer.into_parts()), false)

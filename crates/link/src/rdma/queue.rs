@@ -276,7 +276,7 @@ impl Queue {
         let mut refused = null_mut();
         // SAFETY: as in `post_send`; nobody uses the first buffers of the pools.
         let code = unsafe { sys::ibv_post_send(self.pair.raw(), &raw mut request, &raw mut refused) };
-        posted(code, "post a send").expect("the device takes it");
+        posted(code, "post a send").expect("the device accepts a send");
     }
 
     /// Polls for completions and returns their number. [`completion`](Self::completion) returns each of them once.
@@ -291,7 +291,7 @@ impl Queue {
     pub(super) fn completion(&mut self, at: usize) -> Completion {
         let entry = &mut self.polled[at];
         let token = std::mem::replace(&mut entry.wr_id, u64::MAX);
-        assert_ne!(token, u64::MAX, "a completion is given once");
+        assert_ne!(token, u64::MAX, "a completion is reported once");
         if entry.status != sys::ibv_wc_status::IBV_WC_SUCCESS {
             return Completion::Failed(failure(token, entry.status));
         }
@@ -312,7 +312,7 @@ impl Queue {
     /// Arms the channel for the next completion. It does not report completions that are already there.
     pub(super) fn arm(&mut self) -> Result<(), Error> {
         // SAFETY: the queue is valid.
-        posted(unsafe { sys::ibv_req_notify_cq(self.completions.queue.as_ptr(), 0) }, "ask for completions")
+        posted(unsafe { sys::ibv_req_notify_cq(self.completions.queue.as_ptr(), 0) }, "request completion events")
     }
 
     /// Takes an event from the channel. Returns whether there was one; the queue is then disarmed.
@@ -323,7 +323,7 @@ impl Queue {
         if unsafe { sys::ibv_get_cq_event(channel, &raw mut queue, &raw mut context) } != 0 {
             return match last_errno() {
                 Errno::AGAIN | Errno::INTR => Ok(false),
-                errno => Err(errno).tried("ask for completions"),
+                errno => Err(errno).tried("request completion events"),
             };
         }
         // SAFETY: one event of this queue was taken. The queue is armed for one event at a time, so there is no other.
@@ -379,7 +379,7 @@ fn failure(token: u64, status: sys::ibv_wc_status::Type) -> Error {
         // The peer disconnected, or an earlier completion has reported the reason.
         status_of::IBV_WC_WR_FLUSH_ERR => Error::Lost,
         status_of::IBV_WC_LOC_LEN_ERR if token & RECEIVE != 0 => {
-            Error::BadFrame("a message that is longer than the buffers that the peer was told of")
+            Error::BadFrame("a message is longer than the buffers announced to the peer")
         }
         status => {
             // SAFETY: rdma-core returns a static text for any status.

@@ -71,8 +71,8 @@ impl EventChannel {
                         Error::System { what: "make an event channel; raise `ulimit -n`", errno }
                     }
                     _ => Error::RdmaUnavailable(
-                        "there is no RDMA device; load its driver and `modprobe rdma_ucm`, so that `rdma link` shows it; \
-                         rdma-core's side of the driver comes with ibverbs-providers",
+                        "there is no RDMA device; load its driver and `modprobe rdma_ucm`, so that `rdma link` shows \
+                         it; rdma-core's side of the driver comes with ibverbs-providers",
                     ),
                 });
             }
@@ -128,7 +128,7 @@ impl Request {
         if let Some(id) = &self.0 {
             // SAFETY: both are valid; the event that delivered the id is acknowledged, so the call does not wait.
             check(unsafe { sys::rdma_migrate_id(id.0.as_ptr(), channel.0.as_ptr()) })
-                .tried("take a connection over")?;
+                .tried("take over a connection")?;
         }
         let id = self.0.take().ok_or(Error::NotConnected)?;
         Ok(Id { id, channel })
@@ -160,7 +160,7 @@ impl Id {
         // SAFETY: the channel is valid, and `id` is written if the call succeeds.
         let created = check(unsafe { sys::rdma_create_id(channel.0.as_ptr(), &raw mut id, null_mut(), space) });
         created.tried("make an RDMA connection; raise `ulimit -n`")?;
-        let id = OwnedId(NonNull::new(id).ok_or(Error::RdmaUnavailable("rdma_create_id gave nothing"))?);
+        let id = OwnedId(NonNull::new(id).ok_or(Error::RdmaUnavailable("rdma_create_id returned no identifier"))?);
         Ok(Self { id, channel })
     }
 
@@ -219,7 +219,7 @@ impl Id {
         match check(unsafe { sys::rdma_get_cm_event(self.channel.0.as_ptr(), &raw mut raw) }) {
             Ok(()) => {}
             Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
-            Err(errno) => return Err(errno).tried("ask for events of RDMA connections"),
+            Err(errno) => return Err(errno).tried("read events of RDMA connections"),
         }
         // SAFETY: the call succeeded, so `raw` is an event, which is valid until it is acknowledged.
         let event = unsafe { Self::read(&*raw) };

@@ -43,7 +43,7 @@ impl SecretKey {
         let mut bytes = Zeroizing::new([0; KEY_BYTES]);
         let random = ring::rand::SystemRandom::new();
         ring::rand::SecureRandom::fill(&random, &mut *bytes)
-            .map_err(|_| Error::Key("the system has no random numbers"))?;
+            .map_err(|_| Error::Key("the system returned no random bytes"))?;
         Ok(Self(bytes))
     }
 
@@ -98,7 +98,7 @@ impl Identity {
 
     /// Returns the peer with this key, if it is accepted.
     pub(super) fn peer(&self, key: &[u8]) -> Result<PublicKey, Error> {
-        let key = PublicKey(key.try_into().map_err(|_| Error::Handshake("the peer told no key"))?);
+        let key = PublicKey(key.try_into().map_err(|_| Error::Handshake("the peer sent no key"))?);
         if self.peers.contains(&key) { Ok(key) } else { Err(Error::PeerUnknown { key }) }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn below(address: &Address, config: &Config) -> Result<Config, Error>
         return Ok(below);
     }
     if !address.can_encrypt() {
-        return Err(Error::Config("what stays in this machine is not encrypted: take the identity out"));
+        return Err(Error::Config("channels inside this machine are not encrypted: remove the identity"));
     }
     below.buffers += HANDSHAKE_MESSAGES;
     below.buffer_bytes += TAG_BYTES as u32;
@@ -87,7 +87,8 @@ struct Ciphers {
 impl Secure {
     /// `connects`: whether this side connects or accepts.
     pub(crate) fn new(inner: Box<dyn Transport>, identity: &Arc<Identity>, connects: bool) -> Result<Self, Error> {
-        let handshake = handshake(identity, PROLOGUE, connects).map_err(|_| Error::Handshake("it cannot begin"))?;
+        let handshake =
+            handshake(identity, PROLOGUE, connects).map_err(|_| Error::Handshake("the handshake cannot begin"))?;
         Ok(Self {
             inner,
             identity: Arc::clone(identity),
@@ -116,11 +117,11 @@ impl Secure {
         let Phase::Handshake(handshake) = &mut self.phase else { return Ok(false) };
         let Some(mut buffer) = self.inner.buffer() else { return Ok(false) };
         if buffer.capacity() < HANDSHAKE_BYTES {
-            return Err(Error::Handshake("the peer's buffers have no room for it"));
+            return Err(Error::Handshake("the peer's buffers are too small for the handshake"));
         }
         buffer.set_len(HANDSHAKE_BYTES);
         let length = handshake.write_message(&[], &mut buffer);
-        buffer.set_len(length.map_err(|_| Error::Handshake("its next message cannot be made"))?);
+        buffer.set_len(length.map_err(|_| Error::Handshake("the next message of the handshake cannot be built"))?);
         self.inner.send(buffer, false)?;
         if handshake.is_handshake_finished() {
             self.phase = Phase::Sealed { ciphers: ciphers(handshake)?, is_confirmed: false };
@@ -153,7 +154,9 @@ impl Secure {
         if handshake.is_handshake_finished() {
             let mut ciphers = ciphers(handshake)?;
             // The peer has room for it, because this side has sent a single message.
-            let Some(buffer) = self.inner.buffer() else { return Err(Error::Handshake("the peer has no room for it")) };
+            let Some(buffer) = self.inner.buffer() else {
+                return Err(Error::Handshake("the peer has no credit for the handshake"));
+            };
             seal(&mut *self.inner, &mut ciphers.to_peer, Kind::Ready, buffer, false)?;
             self.phase = Phase::Sealed { ciphers, is_confirmed: true };
         }
@@ -191,10 +194,11 @@ impl Secure {
 }
 
 /// Why a peer disconnects during a handshake.
-const REFUSED: &str = "the peer went; is the key of this side among its peers, and does it encrypt?";
+const REFUSED: &str = "the peer disconnected; is the key of this side among its peers, and does it encrypt?";
 
-const NOT_THAT_PEER: Error =
-    Error::Handshake("its message does not open: it was changed on the way, or the peer has another key than it says");
+const NOT_THAT_PEER: Error = Error::Handshake(
+    "a message failed authentication: it was changed in transit, or the peer does not have the key that it claims",
+);
 
 fn handshake(identity: &Identity, prologue: &[u8], connects: bool) -> Result<HandshakeState, snow::Error> {
     let builder = snow::Builder::new(PATTERN.parse()?).local_private_key(identity.secret())?.prologue(prologue)?;

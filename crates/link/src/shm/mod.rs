@@ -319,7 +319,7 @@ impl Transport for Shm {
 
     fn send(&mut self, buffer: Buffer, _may_wait: bool) -> Result<(), Error> {
         let Phase::Open(open) = &mut self.phase else { return Err(Error::NotConnected) };
-        assert!(buffer.lease().is_of(&open.send_pool), "a buffer is sent by the channel that gave it");
+        assert!(buffer.lease().is_of(&open.send_pool), "a buffer is sent by the channel that it came from");
         if let Some(broken) = &open.broken {
             return Err(broken.clone());
         }
@@ -418,7 +418,7 @@ impl ShmListener {
             if !is_left {
                 return Err(errno).tried("listen there; choose another name, or stop what listens there");
             }
-            unlink(name.as_str()).tried("take away a socket that nobody listens at")?;
+            unlink(name.as_str()).tried("remove a stale socket")?;
             bind(&socket, &address).tried("listen there; choose another name")?;
         }
         listen(&socket, BACKLOG).tried("listen there; choose another name")?;

@@ -146,7 +146,7 @@ impl Socket {
 }
 
 fn short() -> Error {
-    Error::Greeting { ours: VERSION, reason: "its greeting has another length" }
+    Error::Greeting { ours: VERSION, reason: "its greeting has the wrong length" }
 }
 
 fn gone(errno: Errno) -> Error {

@@ -48,7 +48,7 @@ impl Greeting {
         let wrong = |reason| Error::Greeting { ours: VERSION, reason };
         let [m0, m1, m2, m3, v0, v1, n0, n1, b0, b1, b2, b3, encrypted, r1, r2, r3] = *bytes;
         if [m0, m1, m2, m3] != MAGIC {
-            return Err(wrong("its greeting begins with something else"));
+            return Err(wrong("its greeting has the wrong magic"));
         }
         if u16::from_be_bytes([v0, v1]) != VERSION {
             return Err(wrong("it speaks another version"));
@@ -64,7 +64,7 @@ impl Greeting {
         if !(2..=Config::MAX_BUFFERS).contains(&greeting.buffers)
             || !(64..=Config::MAX_BUFFER_BYTES).contains(&greeting.buffer_bytes)
         {
-            return Err(wrong("it has buffers as none can be"));
+            return Err(wrong("its number or size of buffers is not valid"));
         }
         Ok(greeting)
     }
@@ -125,7 +125,7 @@ impl Header {
         let kind = match kind {
             0 => Kind::Message,
             1 => Kind::Credits,
-            _ => return Err(Error::BadFrame("of an unknown kind")),
+            _ => return Err(Error::BadFrame("unknown kind")),
         };
         let header = Self {
             length: u32::from_be_bytes([l0, l1, l2, l3]),
@@ -134,7 +134,7 @@ impl Header {
             kind,
         };
         if reserved != 0 {
-            return Err(Error::BadFrame("its reserved byte is set"));
+            return Err(Error::BadFrame("the reserved byte is set"));
         }
         if header.sequence != expected {
             return Err(Error::OutOfSequence { expected, got: header.sequence });
@@ -143,7 +143,7 @@ impl Header {
             return Err(Error::TooLong { length: header.length, limit });
         }
         if kind == Kind::Credits && (header.length != 0 || header.credits == 0) {
-            return Err(Error::BadFrame("of credits, with a message or without credits"));
+            return Err(Error::BadFrame("a frame of credits carries a message, or no credits"));
         }
         Ok(header)
     }

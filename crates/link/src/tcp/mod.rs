@@ -147,7 +147,7 @@ impl Tcp {
             if !self.is_writable {
                 return Ok(());
             }
-            match sockopt::socket_error(&self.socket).tried("ask a socket for its error")? {
+            match sockopt::socket_error(&self.socket).tried("read the error of a socket")? {
                 Ok(()) => self.phase = Phase::GREETING,
                 Err(errno) => return Err(errno).tried("connect; is the peer listening there?"),
             }
@@ -329,7 +329,7 @@ impl Transport for Tcp {
 
     fn send(&mut self, buffer: Buffer, may_wait: bool) -> Result<(), Error> {
         let Phase::Open(open) = &mut self.phase else { return Err(Error::NotConnected) };
-        assert!(buffer.lease().is_of(&open.send_pool), "a buffer is sent by the channel that gave it");
+        assert!(buffer.lease().is_of(&open.send_pool), "a buffer is sent by the channel that it came from");
         open.credits.returned(open.receive_pool.home().take_all_given_back());
         open.waiting += buffer.len();
         open.enqueue(Kind::Message, Some(buffer.into_parts()));

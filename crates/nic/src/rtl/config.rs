@@ -60,9 +60,9 @@ pub enum HandOver {
 impl fmt::Display for HandOver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::OtherWriter => "an operation that is not a compact frame writes an account of its",
+            Self::OtherWriter => "an operation that is not a compact frame writes one of its accounts",
             Self::Busy => "its memory of retries is full",
-            Self::Differs => "the node's answer is another one",
+            Self::Differs => "the node's reply differs",
         })
     }
 }
@@ -74,6 +74,6 @@ pub enum RtlError {
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The operating system reported an error.
-    #[error("the system gives no event: {0}")]
+    #[error("cannot create an event: {0}")]
     System(#[source] io::Error),
 }

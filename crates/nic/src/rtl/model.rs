@@ -30,7 +30,7 @@ pub struct Meta {
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The library cannot be loaded.
-    #[error("the simulated NIC {} cannot be loaded: {reason} (`make rtl` builds it)", path.display())]
+    #[error("cannot load the simulated NIC {}: {reason}; build it with `make rtl`", path.display())]
     Library {
         /// Its file.
         path: PathBuf,
@@ -38,7 +38,7 @@ pub enum LoadError {
         reason: String,
     },
     /// The library is a different one, or has another version.
-    #[error("{} is no simulated NIC of this version (`make rtl` builds it)", path.display())]
+    #[error("{} is not a simulated NIC of this version; build it with `make rtl`", path.display())]
     Foreign {
         /// Its file.
         path: PathBuf,
@@ -47,7 +47,7 @@ pub enum LoadError {
 
 /// An assertion of the NIC failed; it is unusable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the simulated NIC broke one of its promises")]
+#[error("an assertion of the simulated NIC failed")]
 pub struct Broken;
 
 type New = unsafe extern "C" fn(u64) -> *mut c_void;
@@ -218,7 +218,7 @@ fn reason() -> String {
     // SAFETY: no arguments; the text stays valid until this thread's next call of the loader.
     let text: *const c_char = unsafe { libc::dlerror() };
     if text.is_null() {
-        return "for no reason that the loader tells".to_owned();
+        return "the loader reports no reason".to_owned();
     }
     // SAFETY: a NUL-terminated text of the loader.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()

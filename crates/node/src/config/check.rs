@@ -126,7 +126,7 @@ impl Config {
     pub fn check_files(&self) -> Result<(), ConfigError> {
         let mut findings = Findings::default();
         if self.data.exists() && !self.data.is_dir() {
-            findings.refuse("data", format!("{:?}", self.data), "a directory, or a path where one can be made");
+            findings.refuse("data", format!("{:?}", self.data), "a directory, or a path where one can be created");
         }
         let files = [
             ("chain_key", &self.chain_key),

@@ -41,7 +41,8 @@ pub struct Cluster {
     pub key: PathBuf,
     /// When the network began, in seconds since the Unix epoch.
     pub began: u64,
-    /// How long replicas wait for a leader, in milliseconds. They wait longer while blocks are proposed and given up all the same.
+    /// How long replicas wait for a leader, in milliseconds. They wait longer while blocks are proposed and given up
+    /// all the same.
     pub patience: u64,
     /// Blocks of an epoch. The set of replicas changes between two epochs only. The network id names it.
     pub epoch: u64,
@@ -69,12 +70,12 @@ impl Default for Cluster {
     }
 }
 
-/// A new key of a replica, and what it is known by.
+/// A new key of a replica, and its public name.
 fn new_key() -> Result<([u8; 32], ReplicaName), getrandom::Error> {
     loop {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret)?;
-        // There is none of 0, and of what is not below the group's order: once in 2^127.
+        // 0 and numbers not below the group's order are not keys: once in 2^127.
         if let Some(key) = ReplicaKey::from_bytes(&secret) {
             return Ok((secret, key.name()));
         }
@@ -133,7 +134,7 @@ impl Cluster {
         if !self.is_wanted() {
             let Self { listen, key, began, contacts, .. } = self;
             if listen.is_some() || !key.as_os_str().is_empty() || *began != 0 || !contacts.is_empty() {
-                findings.refuse("cluster.replicas", "empty", "the list of all replicas where `cluster` has other keys");
+                findings.refuse("cluster.replicas", "empty", "the list of all replicas if `cluster` has other keys");
             }
             return;
         }
@@ -147,13 +148,13 @@ impl Cluster {
             findings.refuse("cluster.key", "empty", "the file of this replica's key");
         }
         if self.began == 0 {
-            findings.refuse("cluster.began", "0", "the second that the network began in, the same on all replicas");
+            findings.refuse("cluster.began", "0", "the Unix time at which the network began, the same on all replicas");
         }
         if config.io.backend == Backend::Rtl {
             findings.refuse(
                 "io.backend",
                 "\"rtl\"",
-                "\"udp\", \"xdp\", \"af_xdp\" or \"auto\" where `cluster.replicas` are set: the simulated NIC executes \
+                "\"udp\", \"xdp\", \"af_xdp\" or \"auto\" if `cluster.replicas` is set: the simulated NIC executes \
                  operations before they are ordered",
             );
         }
@@ -163,12 +164,12 @@ impl Cluster {
             findings.refuse(
                 "chain_key",
                 value,
-                "empty, as `chain_signer`, where `cluster.replicas` are set: no key seals blocks",
+                "empty, as `chain_signer`, if `cluster.replicas` is set: no key seals blocks",
             );
         }
         if config.ledger.retry_seconds < LEAST_RETRY_SECONDS {
             let value = config.ledger.retry_seconds.to_string();
-            findings.refuse("ledger.retry_seconds", value, "at least 10 where `cluster.replicas` are set");
+            findings.refuse("ledger.retry_seconds", value, "at least 10 if `cluster.replicas` is set");
         }
     }
 }

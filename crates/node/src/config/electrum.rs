@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Findings, KvTls, texts};
 
-/// The Electrum protocol over imported Bitcoin blocks. It is served where there is something to listen on.
+/// The Electrum protocol over imported Bitcoin blocks. It is served if it has an address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Electrum {

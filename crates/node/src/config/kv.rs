@@ -25,7 +25,7 @@ pub enum KvIo {
     Xdp,
 }
 
-/// The key-value store. It runs where there is something to listen on.
+/// The key-value store. It runs if it has an address or a socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Kv {
@@ -38,7 +38,7 @@ pub struct Kv {
     /// Addresses for UDP.
     #[serde(with = "texts")]
     pub udp: Vec<SocketAddr>,
-    /// Who may get replies by UDP that are longer than the request.
+    /// Prefixes that may get UDP replies longer than the request.
     #[serde(with = "texts")]
     pub udp_trusted: Vec<Prefix>,
     /// What serves datagrams.
@@ -49,13 +49,13 @@ pub struct Kv {
     pub xdp_memory: usize,
     /// A socket in the file system; empty for none.
     pub socket: PathBuf,
-    /// Who may connect to it: its mode.
+    /// The mode of the socket.
     pub socket_mode: u32,
     /// Megabytes of memory for items.
     pub memory: usize,
     /// Bytes of the largest item.
     pub item_size: usize,
-    /// Whether items are evicted where there is no room.
+    /// Whether to evict items when there is no room.
     pub evict: bool,
     /// Threads that serve connections.
     pub threads: usize,
@@ -83,7 +83,7 @@ pub struct Kv {
     pub tls: KvTls,
 }
 
-/// TLS: spoken where there is a chain.
+/// TLS: used if there is a chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KvTls {
@@ -180,7 +180,7 @@ impl Kv {
     pub(super) fn find(&self, findings: &mut Findings) {
         findings.within("kv.memory", self.memory as u64, 1, 1 << 24);
         findings.within("kv.xdp_memory", self.xdp_memory as u64, 1, 4000);
-        // Half of the memory, as what is written again is there twice for a moment.
+        // Half of the memory, since an item that is overwritten exists twice for a moment.
         let (size, half) = (self.item_size as u64, (self.memory as u64) << 19);
         if half < ITEM_SIZES.1 && size > half {
             let allowed = format!("at most {half}, half of the memory: lower it (-I), or raise `kv.memory` (-m)");
@@ -190,7 +190,7 @@ impl Kv {
         }
         findings.within("kv.socket_mode", self.socket_mode.into(), 0, 0o777);
         if self.has_logins() && !self.udp.is_empty() {
-            let allowed = "empty where kv.auth_file (-Y) requires logins: datagrams (kv.udp, -U) cannot log in";
+            let allowed = "empty if kv.auth_file (-Y) requires logins: datagrams (kv.udp, -U) cannot log in";
             findings.refuse("kv.udp", format!("{:?}", self.udp), allowed.to_owned());
         }
         findings.within("kv.threads", self.threads as u64, 1, 256);
@@ -199,7 +199,7 @@ impl Kv {
     }
 }
 
-/// What has a name in a configuration.
+/// A value with a name in the configuration.
 trait Named: Copy + 'static {
     const ALL: &'static [Self];
     fn name(self) -> &'static str;

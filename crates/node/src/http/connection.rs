@@ -19,7 +19,7 @@ use super::{
 const IDLE: Duration = Duration::from_secs(60);
 /// How long a request may take from its first byte to its last, and a reply on top of what its length allows.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes of a reply that a client has to take in a second.
+/// Minimum rate at which a client must read a reply, in bytes a second.
 const SLOWEST: u64 = 64 << 10;
 /// How long a connection is not read from after a 429.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -31,9 +31,9 @@ const LINGER: Duration = Duration::from_secs(1);
 /// A connection that does not block.
 pub struct Connection {
     stream: TcpStream,
-    /// Tells it from all others; ascends.
+    /// A unique, ascending number.
     pub number: u64,
-    /// Who asks.
+    /// The client's address.
     pub from: IpAddr,
     /// Whose share of the connections it is in.
     pub sharer: Sharer,
@@ -44,7 +44,7 @@ pub struct Connection {
     /// What came and is not answered yet.
     received: Vec<u8>,
     phase: Phase,
-    /// When the phase has to be over.
+    /// Deadline of the phase.
     until: Option<Instant>,
 }
 
@@ -123,7 +123,7 @@ impl Connection {
         self.until.is_some_and(|until| now > until)
     }
 
-    /// Whether nobody is there any more who could take the reply.
+    /// Whether the client has closed the connection.
     pub fn has_left(&self, events: PollFlags) -> bool {
         matches!(self.phase, Phase::Asked { .. } | Phase::Paused) && events.intersects(PollFlags::HUP | PollFlags::ERR)
     }
@@ -138,7 +138,7 @@ impl Connection {
         self.received.len() + phase
     }
 
-    /// Gives it the answer to what it asked.
+    /// Sends the reply to its request.
     pub fn send(&mut self, Encoded { bytes, pauses }: Encoded, now: Instant) {
         let is_last = !matches!(self.phase, Phase::Asked { is_last: false });
         self.until = Some(now + PATIENCE + Duration::from_secs(bytes.len() as u64 / SLOWEST));
@@ -162,7 +162,7 @@ impl Connection {
                     }
                     Ok(None) => {
                         let was_empty = self.received.is_empty();
-                        // What is longer than a request can be is refused before more of it is read.
+                        // A request that is too long is refused before more of it is read.
                         if let Some(step) = self.receive()? {
                             return Ok(step);
                         }
@@ -235,7 +235,7 @@ impl Connection {
         }
     }
 
-    /// Some bytes, none at the end of the stream; nothing where there are none yet.
+    /// Some bytes, or an empty vector at the end of the stream; `None` if there are none yet.
     fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut room = [0; REQUEST_BYTES];
         loop {
@@ -249,7 +249,7 @@ impl Connection {
     }
 }
 
-/// Writes what is taken of a reply. Whether that was all.
+/// Writes the part of a reply that the socket accepts. Returns whether that was all.
 fn write(stream: &mut TcpStream, reply: &[u8], sent: &mut usize) -> io::Result<bool> {
     while *sent < reply.len() {
         match stream.write(&reply[*sent..]) {

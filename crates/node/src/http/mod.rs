@@ -1,8 +1,9 @@
-//! A site over HTTP/1.1: connections that are kept, all of them on one thread, and none of them waited for.
+//! A site over HTTP/1.1: persistent connections, all on one thread that never blocks on one of them.
 //!
-//! That thread answers what is at hand. What has to be read from disk is answered by readers, so figures and health wait for
-//! nobody's reading. A connection has one request under way, so that no queue is longer than there are connections, and each step of it has
-//! its time. Where all places are taken, those of all or those of a prefix, the connection that was silent for longest goes.
+//! That thread answers from memory. Reader threads answer pages that must be read from disk, so metrics and health
+//! never wait for the disk. A connection has one request in flight, which bounds the queues by the number of
+//! connections, and each phase has a timeout. When all connections, or those of a prefix, are in use, the connection
+//! that was silent for longest is closed.
 
 mod body;
 mod connection;
@@ -58,7 +59,8 @@ pub struct Http<S> {
 }
 
 impl<S: Site> Http<S> {
-    /// Listens on `address`, and starts what reads. Each prefix has a share of the connections, but for those in `trusted`.
+    /// Listens on `address`, and starts the readers. Each prefix has a share of the connections, except those in
+    /// `trusted`.
     pub fn bind(address: SocketAddr, trusted: Vec<Prefix>, site: S) -> Result<Self, Error> {
         let listen = || {
             let listener = TcpListener::bind(address)?;
@@ -210,7 +212,8 @@ impl<S: Site> Http<S> {
         }
     }
 
-    /// Closes one of those connections: the longest silent one, or where none is silent the one with the oldest request.
+    /// Closes one of those connections: the longest silent one, or where none is silent the one with the oldest
+    /// request.
     fn make_room(&mut self, is_meant: impl Fn(&Connection) -> bool) {
         let meant = self.connections.iter().enumerate().filter(|(_, connection)| is_meant(connection));
         let longest = meant.min_by_key(|(_, connection)| (connection.is_busy(), connection.since));

@@ -1,4 +1,4 @@
-//! The threads that answer what has to be read from disk.
+//! The threads that answer pages that must be read from disk.
 
 use std::{
     collections::VecDeque,
@@ -20,14 +20,15 @@ use crate::{
     threads::{join, spawn},
 };
 
-/// Bytes of replies that clients have yet to take: beyond, nothing more is read before some are taken. A reply that is being made comes on top.
+/// Bytes of replies that clients have yet to take: beyond, nothing more is read before some are taken. A reply that is
+/// being made comes on top.
 pub const HELD: usize = 256 << 20;
 
 /// What a connection asked.
 pub struct Job {
     /// The connection's number.
     pub number: u64,
-    /// Who asks.
+    /// The client's address.
     pub from: IpAddr,
     /// What.
     pub request: Request,
@@ -71,7 +72,7 @@ struct Desk {
     state: Mutex<Backlog>,
     /// There may be something for a thread to do.
     changed: Condvar,
-    /// Tells that there are replies.
+    /// Wakes the connections' thread when there are replies.
     waker: Waker,
 }
 
@@ -113,7 +114,7 @@ impl Desk {
 }
 
 impl Readers {
-    /// Starts the threads: as many as there are processors, and two at least, since they wait for the disk.
+    /// Starts the threads: one per processor, and at least two, since they wait for the disk.
     pub fn start<S: Site>(site: &Arc<S>) -> Result<Self, Error> {
         let waker = Waker::new().map_err(|source| Error::System { what: "an event", source })?;
         let desk = Arc::new(Desk { state: Mutex::default(), changed: Condvar::new(), waker });
@@ -130,7 +131,7 @@ impl Readers {
         Ok(readers)
     }
 
-    /// What is readable when there are replies.
+    /// The descriptor that is readable when there are replies.
     pub fn waker(&self) -> &Waker {
         &self.desk.waker
     }
@@ -153,7 +154,7 @@ impl Readers {
         std::mem::take(&mut self.desk.state().replies)
     }
 
-    /// Tells how many bytes the replies have that were taken from here and not yet by clients.
+    /// Sets the bytes of replies that were taken from here but not yet read by clients.
     pub fn set_held(&self, bytes: usize) {
         let mut state = self.desk.state();
         state.held = bytes + state.replies.iter().map(|(_, reply)| reply.bytes.len()).sum::<usize>();

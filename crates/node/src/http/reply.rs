@@ -49,7 +49,7 @@ impl Reply {
         Self { status: "200 OK", kind, headers: String::new(), body }
     }
 
-    /// The same, which may be kept for so many seconds.
+    /// The same reply, cacheable for this number of seconds.
     pub fn with_max_age(self, seconds: Option<u32>) -> Self {
         match seconds {
             Some(seconds) => self.with_header("Cache-Control", &format!("public, max-age={seconds}")),
@@ -68,7 +68,7 @@ impl Reply {
         self
     }
 
-    /// The bytes of it. `is_last` tells the client that the connection ends with it.
+    /// Encodes the reply. `is_last` announces that the connection ends with it.
     pub(super) fn encode(&self, with_body: bool, is_last: bool) -> Encoded {
         let Self { status, kind, headers, body } = self;
         let length = body.len();

@@ -4,7 +4,8 @@ use super::Reply;
 
 /// Longest head of a request: its path is nearly all that matters.
 pub const REQUEST_BYTES: usize = 8 << 10;
-/// Longest body: transactions in hexadecimal digits. Bitcoin nodes pass on none, and no package, of more than 404,000 bytes.
+/// Longest body: transactions in hexadecimal digits. Bitcoin nodes pass on none, and no package, of more than 404,000
+/// bytes.
 pub const BODY_BYTES: usize = 1 << 20;
 /// Most header lines of a request.
 const HEADERS: usize = 64;
@@ -57,7 +58,7 @@ pub struct Request {
     pub target: String,
     /// The page's origin, where a browser asks for a page.
     pub origin: Option<String>,
-    /// What is sent along with a POST.
+    /// The body of a POST.
     pub posted: Option<Vec<u8>>,
     /// Whether the client asks nothing more on this connection.
     pub is_last: bool,
@@ -76,7 +77,7 @@ impl Request {
     }
 }
 
-/// Why a request is not answered. What is behind it is not looked at: nobody knows where the next one begins.
+/// Why a request is not answered. The bytes after it are ignored: it is unknown where the next request begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It is no HTTP.
@@ -91,7 +92,7 @@ pub enum Refusal {
     Chunk,
     /// It expects something other than to go on.
     Expectation,
-    /// Its head is longer, or has more lines, than what is looked at.
+    /// The head is longer, or has more lines, than the limit.
     TooLong,
     /// Its method is not served.
     Method,

@@ -4,12 +4,12 @@ use std::net::IpAddr;
 
 use super::reply::Reply;
 
-/// What is to be had at which path.
+/// The pages of a site, by path.
 pub trait Site: Send + Sync + 'static {
     /// The answer to a GET or a POST.
     fn answer(&self, get: &Get<'_>) -> Reply;
 
-    /// Whether what is at a path has to be read from disk, or takes long for another reason.
+    /// Whether the page at a path must be read from disk, or takes long for another reason.
     fn is_slow(&self, path: &str) -> bool;
 
     /// The answer to a preflight of a page of another origin; `None` refuses it.
@@ -23,19 +23,19 @@ pub trait Site: Send + Sync + 'static {
     }
 }
 
-/// What is asked for.
+/// A request for a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Get<'a> {
-    /// What is before the question mark.
+    /// The path before the question mark.
     pub path: &'a str,
-    /// What is behind it.
+    /// The query after the question mark.
     pub query: &'a str,
-    /// What is sent along with a POST.
+    /// The body of a POST.
     pub posted: Option<&'a [u8]>,
     /// Whether a browser asks only whether a page may ask.
     pub is_preflight: bool,
     /// The `Origin` header.
     pub origin: Option<&'a str>,
-    /// Who asks.
+    /// The client's address.
     pub from: IpAddr,
 }

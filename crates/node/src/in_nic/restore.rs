@@ -11,10 +11,11 @@ use xdp::{Committed, InNicConfig, InNicLedger};
 
 use crate::{Error, layout};
 
-/// Secrets that are tried. Under one in forty a memory of retries that is full to the last has no place for one of its operations.
+/// Secrets that are tried. Under one in forty a memory of retries that is full to the last has no place for one of its
+/// operations.
 const SECRETS: usize = 4;
 
-/// Why a store is not as it was.
+/// Why a store cannot be restored.
 enum Failure {
     /// Under this secret there is no place for something.
     NoPlace(xdp::Error),
@@ -27,8 +28,8 @@ impl<E: Into<Error>> From<E> for Failure {
     }
 }
 
-/// Loads the program over a store with the accounts of `recovered`, which recognises the operations of its journal that are not older
-/// than the retention. `now` is in microseconds since the Unix epoch, as the journal has it.
+/// Loads the program over a store with the accounts of `recovered`, which recognises the operations of its journal that
+/// are not older than the retention. `now` is in microseconds since the Unix epoch, as the journal has it.
 pub fn load(config: &InNicConfig, recovered: &Ledger, log: &Arc<Log>, now: u64) -> Result<InNicLedger, Error> {
     let in_nic = |error: xdp::Error| Error::InNic(error.to_string());
     let mut tried = 0;
@@ -53,9 +54,8 @@ fn restore(
     retention: Duration,
     now: u64,
 ) -> Result<(), Failure> {
-    let other = || {
-        Error::InNic("this is the data directory of another ledger: it has what does not fit a compact frame".into())
-    };
+    let other =
+        || Error::InNic("the data directory belongs to another ledger: its values do not fit in compact frames".into());
     for (account, balance) in recovered.iter() {
         let account = account.to_compact().ok_or_else(other)?;
         nic.insert(account, balance).map_err(Failure::NoPlace)?;
@@ -77,7 +77,7 @@ fn restore(
     Ok(())
 }
 
-/// What the program would have told of an operation.
+/// The record that the program would have written for an operation.
 fn committed(sequence: u64, record: &Record) -> Option<Committed> {
     let mut requested = record.operation;
     requested.status.set(0);

@@ -8,9 +8,9 @@ use crate::follower::Standing;
 /// Writes them.
 pub fn write(metrics: &mut Metrics, standing: &Standing) {
     let is_up = standing.is_up.load(Relaxed).into();
-    metrics.gauge("bitcoin_node_up", "1 while the Bitcoin node that is followed answers.", is_up);
-    metrics.gauge("bitcoin_node_height", "Height that the Bitcoin node told.", standing.node_height.load(Relaxed));
+    metrics.gauge("bitcoin_node_up", "1 while the followed Bitcoin node answers.", is_up);
+    metrics.gauge("bitcoin_node_height", "Height reported by the Bitcoin node.", standing.node_height.load(Relaxed));
     metrics.gauge("bitcoin_height", "Height of the imported Bitcoin blocks.", standing.height.load(Relaxed));
     let failures = standing.failures.load(Relaxed);
-    metrics.counter("bitcoin_node_failures_total", "Looks at the Bitcoin node that failed.", failures);
+    metrics.counter("bitcoin_node_failures_total", "Failed polls of the Bitcoin node.", failures);
 }

@@ -32,21 +32,20 @@ pub fn write(metrics: &mut Metrics, ledger: &InNicLedger, durable: u64) {
     );
     metrics.counters(
         "in_nic_passed_total",
-        "Datagrams that the in-NIC ledger left to the host.",
+        "Datagrams passed to the host.",
         ["reason"],
         (LedgerCounter::PLAIN.into_iter().filter(|reason| reason.is_left_to_host()))
             .map(|reason| ([reason.name()], ledger.count(reason))),
     );
     let (held, size) = ledger.ring_bytes();
-    // Taken after the journal's, so it is not behind it.
+    // Read after the journal's, so it is not lower.
     let unwritten = ledger.sequence().saturating_sub(durable);
     let waited = ledger.count(LedgerCounter::Waited);
-    let help =
-        "Operations that were answered BUSY, as all that is remembered may still be sent again: nothing was done.";
+    let help = "Operations answered BUSY, without effect: all remembered operations may still be repeated.";
     metrics.counter("in_nic_full_total", help, ledger.count(LedgerCounter::Full));
     metrics.counter("in_nic_waited_total", "Operations that found a lock held.", waited);
-    metrics.gauge("in_nic_ring_bytes", "Bytes of the ring that are not read yet.", held);
-    metrics.gauge("in_nic_ring_limit_bytes", "Bytes that the ring holds.", size);
-    let help = "Operations that are not in the journal yet: what a crash loses.";
+    metrics.gauge("in_nic_ring_bytes", "Unread bytes in the ring.", held);
+    metrics.gauge("in_nic_ring_limit_bytes", "Size of the ring in bytes.", size);
+    let help = "Operations not yet in the journal, which a crash loses.";
     metrics.gauge("in_nic_unwritten", help, unwritten);
 }

@@ -1,4 +1,5 @@
-//! The figures of the key-value store, by the names of Prometheus's `memcached_exporter`, so that dashboards go on working.
+//! The figures of the key-value store, by the names of Prometheus's `memcached_exporter`, so that dashboards go on
+//! working.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -16,7 +17,7 @@ pub fn of(service: &Service) -> String {
     let counters = store.counters();
     let sum = |of: fn(&Shard) -> usize| store.shards().map(|shard| of(&shard) as u64).sum();
     metrics.gauge("up", "1: the store answers.", 1);
-    metrics.gauges("version", "The version that clients are told.", ["version"], [([VERSION], 1)]);
+    metrics.gauges("version", "The version reported to clients.", ["version"], [([VERSION], 1)]);
     metrics.gauge("uptime_seconds", "Time since the start.", store.clock().now().into());
     let commands = [
         (["get", "hit"], counters.get_hits),
@@ -40,23 +41,23 @@ pub fn of(service: &Service) -> String {
     metrics.gauge("current_bytes", "Bytes of the items.", sum(Shard::used_bytes));
     metrics.gauge("limit_bytes", "Bytes of memory for items.", store.config().memory as u64);
     metrics.counter("items_total", "Items stored since the start.", counters.total_items);
-    metrics.counter("items_evicted_total", "Items that went before they expired.", counters.evictions);
-    metrics.counter("items_reclaimed_total", "Items reclaimed after they were over.", counters.reclaimed);
-    metrics.counter("item_no_memory_total", "Values refused since there is no room.", counters.store_no_memory);
-    metrics.counter("item_too_large_total", "Values refused since they are too large.", counters.store_too_large);
+    metrics.counter("items_evicted_total", "Items evicted before they expired.", counters.evictions);
+    metrics.counter("items_reclaimed_total", "Items reclaimed after they expired.", counters.reclaimed);
+    metrics.counter("item_no_memory_total", "Values refused because there was no room.", counters.store_no_memory);
+    metrics.counter("item_too_large_total", "Values refused because they were too large.", counters.store_too_large);
     metrics.gauge("current_connections", "Connections.", counts.curr_connections.load(Relaxed));
-    metrics.gauge("max_connections", "Connections at once.", service.connection_limit() as u64);
+    metrics.gauge("max_connections", "Maximum number of connections.", service.connection_limit() as u64);
     metrics.counter("connections_total", "Connections since the start.", counts.total_connections.load(Relaxed));
     let rejected = counts.rejected_connections.load(Relaxed);
-    metrics.counter("connections_rejected_total", "Connections refused, as too many were open.", rejected);
+    metrics.counter("connections_rejected_total", "Connections refused because too many were open.", rejected);
     let yielded = counts.conn_yields.load(Relaxed);
-    metrics.counter("connections_yielded_total", "Times that a connection made way for the others.", yielded);
+    metrics.counter("connections_yielded_total", "Times that a connection yielded to others.", yielded);
     metrics.counter("read_bytes_total", "Bytes received.", counts.bytes_read.load(Relaxed));
     metrics.counter("written_bytes_total", "Bytes sent.", counts.bytes_written.load(Relaxed));
-    metrics.gauge("accepting_connections", "1 if connections are taken.", u64::from(!service.is_stopping()));
+    metrics.gauge("accepting_connections", "1 if connections are accepted.", u64::from(!service.is_stopping()));
     if let Some(ahead) = store.ahead() {
         let seen = ahead.counts().into_iter().map(|(name, count)| ([name], count));
-        metrics.counters("xdp_total", "Datagrams that XDP has seen.", ["answer"], seen);
+        metrics.counters("xdp_total", "Datagrams that reached the XDP program.", ["answer"], seen);
     }
     metrics.into_text()
 }

@@ -28,16 +28,16 @@ pub fn of(shared: &Shared) -> String {
     metrics.counter("frames_total", "Datagrams received past the network stack.", counters.frames.get());
     metrics.counter("bytes_total", "Bytes received.", counters.bytes.get());
     let operations = Command::ALL.iter().map(|command| ([command.name()], counters.operations(*command)));
-    let help = "Operations executed or refused one by one, by command.";
+    let help = "Operations executed or refused one by one.";
     metrics.counters("operations_total", help, ["command"], operations);
     let latencies = [Promise::Accepted, Promise::Durable, Promise::Final];
     let latencies = latencies.map(|promise| ([promise.name()], counters.latency(promise).snapshot()));
-    let help = "Time from the receipt of a request with operations to its reply, by the promise that the reply keeps.";
+    let help = "Time from the receipt of a request with operations to its reply, by promise.";
     metrics.histograms("request_duration_seconds", help, ["promise"], latencies);
-    let help = "Time that a batch of the journal took to be written and synced; of a replica, a block.";
+    let help = "Time to write and sync a batch of the journal; on a replica, a block.";
     metrics.histograms("journal_sync_duration_seconds", help, [], [([], shared.sync.snapshot())]);
     metrics.counter("queries_total", "Proof, headers, info and verify frames received.", counters.queries.get());
-    metrics.counter("dropped_total", "Datagrams that got no answer.", counters.dropped.get());
+    metrics.counter("dropped_total", "Datagrams that were not answered.", counters.dropped.get());
     metrics.counter("replies_total", "Replies sent.", counters.replies.get());
     metrics.counter("lost_total", "Replies that could not be sent.", counters.lost.get());
     metrics.counter("executed_total", "Operations executed and journalled.", shared.executed.load(Relaxed));
@@ -47,13 +47,13 @@ pub fn of(shared: &Shared) -> String {
     metrics.gauge("transactions", "Transactions in all blocks.", shared.settled.load(Relaxed));
     let cache = shared.cache.as_ref().map(|cache| cache.counters()).unwrap_or_default();
     metrics.counter("proof_hits_total", "Proofs answered from the cache.", cache.hits);
-    metrics.counter("proof_misses_total", "Proofs that the cache did not hold.", cache.misses);
-    metrics.counter("proof_invalidations_total", "Proofs forgotten because of new blocks.", cache.invalidations);
-    metrics.counter("proof_evictions_total", "Proofs forgotten to make room.", cache.evictions);
+    metrics.counter("proof_misses_total", "Proofs that were not in the cache.", cache.misses);
+    metrics.counter("proof_invalidations_total", "Proofs evicted because of new blocks.", cache.invalidations);
+    metrics.counter("proof_evictions_total", "Proofs evicted to make room.", cache.evictions);
     metrics.gauge("accounts", "Accounts.", shared.accounts.load(Relaxed));
-    metrics.gauge("accounts_limit", "Accounts that the table holds.", shared.accounts_limit);
+    metrics.gauge("accounts_limit", "Maximum number of accounts.", shared.accounts_limit);
     let unreserved = shared.accounts_unreserved;
-    metrics.gauge("accounts_unreserved", "Accounts from which on only trusted senders open others.", unreserved);
+    metrics.gauge("accounts_unreserved", "Accounts above which only trusted senders open more.", unreserved);
     // The program remembers by itself, and no operation that is signed.
     let by_program = shared.in_nic().map(|ledger| {
         let RetryFill { operations, capacity, age } = ledger.retries();
@@ -61,23 +61,23 @@ pub fn of(shared: &Shared) -> String {
     });
     write_retries(&mut metrics, by_program.unwrap_or_else(|| shared.retries.fills()));
     metrics.gauge("durable_sequence", "Last durable operation.", shared.durable());
-    metrics.gauge("built_sequence", "Last operation that the block builder has seen.", shared.built.load(Relaxed));
+    metrics.gauge("built_sequence", "Last operation that the block builder has read.", shared.built.load(Relaxed));
     metrics.gauge("builder_behind", "Durable operations not yet in a block.", shared.behind());
     metrics.gauge("height", "Height of the own chain.", shared.height.load(Relaxed));
     metrics.gauge("journal_segments", "Segments of the journal in use.", shared.log.segments() as u64);
     let failed = [(["error"], shared.has_storage_failed()), (["full"], shared.is_disk_full())];
     let failed = failed.map(|(reason, is_so)| (reason, u64::from(is_so)));
-    let help = "1 while operations are refused: error until a restart, full until the disk has room.";
+    let help = "1 while operations are refused: by error until a restart, or until a full disk has room.";
     metrics.gauges("storage_failed", help, ["reason"], failed);
     metrics.gauge("reads_only", "1 while only reads are answered.", shared.is_reads_only().into());
     let damage = shared.damage().len() as u64;
     metrics.gauge("damaged_blocks", "Damage found in blocks on disk, up to 64 pieces: see /health.", damage);
     metrics.gauge("builder_failed", "1 if the builder has stopped.", shared.builder_failed.load(Relaxed).into());
-    metrics.gauge("sealer_failed", "1 if nobody seals blocks.", shared.sealer_failed.load(Relaxed).into());
+    metrics.gauge("sealer_failed", "1 if sealing blocks fails.", shared.sealer_failed.load(Relaxed).into());
     metrics.gauge_seconds("uptime_seconds", "Time since the start.", shared.started.elapsed());
     process::build_info(&mut metrics);
     if let Some(disk) = shared.disk() {
-        let help = "Bytes of the data directory's file system that the node may still use.";
+        let help = "Bytes available to the node on the data directory's file system.";
         metrics.gauge("disk_free_bytes", help, disk.free);
         metrics.gauge("disk_size_bytes", "Bytes of the data directory's file system.", disk.size);
     }
@@ -88,11 +88,11 @@ pub fn of(shared: &Shared) -> String {
         let full = losses.iter().map(|losses| losses.full).sum();
         let invalid = losses.iter().map(|losses| losses.invalid).sum();
         let lost = [(["full"], full), (["invalid"], invalid)];
-        metrics.counters("frames_lost_total", "Frames that AF_XDP could not deliver.", ["reason"], lost);
+        metrics.counters("frames_lost_total", "Frames that AF_XDP failed to deliver.", ["reason"], lost);
     }
     if let Some(rtl) = shared.rtl() {
         let done = rtl.all().map(|(name, count)| ([name], count));
-        metrics.counters("rtl_total", "What the simulated NIC has done.", ["what"], done);
+        metrics.counters("rtl_total", "Events of the simulated NIC.", ["what"], done);
     }
     if let Some(ledger) = shared.in_nic() {
         in_nic::write(&mut metrics, &ledger, shared.durable());
@@ -110,18 +110,18 @@ pub fn of(shared: &Shared) -> String {
     let refused = refusals.map(|status| ([status.name()], counters.refused(status)));
     metrics.counters("refused_total", "Frames refused.", ["status"], refused);
     let busy = Class::ALL.map(|class| ([class.name()], counters.busy(class).get()));
-    metrics.counters("busy_total", "Frames refused as all that may wait for workers did.", ["class"], busy);
+    metrics.counters("busy_total", "Frames refused because the queue of the workers was full.", ["class"], busy);
     metrics.counter("connections_total", "TCP connections.", counters.connections.get());
     let closed = Closed::ALL.map(|why| ([why.name()], counters.closed(why).get()));
-    metrics.counters("connections_closed_total", "TCP connections that ended.", ["reason"], closed);
+    metrics.counters("connections_closed_total", "TCP connections closed.", ["reason"], closed);
     let costs = &shared.costs;
-    metrics.counter("charged_total", "Operations' worth charged to prefixes with a rate.", costs.charged.get());
+    metrics.counter("charged_total", "Cost charged to prefixes with a rate, in operations.", costs.charged.get());
     let spent = Work::all().map(|work| ([work.name()], Duration::from_nanos(costs.spent(work))));
-    let help = "Processor time that workers took for signatures and verify frames.";
+    let help = "Processor time of workers on signatures and verify frames.";
     metrics.counters_seconds("work_seconds_total", help, ["work"], spent);
     // Prices are picoseconds: a piece of work may cost less than a nanosecond.
     let prices = Work::all().map(|work| ([work.name()], costs.price(work) as f64 / 1e12));
-    metrics.gauges("price_seconds", "Processor time that a piece of work is charged at.", ["work"], prices);
+    metrics.gauges("price_seconds", "Processor time charged for a piece of work.", ["work"], prices);
     metrics.into_text() + &process::text() + &shared.kv().map(|service| kv::of(service)).unwrap_or_default()
 }
 
@@ -136,7 +136,7 @@ fn write_retries(metrics: &mut Metrics, fills: [Fill; KINDS.len()]) {
     let remembered = each(|fill| fill.operations as u64);
     metrics.gauges("retry_operations", "Operations remembered for retries.", ["kind"], remembered);
     let capacity = each(|fill| fill.capacity as u64);
-    metrics.gauges("retry_capacity", "Operations that can be remembered; one more is BUSY.", ["kind"], capacity);
+    metrics.gauges("retry_capacity", "Maximum number of operations remembered.", ["kind"], capacity);
     let ages = KINDS.iter().zip(&fills).map(|(kind, fill)| ([*kind], Duration::from_micros(fill.age)));
-    metrics.gauges_seconds("retry_age_seconds", "Age of the oldest one remembered.", ["kind"], ages);
+    metrics.gauges_seconds("retry_age_seconds", "Age of the oldest operation remembered.", ["kind"], ages);
 }

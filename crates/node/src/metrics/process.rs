@@ -66,7 +66,7 @@ fn start_time(start_ticks: u64) -> Option<Duration> {
 /// Writes what runs.
 pub fn build_info(metrics: &mut Metrics) {
     let labels = [([env!("CARGO_PKG_VERSION"), std::env::consts::ARCH], 1)];
-    metrics.gauges("build_info", "1, labelled with the version that runs.", ["version", "architecture"], labels);
+    metrics.gauges("build_info", "1, labelled with the running version.", ["version", "architecture"], labels);
 }
 
 #[cfg(test)]

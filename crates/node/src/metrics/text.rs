@@ -26,7 +26,7 @@ impl Metrics {
         self.counters(name, help, [], [([], value)]);
     }
 
-    /// What only grows, a figure for each of several cases. A label says what is told apart, and each case has a name for each label.
+    /// Counters, one for each of several cases. Each case has a value for each label.
     pub fn counters<const N: usize>(
         &mut self,
         name: &str,

@@ -31,7 +31,7 @@ use crate::{
 };
 
 impl Node {
-    /// Recovers what is in the data directory, and orders and serves with the other replicas.
+    /// Recovers the data directory, and orders and serves with the other replicas.
     pub(super) fn start_replica(config: &Config) -> Result<Self, Error> {
         let identity = Identity::of(&config.cluster)?;
         let (choice, mut tier, memory) = tier::choose(config)?;

@@ -48,7 +48,7 @@ use crate::{
 };
 
 impl Node {
-    /// Recovers what is in the data directory and starts to serve.
+    /// Recovers the data directory and starts to serve.
     pub fn start(config: &Config) -> Result<Self, Error> {
         config.check()?;
         config.check_files()?;
@@ -57,7 +57,7 @@ impl Node {
         if config.is_unlimited() {
             tracing::warn!(
                 listen = %config.listen,
-                "anyone may send as much as the network carries: set `limits.rate`, or listen on a loopback address only"
+                "anyone can send as much as the network carries: set `limits.rate`, or listen on loopback only"
             );
         }
         if config.cluster.is_wanted() {
@@ -134,7 +134,7 @@ impl Node {
         Ok(node)
     }
 
-    /// Starts what is served beside the ledger.
+    /// Starts the services beside the ledger.
     pub(super) fn start_services(&mut self, config: &Config, bitcoin: Option<BitcoinChain>) -> Result<(), Error> {
         if config.kv.is_wanted() {
             let store = kv_server::start(&config.kv)?;
@@ -175,7 +175,7 @@ impl Node {
         spawn("streams", None, move || {
             if let Err(error) = streams.run(&stop) {
                 shared.io_failed.store(true, Release);
-                tracing::error!(%error, "connections cannot be served any more");
+                tracing::error!(%error, "cannot serve connections");
             }
         })
     }
@@ -241,7 +241,7 @@ pub(super) fn make_cache(
     let Some(cache) = tier::new_cache(config, memory)? else { return Ok(None) };
     cache.begin_own(&own.tip());
     if let Some(bitcoin) = bitcoin {
-        // Who follows a Bitcoin node goes on from here.
+        // The follower of a Bitcoin node continues from here.
         begin_bitcoin(&cache, bitcoin);
     }
     Ok(Some(Arc::new(cache)))

@@ -1,5 +1,5 @@
-//! What an ordered block has in it: its time, how far its proposer has executed, and groups of operations, each of which came
-//! in one frame.
+//! What an ordered block has in it: its time, how far its proposer has executed, and groups of operations, each of
+//! which came in one frame.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use spv::{
@@ -21,7 +21,8 @@ pub const LONGEST: usize = 1 << 20;
 /// Most signed operations of a block: what a processor verifies in some tens of milliseconds, while all wait for it.
 pub const MOST_SIGNED: usize = 1024;
 
-/// Most approvals of changes of the set of a block: their signatures are checked as they are executed, in some milliseconds.
+/// Most approvals of changes of the set of a block: their signatures are checked as they are executed, in some
+/// milliseconds.
 pub const MOST_APPROVALS: usize = 64;
 
 /// What a body begins with.
@@ -63,7 +64,7 @@ pub struct Key {
     pub number: u64,
 }
 
-/// What is in a group.
+/// The entries of a group.
 #[derive(Clone, Copy, Debug)]
 pub enum Entries<'a> {
     Plain(&'a [Operation]),
@@ -76,7 +77,7 @@ pub enum Entries<'a> {
 pub struct Group(Bytes);
 
 impl Group {
-    /// A group of what is to be executed: no operation has a status.
+    /// A group of entries to execute: no operation has a status.
     pub fn new(key: Key, trusted: bool, entries: Entries<'_>) -> Self {
         let (format, count, bytes) = match entries {
             Entries::Plain(entries) => (PLAIN, entries.len(), entries.as_bytes()),
@@ -187,7 +188,7 @@ impl Group {
         Self::new(key, self.is_trusted(), self.entries())
     }
 
-    /// Whether each operation is as a node takes it from a client, but for signatures.
+    /// Whether a node would accept each operation from a client, apart from signatures.
     fn is_admissible(&self) -> bool {
         match self.entries() {
             // Only its key may speak for a keyed account.
@@ -209,7 +210,7 @@ pub struct Body {
     pub executed: u64,
     /// What that header does not cover: [`spv::hash::state_hash`].
     pub state: Hash,
-    /// What is executed, in order.
+    /// The groups to execute, in order.
     pub groups: Vec<Group>,
 }
 
@@ -289,7 +290,7 @@ mod tests {
         assert_eq!(Body::decode(&Body::default().encode()), Some(Body::default()));
         let ends: Vec<_> = (0..bytes.len()).filter(|&end| Body::decode(&bytes.slice(..end)).is_some()).collect();
         let first = Body::EMPTY + body.groups[0].bytes().len();
-        assert_eq!(ends, [Body::EMPTY, first], "a part of a group is none");
+        assert_eq!(ends, [Body::EMPTY, first], "a part of a group is not a group");
     }
 
     #[test]

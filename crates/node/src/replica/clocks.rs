@@ -77,8 +77,8 @@ impl Clocks {
         if !is_accepted && self.is_due(Difference::Proposal) {
             tracing::warn!(
                 seconds = time.saturating_sub(now) / 1_000_000,
-                "a leader proposed a block ahead of this node's clock: it gets no vote before the clock has reached it; set the \
-                 clocks of all replicas by NTP"
+                "a leader proposed a block ahead of this node's clock: this replica votes only once its clock has \
+                 reached it; set the clocks of all replicas by NTP"
             );
         }
         let ahead = now.saturating_sub(time);
@@ -88,7 +88,8 @@ impl Clocks {
         } else if self.proposals.fetch_add(1, Relaxed) + 1 >= PROPOSALS && self.is_due(Difference::Clock) {
             tracing::warn!(
                 seconds = ahead / 1_000_000,
-                "this node's clock is ahead of the other replicas': they do not vote for the blocks that it proposes; set it by NTP"
+                "this node's clock is ahead of the other replicas': they do not vote for the blocks that it proposes; \
+                 set it by NTP"
             );
         }
     }
@@ -100,8 +101,8 @@ impl Clocks {
         if seconds > 0 && self.is_due(Difference::Blocks) {
             tracing::warn!(
                 seconds,
-                "the time of blocks is ahead of this node's clock: blocks go on with it until the clocks have passed it, and \
-                 operations that are signed now may be STALE_TIMESTAMP until then; set the clocks of all replicas by NTP"
+                "the time of blocks is ahead of this node's clock: blocks keep that time until the clocks have passed \
+                 it, and operations signed now may be STALE_TIMESTAMP until then; set the clocks of all replicas by NTP"
             );
         }
     }

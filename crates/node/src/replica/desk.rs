@@ -52,10 +52,10 @@ pub struct Executed {
     pub state: Hash,
 }
 
-/// Blocks before the last one that was executed of which it is known what they came to: leaders may be behind by some.
+/// Number of executed blocks whose results are kept: leaders may lag by some.
 const PAST: usize = 64;
 
-/// What a proposal is put behind.
+/// The parent of a proposal.
 #[derive(Debug, Default)]
 pub struct Parent {
     /// Its height.
@@ -66,7 +66,7 @@ pub struct Parent {
     pub executed: u64,
     /// The highest block with operations that is not final.
     pub operations: u64,
-    /// What is in blocks that are not final.
+    /// Groups in blocks that are not final.
     pub pending: HashSet<Key>,
 }
 
@@ -102,11 +102,11 @@ pub struct Contents {
     waiting: HashMap<u64, Waiting>,
     /// Frames that were given up, with the status of their operations.
     given_up: Vec<(Waiting, Status)>,
-    /// This replica's number, and how many there are. Who is none orders nothing.
+    /// This replica's number; `None` if this node is not a member, which orders nothing.
     origin: Option<u8>,
     /// A change of the set is decided: blocks are due until the epoch ends.
     changing: bool,
-    /// Frames that wait, by what is in them: a client that asks again is answered once.
+    /// Waiting frames, by content: a client that retries gets one reply.
     asked: HashMap<Bytes, u64>,
     next_number: u64,
     /// The last block that was executed.
@@ -130,8 +130,9 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// An empty desk of the replica of this number, if it is one. `past` is what no header covers as of the newest blocks, by
-    /// height, as far as is known. Whether a change of the set is decided is as in [`Self::executed`].
+    /// An empty desk of the replica of this number, if it is a member. `past` has the states that no header covers
+    /// after the newest blocks, by height, as far as known. Whether a change of the set is decided is as in
+    /// [`Self::executed`].
     pub fn new(
         origin: Option<u8>,
         replicas: usize,
@@ -155,7 +156,7 @@ impl Desk {
             next_number: admission::now(),
             executed,
             past,
-            // It may have had some: at worst a block is ordered that states what was stated.
+            // It may have had some: at worst a block is ordered that states a result again.
             operations: executed.height,
             stated: 0,
             last_block: Instant::now(),
@@ -183,8 +184,8 @@ impl Desk {
         .await
     }
 
-    /// Takes a frame whose operations are to be ordered. Returns the group to announce to the other replicas, unless
-    /// that was done within [`ANNOUNCEMENT`]. Returns the frame where there is no room.
+    /// Submits a frame whose operations are to be ordered. Returns the group to announce to the other replicas, unless
+    /// it was announced within [`ANNOUNCEMENT`]. Returns the frame if there is no room.
     pub fn submit(&self, held: Held, make: impl FnOnce(Key, &Held) -> Group) -> Result<Option<Group>, Held> {
         let mut state = self.state();
         // Its client is to turn to a replica that orders.
@@ -232,7 +233,7 @@ impl Desk {
         place.and_then(|place| state.pool.get(place)).is_some_and(|pooled| pooled.group == *group)
     }
 
-    /// A payload to put behind a parent, if there is anything to order or to state.
+    /// A payload to append to a parent, if there is anything to order or to state.
     pub fn propose(&self, state: &mut Contents, parent: &Parent, since: Instant) -> Option<Payload> {
         let executed = state.executed;
         if executed.height > parent.height {
@@ -294,8 +295,8 @@ impl Desk {
         wake(state);
     }
 
-    /// Goes on as the replica of another number of another set, where all blocks of the set before are executed. What waits here
-    /// gets new names; gives the groups that others are to be told of.
+    /// Switches to another number in another set, once all blocks of the previous set are executed. Waiting groups get
+    /// new names; returns the groups to announce.
     pub fn renumber(&self, origin: Option<u8>, replicas: usize) -> Vec<Group> {
         let mut state = self.state();
         state.pool.clear();
@@ -349,7 +350,7 @@ impl Desk {
             state.remove(&key);
         }
         let late = state.waiting.iter().filter(|(_, waiting)| waiting.since.elapsed() > PATIENCE);
-        // What was proposed may still be executed: then the client learns of it when it asks again.
+        // A proposed group may still be executed: then the client learns of it when it retries.
         for number in Vec::from_iter(late.map(|(&number, _)| number)) {
             state.give_up(number, Status::NotFinal);
         }
@@ -419,7 +420,7 @@ impl Contents {
         }
     }
 
-    /// As many groups as fit a body, the oldest first. Those with operations that are too old or too new by now go.
+    /// The oldest groups that fit in a body. Drops those with operations that are too old or too new by now.
     fn choose(&mut self, parent: &Parent, is_timely: impl Fn(&SignedOperation) -> bool) -> Vec<Group> {
         let (mut chosen, mut late) = (Vec::new(), Vec::new());
         let (mut bytes, mut signed, mut approvals) = (Body::EMPTY, 0, 0);

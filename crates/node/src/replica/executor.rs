@@ -1,4 +1,4 @@
-//! The thread that executes what is final: the ledger's one writer.
+//! The thread that executes final blocks: the ledger's only writer.
 
 use std::{
     sync::{
@@ -78,7 +78,7 @@ pub struct Executor<O> {
 }
 
 impl<O: Observer> Executor<O> {
-    /// Works until it is told to stop. Where the disk fails it executes no further block, and answers reads only.
+    /// Runs until stopped. After a disk failure it executes no further block, and answers reads only.
     pub fn run(mut self) {
         self.settle();
         self.tell(0);
@@ -86,7 +86,7 @@ impl<O: Observer> Executor<O> {
         let mut tick = TICK;
         loop {
             let result = match self.jobs.recv_timeout(tick) {
-                // The engine keeps what is not executed, and gives it again after a restart.
+                // The engine keeps blocks that were not executed, and delivers them again after a restart.
                 Ok(Job::Block(_)) if self.has_failed() => Ok(()),
                 Ok(Job::Block(block)) => self.execute(&block),
                 Ok(Job::Read(held)) => {
@@ -106,7 +106,7 @@ impl<O: Observer> Executor<O> {
             };
             if let Err(error) = result {
                 self.shared.storage_failed.store(true, Relaxed);
-                tracing::error!(%error, "what is final cannot be stored: mend the disk and restart the node");
+                tracing::error!(%error, "cannot store final blocks: fix the disk, then restart the node");
             }
             if ticked.elapsed() >= TICK {
                 for (waiting, status) in self.desk.tick() {
@@ -122,7 +122,7 @@ impl<O: Observer> Executor<O> {
         }
         self.mark.finish(self.ledger.tip().height());
         if let Err(error) = self.ledger.finish() {
-            tracing::warn!(%error, "the ledger was not put away: the next start takes longer");
+            tracing::warn!(%error, "cannot write a snapshot of the ledger: the next start takes longer");
         }
     }
 
@@ -136,11 +136,7 @@ impl<O: Observer> Executor<O> {
         if block.height() <= tip.height() {
             return Ok(());
         }
-        assert_eq!(
-            block.height(),
-            tip.height() + 1,
-            "a block that is final is missing: restore the data directory whole"
-        );
+        assert_eq!(block.height(), tip.height() + 1, "a final block is missing: restore the whole data directory");
         let body = Body::decode(block.body()).expect("a quorum judged the block");
         // Not before the block before, as a quorum judged.
         let time = body.time;
@@ -151,7 +147,8 @@ impl<O: Observer> Executor<O> {
         let mut statuses = self.roster.execute(block.height(), &approvals)?.into_iter();
         self.unsettle(&body);
         for group in &body.groups {
-            // Of a frame that waits here, what was refused before it was ordered is told in its place; it leaves no trace.
+            // For a frame that waits here, an operation refused before ordering gets its status in its place; it leaves
+            // no trace.
             match (self.desk.take(group), group.entries()) {
                 (held, Entries::Approvals(entries)) => {
                     // A frame has one.
@@ -188,8 +185,8 @@ impl<O: Observer> Executor<O> {
         Ok(())
     }
 
-    /// Has the NIC tier leave to this thread what depends on the ledger, as a block is about to change it: what it answers is as of a
-    /// whole block. Where the block cannot be closed, that stays so.
+    /// Makes the NIC tier defer ledger reads to this thread, because a block is about to change the ledger: replies are
+    /// as of a whole block. If the block cannot be closed, the tier stays deferred.
     fn unsettle(&self, body: &Body) {
         if let Some(tier) = self.shared.tier_state() {
             let operations: usize = body.groups.iter().map(Group::operations).sum();
@@ -197,8 +194,8 @@ impl<O: Observer> Executor<O> {
         }
     }
 
-    /// Lets the NIC tier answer: all that was executed is final and durable. A reply to who asked for it comes later, so nobody who has
-    /// one is told what was before.
+    /// Lets the NIC tier answer again: all executed operations are final and durable. Replies to their clients are sent
+    /// afterwards, so a client with a reply never reads an older state.
     fn settle(&self) {
         if let Some(tier) = self.shared.tier_state() {
             let last = self.ledger.ledger().last_sequence();
@@ -280,7 +277,8 @@ impl<O: Observer> Executor<O> {
         self.reply(answered);
     }
 
-    /// Answers a frame out of what is final: nothing of it is ordered. It has operations that would be only where storage failed.
+    /// Answers a frame from the final state without ordering it. It has operations that need ordering only if storage
+    /// failed.
     fn read(&mut self, held: Held) {
         self.answer_without_order(held, Status::StorageFailed);
     }
@@ -328,7 +326,7 @@ impl<O: Observer> Executor<O> {
         }
     }
 
-    /// Tells the figures.
+    /// Publishes metrics.
     fn tell(&self, executed: u64) {
         let (tip, ledger, shared) = (self.ledger.tip(), self.ledger.ledger(), &self.shared);
         let time = tip.header.timestamp.get();
@@ -337,7 +335,7 @@ impl<O: Observer> Executor<O> {
         shared.retries.tell(ledger.retries(Now { elapsed: time, unix: time }));
         shared.height.store(tip.height(), Relaxed);
         shared.settled.store(tip.transactions, Relaxed);
-        // Last: who sees it sees the others as well.
+        // Last: a reader that sees it sees the others as well.
         shared.built.store(tip.end_sequence, Release);
     }
 }

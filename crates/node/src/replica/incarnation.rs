@@ -1,4 +1,4 @@
-//! How a replica notices that its data was deleted, or set back to an older copy.
+//! Detects that a replica's data was deleted, or restored from an older copy.
 //!
 //! The votes of a replica are in its data. With an older copy of them it could vote twice. So each start of the
 //! replica draws a random incarnation, and writes it into the data and into a *mark* beside the replica's key, which
@@ -218,7 +218,7 @@ impl Mark {
             folder.replace(FILE, self.data.encode().as_bytes()).map_err(std::io::Error::other)
         });
         if let Err(error) = recorded {
-            tracing::warn!(%error, "cannot record the replica's files of votes, so damage to them may not be noticed");
+            tracing::warn!(%error, "cannot record the replica's vote files, so damage to them may go unnoticed");
         }
     }
 
@@ -231,7 +231,7 @@ impl Mark {
             // The folder of the key may be read-only. The replica votes as safely as without a mark.
             Err(error) => tracing::warn!(
                 %error,
-                "cannot write the mark beside the replica's key, so older data will not be noticed; let the node write into \
+                "cannot write the mark beside the replica's key, so older data goes unnoticed; let the node write into \
                  the folder of `cluster.key`"
             ),
         }

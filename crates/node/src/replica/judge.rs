@@ -19,7 +19,7 @@ use super::{
 };
 use crate::admission::{self, Admission, Rules};
 
-/// Proposes what waits at the desk, judges what others propose, and has executed what is final.
+/// Proposes groups that wait at the desk, judges others' proposals, and passes final blocks to the executor.
 pub struct Judge {
     pub desk: Arc<Desk>,
     pub rules: Arc<Rules>,
@@ -56,14 +56,14 @@ impl Judge {
         Some(headers.first()?.header.timestamp.get())
     }
 
-    /// Judges what does not depend on what is executed here.
+    /// Judges the part of a block that does not depend on this replica's ledger.
     fn judge(&self, block: &Block, before: u64) -> Result<Body, Refusal> {
-        let Some(body) = Body::decode(block.body()) else { return refuse("a body of another form") };
+        let Some(body) = Body::decode(block.body()) else { return refuse("malformed body") };
         if body.executed >= block.height() {
-            return refuse("it states what cannot be executed yet");
+            return refuse("the block states the result of a block that cannot be executed yet");
         }
         if body.time < before {
-            return refuse("its time is before that of its parent");
+            return refuse("the block's time is before its parent's");
         }
         let groups = body.groups.iter();
         if groups.clone().map(|group| group.signed().len()).sum::<usize>() > MOST_SIGNED {
@@ -73,16 +73,16 @@ impl Judge {
             return refuse("too many approvals of changes of the set");
         }
         if !groups.clone().flat_map(Group::signed).all(|signed| self.desk.is_timely(signed, body.time)) {
-            return refuse("a signed operation that is too old or too new");
+            return refuse("a signed operation is too old or too new");
         }
         let unknown: Vec<&Group> = groups.filter(|group| !self.desk.has(group)).collect();
         if !self.admits(&unknown, body.time) {
-            return refuse("a signed operation that no replica may take from a client");
+            return refuse("a signed operation is not admissible from a client");
         }
         Ok(body)
     }
 
-    /// Whether all signatures are those of who may sign, at a time.
+    /// Whether all signatures are valid, by authorised keys, at a time.
     fn admits(&self, groups: &[&Group], time: u64) -> bool {
         let mut signed: Vec<(bool, Vec<SignedOperation>)> =
             groups.iter().map(|group| (group.is_trusted(), group.signed().to_vec())).collect();
@@ -115,17 +115,17 @@ impl Application for Judge {
             self.desk.when(|state| (state.executed.height >= body.executed && is_ready()).then_some(())).await;
             match self.chain.headers(body.executed, 1) {
                 Ok(headers) if headers.first().is_some_and(|sealed| sealed.header.hash() == *block.statement()) => {}
-                Ok(_) => return refuse("it states another header than was executed here"),
+                Ok(_) => return refuse("the stated header differs from the one executed here"),
                 Err(error) => {
                     // Its own disk is no reason to accuse another.
-                    tracing::error!(%error, "headers cannot be read: no vote");
+                    tracing::error!(%error, "cannot read headers: not voting");
                     return std::future::pending().await;
                 }
             }
             match self.desk.state_at(body.executed) {
                 Some(state) if state == body.state => Ok(()),
-                Some(_) => refuse("it states another state than this replica came to"),
-                // Its leader is far behind, or this replica has just started: others may know.
+                Some(_) => refuse("the stated result differs from this replica's"),
+                // Its leader lags far, or this replica has just started: other replicas may know.
                 None => std::future::pending().await,
             }
         })
@@ -138,7 +138,8 @@ impl Application for Judge {
     fn finalized(&self, block: Final) -> Answer<'_, ()> {
         Box::pin(async move {
             let height = block.block.height();
-            // The executor is gone only when the node stops, or has failed: then this never ends, and the block comes again.
+            // The executor is gone only when the node stops, or has failed: then this never ends, and the block comes
+            // again.
             let _ = self.jobs.send(Job::Block(Box::new(block)));
             self.desk.when(|state| (state.executed.height >= height).then_some(())).await;
         })

@@ -1,14 +1,16 @@
-//! A node that is one of several replicas: what clients send is ordered with the others, and executed when it is final.
+//! A node that is one of several replicas: it orders clients' operations together with the others, and executes them
+//! when they are final.
 //!
 //! ```text
 //! io --> desk --> engine (on threads of its own) --> executor --> replies
 //!          ^-- what came to other replicas
 //! ```
 //!
-//! What senders outside of trusted prefixes sign goes through the executor's [screening](screening) to the desk.
+//! Signed operations from outside trusted prefixes go through the executor's [screening](screening) to the desk.
 //!
-//! `io` takes frames to the [desk](desk), and tells the other replicas of their operations. The engine of `crates/order` asks the
-//! [judge](judge) what to propose and whether others' proposals are right. The [executor](executor) is the ledger's one writer.
+//! `io` passes frames to the [desk](desk), and announces their operations to the other replicas. The engine of
+//! `crates/order` asks the [judge](judge) for proposals and for its verdict on others' proposals. The
+//! [executor](executor) is the ledger's only writer.
 
 mod body;
 mod clocks;
@@ -80,7 +82,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// What is configured.
+    /// The configured identity.
     pub fn of(cluster: &Cluster) -> Result<Self, Error> {
         let founders = cluster.committee()?;
         let path = || cluster.key.clone();
@@ -90,7 +92,7 @@ impl Identity {
         };
         let key = secret.and_then(|secret| ReplicaKey::from_bytes(&secret));
         let key = key.ok_or_else(|| sealing::Error::NotAKey { path: path() })?;
-        // Who joined is known by the sets, and who is to join by whom it is to turn to.
+        // The sets show a replica that joined; `contacts` shows one that is to join.
         let is_known = founders.number(&key.name()).is_some() || !cluster.contacts.is_empty();
         if is_known { Ok(Self { founders, key }) } else { Err(sealing::Error::NotAReplica { path: path() }.into()) }
     }
@@ -107,7 +109,7 @@ impl Identity {
         SealedHeader { header, seal: Seal::NONE }
     }
 
-    /// What its engine is to know, and where it is, which goes on behind the block of a height.
+    /// The engine's configuration and directory; it resumes after the block of a height.
     fn engine(self, config: &Config, floor: Option<Certificate>, places: Vec<Member>) -> (order::Config, Site) {
         let network = self.network(config);
         let own = config.cluster.replicas.iter().find(|member| member.name == self.key.name());
@@ -135,8 +137,8 @@ impl Identity {
     }
 }
 
-/// What the engine of a replica of this configuration is to know, and where it is, as long as the founders are the set: for
-/// programs that play a replica.
+/// What the engine of a replica of this configuration is to know, and where it is, as long as the founders are the set:
+/// for programs that play a replica.
 pub fn replica_engine(config: &Config) -> Result<(order::Config, Site), Error> {
     Ok(Identity::of(&config.cluster)?.engine(config, None, config.cluster.replicas.clone()))
 }
@@ -206,7 +208,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
         };
         if number.is_none() {
             tracing::warn!(
-                "this replica is not of the set of replicas: it follows what they order, and orders nothing"
+                "this replica is not a member of the set: it follows the order of the members without voting"
             );
         }
         let desk = Arc::new(Desk::new(number, replicas, replay_window, executed, past, changing));

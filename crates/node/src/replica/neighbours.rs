@@ -10,9 +10,9 @@ pub struct Neighbours {
     pub me: Identity,
     /// Whom it is to be connected to as long as it is of no set.
     pub contacts: Vec<Member>,
-    /// Tells the engine.
+    /// Updates the engine.
     pub peers: Peers,
-    /// Tells the other replicas.
+    /// Sends to the other replicas.
     pub outbox: Outbox,
 }
 
@@ -48,7 +48,7 @@ impl Neighbours {
         if let Some((number, replicas)) = renumbered {
             match number {
                 Some(number) => tracing::info!(number, replicas, "the set of replicas has changed"),
-                None => tracing::warn!(replicas, "this replica is not of the set of replicas"),
+                None => tracing::warn!(replicas, "this replica is not a member of the set of replicas"),
             }
             for group in desk.renumber(number, replicas) {
                 // What others do not hear of waits for this replica's turn.

@@ -1,4 +1,4 @@
-//! The sets of replicas up to what is executed, kept in a file.
+//! The sets of replicas up to the last executed block, stored in a file.
 
 use std::{
     num::NonZeroU64,
@@ -12,7 +12,7 @@ use wire::Status;
 
 use crate::{Error, sealing};
 
-/// The folder in the data directory, and the file in it. There is none before the first approval.
+/// The folder in the data directory, and the file in it. Neither exists before the first approval.
 pub const FOLDER: &str = "cluster";
 pub const FILE: &str = "members";
 
@@ -23,7 +23,7 @@ pub struct Roster {
     membership: Mutex<Membership>,
 }
 
-/// What a client is told of an approval.
+/// The status of an approval in the reply to its client.
 pub fn status(result: Result<(), ApprovalError>) -> Status {
     match result {
         Ok(()) => Status::Ok,
@@ -51,25 +51,25 @@ impl Roster {
         Ok(Self { directory, membership: Mutex::new(membership) })
     }
 
-    /// What is known now.
+    /// The present membership.
     pub fn membership(&self) -> MutexGuard<'_, Membership> {
         self.membership.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What all replicas know of the sets behind the block of a height, as it is kept; nothing where it has changed since.
+    /// The encoded sets after the block of a height; `None` if they have changed since.
     pub fn as_of(&self, height: u64) -> Option<Vec<u8>> {
         let membership = self.membership();
         (membership.height() <= height).then(|| membership.encode())
     }
 
-    /// What no header of the chain covers behind the block of a height, where this is the hash of recent operations; nothing where the
-    /// sets have changed since.
+    /// The hash of the state that no header of the chain covers, after the block of a height; `recent` is the hash of
+    /// recent operations. `None` if the sets have changed since.
     pub fn state(&self, height: u64, recent: &Hash) -> Option<Hash> {
         Some(state_hash(recent, &self.as_of(height)?))
     }
 
-    /// Takes the approvals of the block of a height, durably. Tells what became of each. A block that was executed before a restart
-    /// changes nothing.
+    /// Applies the approvals of the block of a height, durably. Returns the status of each. A block that was executed
+    /// before a restart changes nothing.
     pub fn execute(&self, height: u64, approvals: &[Approval]) -> Result<Vec<Status>, storage::Error> {
         let mut membership = self.membership();
         // Most blocks have none.

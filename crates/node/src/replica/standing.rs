@@ -1,4 +1,4 @@
-//! What a replica tells of the order: who leads, what is final, and who vouches for it.
+//! A replica's reports about the order: the leader, the last final block, and its certificate.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,8 +9,8 @@ use wire::FinalityFrame;
 
 use super::{clocks::Clocks, neighbours::number, roster::Roster, state_sync::Server};
 
-/// Views end within what a replica waits for a leader and a vote, or else no quorum can be reached. As long as this passes without
-/// one before health tells so, beside [`WAITS`] of that wait: a replica that catches up, or syncs slowly, takes its time as well.
+/// Views end within the timeouts for a leader and a vote unless no quorum can be reached. Health reports that after
+/// [`WAITS`] of these timeouts and this slack: a replica that catches up, or syncs slowly, takes time as well.
 const SLACK: Duration = Duration::from_secs(2);
 const WAITS: u32 = 8;
 
@@ -27,7 +27,7 @@ pub struct Standing {
     roster: Arc<Roster>,
     me: Identity,
     patience: Duration,
-    /// What it gives to replicas that join.
+    /// Serves the ledger to joining replicas.
     pub sync: Server,
     /// How its clock compares with the times of blocks.
     pub clocks: Arc<Clocks>,
@@ -67,14 +67,14 @@ impl Standing {
         })
     }
 
-    /// Its number in the set that votes behind what it has executed, and how many replicas that has.
+    /// Its number in the set that votes after the last executed block, and the size of that set.
     pub fn place(&self) -> (Option<u8>, usize) {
         let membership = self.roster.membership();
         let members = membership.members(self.status.snapshot().height + 1);
         (number(members, &self.me), members.len())
     }
 
-    /// The number of the set that votes behind what it has executed: how often it was changed.
+    /// The generation of the set that votes after the last executed block: the number of changes.
     pub fn generation(&self) -> u32 {
         self.roster.membership().generation_at(self.status.snapshot().height + 1)
     }
@@ -102,7 +102,7 @@ impl Standing {
         let status = self.status.snapshot();
         let newest_certificate = self.status.certificate();
         let membership = self.roster.membership();
-        // A new set is told of when it has certified something: no certificate is of another set than it comes with.
+        // A new set is reported once it has certified a block: a certificate is always of the set in the same reply.
         let certified = newest_certificate.as_ref().map_or(1, |certificate| certificate.header.height.get());
         let (asked, newest) = (request.generation.get(), membership.generation_at(certified));
         let Some(committee) = membership.committee_of(asked).filter(|_| asked <= newest) else {

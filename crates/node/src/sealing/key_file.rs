@@ -18,7 +18,7 @@ pub fn read(path: &Path) -> Result<Option<SealingKey>, Error> {
     key.map(Some).ok_or_else(|| Error::NotAKey { path: path.into() })
 }
 
-/// The key in a file, which is made where there is none.
+/// Reads the key in a file, creating it if missing.
 pub fn read_or_make(path: &Path) -> Result<SealingKey, Error> {
     if let Some(key) = read(path)? {
         return Ok(key);
@@ -26,10 +26,10 @@ pub fn read_or_make(path: &Path) -> Result<SealingKey, Error> {
     loop {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(Error::Random)?;
-        // There is none of 0, and of what is not below the group's order: once in 2^127.
+        // 0 and numbers not below the group's order are not keys: once in 2^127.
         if let Some(key) = SealingKey::from_bytes(&secret) {
             key_file::create(path, &secret)?;
-            tracing::info!(path = %path.display(), "made the chain's key; keep a copy apart from the data");
+            tracing::info!(path = %path.display(), "created the chain's key; keep a copy apart from the data");
             return Ok(key);
         }
     }

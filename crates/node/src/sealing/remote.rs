@@ -1,7 +1,7 @@
-//! A signer in another process, behind a socket of the file system: what stands before a hardware module.
+//! A signer in another process, reached by a Unix socket: for example in front of a hardware module.
 //!
-//! A connection carries one request and its reply; docs/operations.md has the bytes. A signer may look at the header that comes with
-//! what is to be signed, and refuse.
+//! A connection carries one request and its reply; docs/operations.md has the format. A signer may inspect the header
+//! that comes with the message, and refuse.
 
 use std::{
     io::{self, Read, Write},
@@ -29,7 +29,7 @@ const SEAL: u32 = 2;
 struct Request {
     magic: [u8; 4],
     what: U32,
-    /// What is to be signed.
+    /// The message to sign.
     message: [u8; 32],
     /// The encoded header that it follows from.
     header: [u8; spv::HEADER_SIZE],
@@ -44,7 +44,7 @@ struct Reply {
     bytes: [u8; 64],
 }
 
-/// A signer behind a socket.
+/// A signer reached by a socket.
 #[derive(Debug)]
 pub struct RemoteSigner {
     socket: PathBuf,
@@ -52,7 +52,7 @@ pub struct RemoteSigner {
 }
 
 impl RemoteSigner {
-    /// The signer behind `socket`, which has so long for an answer. It is not asked for anything yet.
+    /// The signer at `socket`, with a timeout for replies. Does not connect yet.
     pub fn new(socket: PathBuf, timeout: Duration) -> Self {
         Self { socket, timeout }
     }
@@ -131,7 +131,8 @@ mod tests {
     /// What a signer makes of a request.
     type Answer = fn(&[u8]) -> Vec<u8>;
 
-    /// A signer that answers each connection with what is made of its request, in two pieces, and the last not at all.
+    /// A signer that answers each connection with a function of its request, in two pieces, and the last one not at
+    /// all.
     fn asked(replies: Vec<Answer>, ask: impl FnOnce(&mut RemoteSigner)) {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("signer");

@@ -1,4 +1,4 @@
-//! The content of one simulated file: what is durable, what is seen, and what could survive a crash.
+//! The content of one simulated file: durable, visible, and possible after a crash.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) struct Inode {
 
 #[derive(Debug)]
 struct Sector {
-    /// What a running program reads.
+    /// The content that a running program reads.
     seen: Content,
     durable: Content,
     /// Versions since the last sync, each of which may survive a crash.
@@ -78,7 +78,7 @@ impl Inode {
 
     pub(super) fn set_len(&mut self, len: u64) {
         if len < self.len {
-            // What is cut off reads as zeros if the file grows again.
+            // The truncated part reads as zeros if the file grows again.
             let cut = len % SECTOR as u64;
             for (&index, sector) in self.sectors.range_mut(len / SECTOR as u64..) {
                 let keep = if index == len / SECTOR as u64 { cut as usize } else { 0 };

@@ -9,17 +9,17 @@ use super::common::{NodeArgs, PinArgs, PromiseArg, variable};
 use super::host::Host;
 use crate::error::Error;
 
-/// Options of every operation.
+/// Options common to all operations.
 #[derive(Args)]
 pub struct OperationArgs {
     #[command(flatten)]
     pub node: NodeArgs,
-    /// Sign with this key; an unsigned operation must come from an address that the node trusts
+    /// Sign with this key; the node accepts unsigned operations from trusted addresses only
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub key: Option<PathBuf>,
     #[command(flatten)]
     pub network: PinArgs,
-    /// Use this transaction id [default: a new one]; the node executes an operation with the same id only once
+    /// Use this transaction id [default: a new one]; the node executes each id only once
     #[arg(long, value_name = "ID")]
     pub transaction: Option<TransactionId>,
     /// Ask for this promise [default: the node's own]
@@ -27,16 +27,16 @@ pub struct OperationArgs {
     pub promise: Option<PromiseArg>,
 }
 
-/// Who answers for a new account, if it is not its own key from a trusted address.
+/// Sponsor of a new account. Not needed if the account's own key signs from a trusted address.
 #[derive(Args)]
 pub struct SponsorArgs {
     /// Sign with this issuer's key
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "payer_key")]
     pub issuer_key: Option<PathBuf>,
-    /// Sign with the key of the account that pays the deposit
+    /// Sign with the key of the account that pays --deposit
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "deposit")]
     pub payer_key: Option<PathBuf>,
-    /// Pay this deposit, which leaves circulation for good; at least the node's `ledger.deposit`
+    /// Pay this deposit, at least the node's `ledger.deposit`; it is not refunded
     #[arg(long, value_name = "AMOUNT", requires = "payer_key")]
     pub deposit: Option<u64>,
 }
@@ -46,9 +46,9 @@ pub struct SponsorArgs {
 pub enum AccountCommand {
     /// Create an account
     ///
-    /// An issuer, an account that pays a deposit, or an address that the operator trusts must vouch for a keyed account.
+    /// An issuer, an account that pays a deposit, or a trusted address must vouch for an account with a key.
     Create {
-        /// The account [default: the one of --key]
+        /// The account [default: the account of --key]
         account: Option<AccountId>,
         #[command(flatten)]
         sponsor: SponsorArgs,
@@ -59,7 +59,7 @@ pub enum AccountCommand {
     Issue {
         /// The account that receives the amount
         account: AccountId,
-        /// How much
+        /// The amount
         amount: u64,
         #[command(flatten)]
         operation: OperationArgs,
@@ -70,7 +70,7 @@ pub enum AccountCommand {
         source: AccountId,
         /// The receiver
         destination: AccountId,
-        /// How much
+        /// The amount
         amount: u64,
         #[command(flatten)]
         operation: OperationArgs,
@@ -82,19 +82,19 @@ pub enum AccountCommand {
         #[command(flatten)]
         operation: OperationArgs,
     },
-    /// List accounts in blocks with their balances, in the order of the index
+    /// List accounts in blocks with their balances, in index order
     List {
-        /// Start after this account, the last of another list
+        /// Start after this account, the last one of the previous list
         #[arg(long, value_name = "ACCOUNT")]
         after: Option<AccountId>,
         #[command(flatten)]
         list: ListArgs,
     },
-    /// List the transactions of an account in blocks, the latest first
+    /// List the transactions of an account in blocks, latest first
     History {
         /// The account
         account: AccountId,
-        /// Start before this transaction, the last of another list
+        /// Start before this transaction, the last one of the previous list
         #[arg(long, value_name = "HEIGHT:POSITION")]
         before: Option<String>,
         #[command(flatten)]
@@ -102,7 +102,7 @@ pub enum AccountCommand {
     },
 }
 
-/// Options of lists. A list is the node's word; `turnpike proof get` proves each transaction and balance.
+/// Options of lists. A list is not proved; `turnpike proof get` proves each transaction and balance.
 #[derive(Args)]
 pub struct ListArgs {
     #[command(flatten)]
@@ -110,16 +110,16 @@ pub struct ListArgs {
     /// Fetch the list from this HTTP address of the node [default: the host of --node, port 7480] [env: TURNPIKE_HTTP]
     #[arg(long, value_name = "HOST[:PORT]")]
     pub http: Option<Host>,
-    /// List at most this number
+    /// List at most this number of entries
     #[arg(long, default_value_t = 100, value_parser = value_parser!(u64).range(1..))]
     pub count: u64,
-    /// List all
+    /// List all entries
     #[arg(long, conflicts_with = "count")]
     pub all: bool,
 }
 
 impl ListArgs {
-    /// The HTTP address that is named: by the option, or else by the environment.
+    /// The HTTP address given by the option or else by the environment; `None` if neither sets it.
     pub fn http(&self) -> Result<Option<Host>, Error> {
         let environment = || variable("TURNPIKE_HTTP").map(|text| text.parse()).transpose();
         let invalid = |error: String| Error::Input(format!("TURNPIKE_HTTP: {error}"));

@@ -7,10 +7,10 @@ use clap::{Args, ValueHint};
 /// Options of `backup`.
 #[derive(Args)]
 pub struct BackupArgs {
-    /// The data directory; a node may be running on it
+    /// Back up this data directory; a node may be running on it
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub data: PathBuf,
-    /// The new or empty directory to copy it to
+    /// Copy to this directory, which must be empty or missing
     #[arg(value_hint = ValueHint::DirPath)]
     pub to: PathBuf,
 }

@@ -10,7 +10,7 @@ pub struct CheckArgs {
     /// The data directory; the node must not be running on it
     #[arg(value_hint = ValueHint::DirPath)]
     pub directory: PathBuf,
-    /// Data directories of other replicas, audited as well, whose blocks have to be the same
+    /// Audit these data directories of other replicas too, and require the same blocks
     #[arg(long, value_name = "DIRECTORY", num_args = 1.., value_hint = ValueHint::DirPath)]
     pub compare: Vec<PathBuf>,
 }

@@ -6,76 +6,75 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use order::{Member, Transport};
 
-/// Replicas on this machine, in a directory with a folder for each: its configuration, its key, its data and its log.
+/// Replicas in a directory with a folder for each: its configuration, key, data and log.
 #[derive(Subcommand)]
 pub enum ClusterCommand {
-    /// Make keys and configurations; nothing is started
+    /// Make keys and configurations, without starting replicas
     Init(ClusterInitArgs),
     /// Make the key of a founder on its own machine, and print its public name and address
     Key(ClusterKeyArgs),
-    /// Write the configuration of a founder on its own machine, from the names and addresses of all founders
+    /// Write the configuration of a founder on its own machine, from the list of all founders
     Configure(Box<ClusterConfigureArgs>),
-    /// Start the replicas that do not run, and wait until all serve
+    /// Start the replicas that are down, and wait until all serve
     Start(ClusterArgs),
     /// Print the state of each replica: membership, leader, epoch, height, lag, evidence; fail if one is down
     Status(ClusterArgs),
-    /// Stop the replicas that run, and wait until they have ended
+    /// Stop the running replicas, and wait until they have exited
     Stop(ClusterArgs),
-    /// Make one more replica, start it, and have it join the set with all others' approval
+    /// Make and start one more replica, and let all others approve that it joins
     Add(ClusterAddArgs),
-    /// Have a replica leave the set with all others' approval, and stop it
+    /// Let all other replicas approve that one leaves, and stop it
     Remove(ClusterRemoveArgs),
-    /// Make the key and configuration of a replica of this machine that is to join those of others
+    /// Make the key and configuration of a replica on this machine that will join a running cluster
     Join(ClusterJoinArgs),
-    /// Give a replica that was away for too long the ledger of another one, in the place of its own
+    /// Replace the ledger of a replica that fell too far back with a copy from another replica
     Sync(ClusterSyncArgs),
-    /// Approve with one replica's key that another one joins or leaves
+    /// Approve with one replica's key that another replica joins or leaves
     Approve(Box<ClusterApproveArgs>),
 }
 
 /// Options of `cluster init`.
 #[derive(Args)]
 pub struct ClusterInitArgs {
-    /// The directory; must be empty, or not exist
+    /// Write to this directory, which must be empty or missing
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
-    /// How many replicas; of 3f + 1 f may be away or lie
+    /// Make this number of replicas; 3f + 1 tolerate f that crash or lie
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub replicas: u8,
-    /// Make one replica for each of these hosts, with clients on --port and the other replicas two ports above; copy
-    /// each folder to its host
+    /// Make one replica per host, with clients on --port and replicas on --port + 2; copy each folder to its host
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',', conflicts_with = "replicas")]
     pub hosts: Vec<IpAddr>,
-    /// The first of the replicas' ports for clients, on loopback; 0 for any that are free
+    /// Listen for clients on loopback from this port on; 0 chooses free ports
     #[arg(long, value_name = "PORT", default_value_t = 7400)]
     pub port: u16,
-    /// The network
+    /// Settings that all founders share
     #[command(flatten)]
     pub network: ClusterNetworkArgs,
 }
 
-/// What the configurations of all founders have in common.
+/// Settings that the configurations of all founders share.
 #[derive(Args)]
 pub struct ClusterNetworkArgs {
-    /// Name of the network
+    /// Use this network name
     #[arg(long, default_value = "turnpike")]
     pub network: String,
-    /// Prefix from which unsigned operations are taken, such as 127.0.0.0/8; may be repeated
+    /// Accept unsigned operations from this prefix, such as 127.0.0.0/8; may be repeated
     #[arg(long, value_name = "PREFIX")]
     pub trusted: Vec<String>,
-    /// Public key that may sign ISSUE; may be repeated
+    /// Let this public key sign ISSUE; may be repeated
     #[arg(long, value_name = "HEX")]
     pub issuer: Vec<String>,
-    /// How long replicas wait for a leader, in milliseconds
+    /// Wait this long for a leader, in milliseconds
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 250)]
     pub patience: u64,
-    /// What carries the bytes between replicas: tcp, rdma, or shm for those on one machine
+    /// Connect replicas by this transport: tcp, rdma, or shm on one machine
     #[arg(long, value_name = "TRANSPORT", default_value_t)]
     pub transport: Transport,
-    /// Blocks of an epoch; the set of replicas changes between two epochs only
+    /// Make epochs of this number of blocks; the set of replicas changes between epochs only
     #[arg(long, value_name = "COUNT", default_value_t = 1024)]
     pub epoch: u64,
-    /// How many accounts each table holds
+    /// Size each table for this number of accounts
     #[arg(long, value_name = "COUNT")]
     pub accounts: Option<u64>,
 }
@@ -83,10 +82,10 @@ pub struct ClusterNetworkArgs {
 /// Options of `cluster key`.
 #[derive(Args)]
 pub struct ClusterKeyArgs {
-    /// The founder's folder; must not have a key
+    /// Write the key to this folder, which must not have one
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
-    /// Where the founder listens for the other replicas
+    /// Listen for the other replicas on this address
     #[arg(long, value_name = "ADDRESS")]
     pub others: SocketAddr,
 }
@@ -94,27 +93,27 @@ pub struct ClusterKeyArgs {
 /// Options of `cluster configure`.
 #[derive(Args)]
 pub struct ClusterConfigureArgs {
-    /// The founder's folder, with the key that `turnpike cluster key` made
+    /// Write to this folder, which has the key that `turnpike cluster key` made
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
-    /// File with a line for each founder, as `turnpike cluster key` printed it; the same on all machines
+    /// Read one line per founder, as `turnpike cluster key` printed it; the same file on all machines
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub founders: PathBuf,
-    /// The second since the Unix epoch that the network begins in, as `date +%s` prints it; the same on all machines
+    /// Begin the network at this Unix time, as `date +%s` prints it; the same on all machines
     #[arg(long, value_name = "SECONDS")]
     pub began: u64,
-    /// Where it listens for clients
+    /// Listen for clients on this address
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7400")]
     pub listen: SocketAddr,
-    /// Where it listens for HTTP
+    /// Serve HTTP on this address
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7480")]
     pub http: SocketAddr,
-    /// The network
+    /// Settings that all founders share
     #[command(flatten)]
     pub network: ClusterNetworkArgs,
 }
 
-/// Which cluster.
+/// The cluster to act on.
 #[derive(Args)]
 pub struct ClusterArgs {
     /// The directory that `turnpike cluster init` made
@@ -128,19 +127,19 @@ pub struct ClusterAddArgs {
     /// The directory that `turnpike cluster init` made
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
-    /// Begin with a copy of this replica's data, which is stopped meanwhile, instead of with what another one gives
+    /// Begin with a copy of this replica's data, stopping it meanwhile, instead of a state sync
     #[arg(long, value_name = "NUMBER", conflicts_with = "replay")]
     pub copy: Option<usize>,
-    /// Begin with the first block, and execute all again
+    /// Begin with the first block, and execute all blocks again
     #[arg(long)]
     pub replay: bool,
-    /// Where it listens for clients; by default on a free port of loopback
+    /// Listen for clients on this address [default: a free port of loopback]
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
-    /// Where it listens for HTTP; by default on a free port of loopback
+    /// Serve HTTP on this address [default: a free port of loopback]
     #[arg(long, value_name = "ADDRESS")]
     pub http: Option<SocketAddr>,
-    /// Where it listens for the other replicas, which find it there; by default on a free port of loopback
+    /// Listen for the other replicas on this address [default: a free port of loopback]
     #[arg(long, value_name = "ADDRESS")]
     pub others: Option<SocketAddr>,
 }
@@ -151,7 +150,7 @@ pub struct ClusterRemoveArgs {
     /// The directory that `turnpike cluster init` made
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
-    /// The number of the replica's folder
+    /// Remove the replica whose folder has this number
     #[arg(long, value_name = "NUMBER")]
     pub replica: usize,
 }
@@ -159,29 +158,28 @@ pub struct ClusterRemoveArgs {
 /// Options of `cluster join`.
 #[derive(Args)]
 pub struct ClusterJoinArgs {
-    /// The configuration of a replica of the set
+    /// Copy settings from this configuration of a replica of the set
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub like: PathBuf,
-    /// The new replica's folder; must not have a key
+    /// Write to this folder, which must not have a key
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
-    /// Begin with a copy of this data directory, of a replica that does not run, instead of with the first block
+    /// Begin with a copy of this data directory of a stopped replica, instead of the first block
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "sync")]
     pub copy: Option<PathBuf>,
-    /// Begin with the ledger that the replica at this HTTP address gives, instead of with the first block; it is checked against
-    /// what a quorum signed
+    /// Begin with the ledger of the replica at this HTTP address, proved by a quorum, instead of the first block
     #[arg(long, value_name = "ADDRESS")]
     pub sync: Option<SocketAddr>,
-    /// A node of the cluster, which tells the present set
+    /// Ask this node of the cluster for the present set
     #[arg(long, value_name = "ADDRESS")]
     pub node: SocketAddr,
-    /// Where it listens for clients
+    /// Listen for clients on this address
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7400")]
     pub listen: SocketAddr,
-    /// Where it listens for HTTP
+    /// Serve HTTP on this address
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7480")]
     pub http: SocketAddr,
-    /// Where it listens for the other replicas, which find it there
+    /// Listen for the other replicas on this address, which must be reachable for them
     #[arg(long, value_name = "ADDRESS")]
     pub others: SocketAddr,
 }
@@ -189,13 +187,13 @@ pub struct ClusterJoinArgs {
 /// Options of `cluster sync`.
 #[derive(Args)]
 pub struct ClusterSyncArgs {
-    /// The configuration of the replica, which does not run
+    /// Sync the replica with this configuration; it must be stopped
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
-    /// The HTTP address of a replica that runs
+    /// Copy from the replica at this HTTP address
     #[arg(long, value_name = "ADDRESS")]
     pub from: SocketAddr,
-    /// Replace everything but the replica's votes, without reading it: for data that is damaged
+    /// Replace damaged data: discard everything but the replica's votes without reading it
     #[arg(long)]
     pub replace: bool,
 }
@@ -203,16 +201,16 @@ pub struct ClusterSyncArgs {
 /// Options of `cluster approve`.
 #[derive(Args)]
 pub struct ClusterApproveArgs {
-    /// The configuration of the replica that approves
+    /// Approve with the key of the replica that has this configuration
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
-    /// A node of the set; by default the replica's own, which has to be of it
+    /// Send the approval to this node of the set [default: the approving replica, if it is a member]
     #[arg(long, value_name = "ADDRESS")]
     pub node: Option<SocketAddr>,
-    /// The replica that joins, as `turnpike cluster join` prints it
+    /// Approve that this replica joins; `turnpike cluster join` prints the value
     #[arg(long, value_name = "MEMBER", conflicts_with = "remove", required_unless_present = "remove")]
     pub add: Option<Member>,
-    /// The replica that leaves, as it is in `cluster.replicas` or was printed when it joined
+    /// Approve that this replica leaves, as listed in `cluster.replicas` or printed when it joined
     #[arg(long, value_name = "MEMBER")]
     pub remove: Option<Member>,
 }

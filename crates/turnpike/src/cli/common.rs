@@ -1,4 +1,4 @@
-//! Options that several commands have.
+//! Options that several commands share.
 
 use std::net::SocketAddr;
 use std::sync::LazyLock;
@@ -10,36 +10,36 @@ use client::{Client, Options};
 use super::host::Host;
 use crate::error::Error;
 
-/// The node that client commands talk to by default: that of the environment, or the one of this machine.
+/// The default node of client commands: `TURNPIKE_NODE`, or else the node on this machine.
 pub fn default_node() -> &'static str {
     static NODE: LazyLock<String> = LazyLock::new(|| variable("TURNPIKE_NODE").unwrap_or("127.0.0.1:7400".into()));
     &NODE
 }
 
-/// A variable of the environment that is set, and not to nothing.
+/// The value of an environment variable; `None` if it is unset or empty.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The port of a node that is named without one.
+/// The default port of a node.
 pub const NODE_PORT: u16 = 7400;
 
-/// The port of a node's HTTP server that is named without one.
+/// The default port of a node's HTTP server.
 pub const HTTP_PORT: u16 = 7480;
 
-/// What carries datagrams, as the command line names it.
+/// The I/O backend, as the command line names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum IoArg {
-    /// The best that the machine allows
+    /// Best backend that the machine allows
     Auto,
-    /// Sockets of the kernel
+    /// Kernel sockets
     Udp,
-    /// These, and a program in the network driver that answers reads
+    /// Kernel sockets, and a program in the network driver that answers reads
     Xdp,
-    /// As xdp, and what the program does not answer comes past the host's network stack
+    /// As xdp; other datagrams bypass the host's network stack
     #[value(name = "af_xdp")]
     AfXdp,
-    /// The simulated NIC, which `make rtl` builds, on sockets or a TAP device
+    /// Simulated NIC, built by `make rtl`, on sockets or a TAP device
     Rtl,
 }
 
@@ -76,7 +76,7 @@ impl From<PromiseArg> for wire::Promise {
     }
 }
 
-/// A promise that a node can give by default: replicas answer at `final` without being told to.
+/// A promise that a node can give by default. Replicas use `final` by default anyway.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum NodePromiseArg {
     /// Executed in memory
@@ -94,7 +94,7 @@ impl From<NodePromiseArg> for wire::Promise {
     }
 }
 
-/// Which node to talk to.
+/// The node to connect to.
 #[derive(Args, Clone)]
 pub struct NodeArgs {
     /// Talk to this node; the port is 7400 unless given [env: TURNPIKE_NODE]
@@ -109,7 +109,7 @@ pub struct NodeArgs {
 }
 
 impl NodeArgs {
-    /// The node's address, and how to talk to it: fails at once where nothing listens.
+    /// The node's address and the client options, which report at once that nothing listens there.
     pub fn endpoint(&self) -> Result<(SocketAddr, Options), Error> {
         let mut addresses = self.node.resolve(NODE_PORT)?;
         let node = addresses.remove(0);
@@ -127,10 +127,10 @@ impl NodeArgs {
     }
 }
 
-/// What network a node has to be of.
+/// The network that a node must belong to.
 #[derive(Args)]
 pub struct PinArgs {
-    /// Require this network id, which names the key that seals all blocks [default: trust the node]
+    /// Require this network id, which commits to the key that seals all blocks [default: trust the node]
     #[arg(long, value_name = "HEX", value_parser = parse_network_id)]
     pub network_id: Option<[u8; 32]>,
 }
@@ -181,7 +181,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(value).map_err(|error| error.to_string())
 }
 
-/// Who verifies.
+/// The node that verifies, if not this machine.
 #[derive(Args)]
 pub struct ServerOptions {
     /// Verify remotely: send the input to this node
@@ -196,7 +196,7 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// The node that is to verify, and how to talk to it; `None` for this machine.
+    /// The node that verifies, and the client options; `None` for this machine.
     pub fn get(&self) -> Result<Option<(SocketAddr, Options)>, Error> {
         let Some(server) = &self.server else { return Ok(None) };
         let mut addresses = server.resolve(NODE_PORT)?;
@@ -208,7 +208,7 @@ impl ServerOptions {
             others: addresses,
             fail_if_unreachable: true,
             datagram,
-            // A node does all of the work again for a frame that comes again, and a full one may take it that long.
+            // A node repeats all the work for a repeated frame, and a full frame may take it this long.
             retry_after: Duration::from_secs(1),
             retry_at_most: Duration::from_secs(4),
             ..Options::default()

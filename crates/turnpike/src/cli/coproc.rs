@@ -7,9 +7,9 @@ use clap::{Args, Subcommand, ValueHint};
 /// Programs of the pairing coprocessor.
 #[derive(Subcommand)]
 pub enum CoprocCommand {
-    /// Run a program until it waits; the exit status is 1 if it does not
+    /// Run a program until NOOP_WAIT; exit with status 1 if it does not get there
     Run(CoprocRunArgs),
-    /// Write the image of a program: what instruction memory and data memory begin with
+    /// Write the image of a program: the initial instruction and data memory
     Assemble(CoprocAssembleArgs),
     /// Print a program as text
     Disassemble(CoprocDisassembleArgs),
@@ -18,10 +18,10 @@ pub enum CoprocCommand {
 /// Options of `coproc run`.
 #[derive(Args)]
 pub struct CoprocRunArgs {
-    /// The program: a text, or an image
+    /// The program, as text or image
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// Instructions after which it is stopped
+    /// Stop after this number of instructions
     #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
     pub instructions: u64,
 }
@@ -29,10 +29,10 @@ pub struct CoprocRunArgs {
 /// Options of `coproc assemble`.
 #[derive(Args)]
 pub struct CoprocAssembleArgs {
-    /// The text
+    /// The program, as text
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// The file to write
+    /// Write the image to this file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: PathBuf,
 }
@@ -40,7 +40,7 @@ pub struct CoprocAssembleArgs {
 /// Options of `coproc disassemble`.
 #[derive(Args)]
 pub struct CoprocDisassembleArgs {
-    /// The program: an image, or a text
+    /// The program, as image or text
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 }

@@ -6,12 +6,12 @@ use clap::{Args, Subcommand, ValueHint};
 
 use super::common::ServerOptions;
 
-/// What can be done with delay functions.
+/// Commands of delay functions.
 #[derive(Subcommand)]
 pub enum DelayCommand {
-    /// Square a number, hashed out of a message, so many times, and prove it
+    /// Hash a message to a number, square it --iterations times, and prove it
     Evaluate(DelayEvaluateArgs),
-    /// Verify a proof: that it is one of this message, squared so many times
+    /// Verify a proof of a message and a number of squarings
     Verify(DelayVerifyArgs),
     /// Open a time-lock in the form of LCS35: compute 2^(2^ITERATIONS) modulo a number
     Unlock(DelayUnlockArgs),
@@ -22,16 +22,16 @@ pub enum DelayCommand {
 pub struct DelayEvaluateArgs {
     /// The message
     pub message: String,
-    /// How many squarings
+    /// Square this number of times
     #[arg(long, value_name = "COUNT")]
     pub iterations: u64,
-    /// The modulus: rsa-1024, rsa-2048, or a file with its decimal digits
+    /// Use this modulus: rsa-1024, rsa-2048, or a file with its decimal digits
     #[arg(long, value_name = "MODULUS", default_value = "rsa-2048")]
     pub modulus: ModulusChoice,
-    /// Where to write the proof
+    /// Write the proof to this file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: PathBuf,
-    /// A file to keep the way in: after a crash, the same command goes on from there
+    /// Save progress to this file: after a crash, the same command resumes from it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub keep: Option<PathBuf>,
 }
@@ -45,10 +45,10 @@ pub struct DelayVerifyArgs {
     /// The message that was squared
     #[arg(long)]
     pub message: String,
-    /// How many squarings there should be
+    /// Require this number of squarings
     #[arg(long, value_name = "COUNT")]
     pub iterations: u64,
-    /// The modulus: rsa-1024, rsa-2048, or a file with its decimal digits
+    /// Use this modulus: rsa-1024, rsa-2048, or a file with its decimal digits
     #[arg(long, value_name = "MODULUS", default_value = "rsa-2048")]
     pub modulus: ModulusChoice,
     #[command(flatten)]
@@ -58,16 +58,16 @@ pub struct DelayVerifyArgs {
 /// Options of `turnpike delay unlock`.
 #[derive(Args)]
 pub struct DelayUnlockArgs {
-    /// How many squarings
+    /// Square this number of times
     #[arg(long, value_name = "COUNT")]
     pub iterations: u64,
-    /// The modulus: a file with its decimal digits
+    /// Use this modulus: a file with its decimal digits
     #[arg(long, value_name = "MODULUS")]
     pub modulus: ModulusChoice,
-    /// What the solution deciphers, in hexadecimal digits
+    /// Decipher this with the solution, in hexadecimal
     #[arg(long, value_name = "HEX")]
     pub ciphertext: Option<String>,
-    /// A file to keep the state in: after a crash, the same command goes on from there
+    /// Save progress to this file: after a crash, the same command resumes from it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub keep: Option<PathBuf>,
 }

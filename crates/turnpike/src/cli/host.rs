@@ -1,4 +1,4 @@
-//! The address of a node as the command line and the environment take it: `HOST[:PORT]`.
+//! The address of a node on the command line and in the environment: `HOST[:PORT]`.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use crate::error::Error;
 
-/// Most addresses of a host that are tried, one after the other.
+/// Maximum number of a host's addresses to try, one after the other.
 const MAX_ADDRESSES: usize = 8;
 
-/// A name or an IP address, and the port if it was given.
+/// A name or an IP address, with an optional port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     name: String,
@@ -22,7 +22,7 @@ impl Host {
         Self { name: self.name.clone(), port: Some(port) }
     }
 
-    /// The host on its port, or on this one if it has none.
+    /// The host on its port, or on `port` if it has none.
     pub fn or_port(&self, port: u16) -> Self {
         self.with_port(self.port.unwrap_or(port))
     }

@@ -6,21 +6,21 @@ use clap::{Subcommand, ValueHint};
 
 use super::common::NetworkArg;
 
-/// What can be imported.
+/// Sources of blocks.
 #[derive(Subcommand)]
 pub enum ImportCommand {
-    /// Bitcoin blocks: blk*.dat files, raw blocks, or a folder of them
+    /// Import Bitcoin blocks: blk*.dat files, raw blocks, or a folder of them
     Bitcoin {
         /// The file or folder
         #[arg(value_hint = ValueHint::AnyPath)]
         path: PathBuf,
-        /// Data directory; made if it does not exist
+        /// Import into this data directory, which is created if missing
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         data: PathBuf,
-        /// Which network the blocks are of
+        /// Use this Bitcoin network
         #[arg(long, value_enum, default_value_t = NetworkArg::Mainnet)]
         network: NetworkArg,
-        /// Start from the first block found instead of genesis, trusting it
+        /// Start from the first block found instead of genesis, and trust it
         #[arg(long)]
         trust_first: bool,
     },

@@ -18,10 +18,10 @@ pub enum KeyCommand {
         /// The key file
         #[arg(value_hint = ValueHint::FilePath)]
         file: PathBuf,
-        /// Print the account alone
+        /// Print only the account
         #[arg(long, conflicts_with = "public_key")]
         account: bool,
-        /// Print the public key alone, as `issuers` in the configuration takes it
+        /// Print only the public key, in the form of `issuers` in the configuration
         #[arg(long)]
         public_key: bool,
     },

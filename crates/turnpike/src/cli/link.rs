@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use link::{Address, Config, PublicKey};
 
-/// What `link` can do.
+/// Commands of `link`.
 #[derive(Subcommand)]
 pub enum LinkCommand {
-    /// Answer those who measure, until interrupted
+    /// Answer measurements of peers until interrupted
     Serve(LinkServeArgs),
-    /// Measure how long messages take to the other side and back
+    /// Measure round-trip times of messages
     Ping(LinkPingArgs),
-    /// Measure how fast messages go to the other side
+    /// Measure how many messages a second reach the other side
     Throughput(LinkThroughputArgs),
-    /// Make the key that peers know this side by, and show its public key
+    /// Make the key that identifies this side to peers, and show its public key
     Key {
-        /// The key file, made if it does not exist: 64 hexadecimal digits, readable by their owner only
+        /// The key file, created if missing: 64 hexadecimal digits, readable by the owner only
         #[arg(value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },
@@ -34,10 +34,10 @@ pub struct LinkServeArgs {
 pub struct LinkPingArgs {
     #[command(flatten)]
     pub channel: LinkChannelArgs,
-    /// Bytes of a message
+    /// Send messages of this size
     #[arg(long, value_name = "BYTES", default_value_t = 1024)]
     pub bytes: u32,
-    /// Round trips
+    /// Measure this number of round trips
     #[arg(long, value_name = "NUMBER", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub count: u64,
 }
@@ -47,30 +47,30 @@ pub struct LinkPingArgs {
 pub struct LinkThroughputArgs {
     #[command(flatten)]
     pub channel: LinkChannelArgs,
-    /// Bytes of a message
+    /// Send messages of this size
     #[arg(long, value_name = "BYTES", default_value_t = 16 << 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub bytes: u32,
-    /// Messages
+    /// Send this number of messages
     #[arg(long, value_name = "NUMBER", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub count: u64,
 }
 
-/// Where a channel leads to, and how it is to be.
+/// Address and settings of a channel.
 #[derive(Args)]
 pub struct LinkChannelArgs {
-    /// Where: tcp://IP:PORT, shm://NAME_OR_PATH or rdma://IP:PORT
+    /// Use this address: tcp://IP:PORT, shm://NAME_OR_PATH or rdma://IP:PORT
     #[arg(long, value_name = "ADDRESS")]
     pub address: Address,
-    /// Buffers in each direction
+    /// Use this number of buffers in each direction
     #[arg(long, value_name = "NUMBER", default_value_t = Config::default().buffers)]
     pub buffers: u16,
-    /// Bytes of a buffer, which is the longest message
+    /// Use buffers of this size, which is the longest message
     #[arg(long, value_name = "BYTES", default_value_t = Config::default().buffer_bytes)]
     pub buffer_bytes: u32,
-    /// The key file of this side: peers prove theirs, and messages are encrypted
+    /// Use this key file: both sides prove their keys, and messages are encrypted
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "peer")]
     pub key: Option<PathBuf>,
-    /// The public key of a peer, as `link key` shows it there; may be repeated
+    /// Accept the peer with this public key, which `link key` shows there; may be repeated
     #[arg(long, value_name = "KEY", requires = "key")]
     pub peer: Vec<PublicKey>,
 }

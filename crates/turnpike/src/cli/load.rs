@@ -17,13 +17,13 @@ pub struct LoadArgs {
     /// Send this number of operations
     #[arg(long, default_value_t = 1_000_000)]
     pub operations: u64,
-    /// Send these requests
+    /// Send requests of this kind
     #[arg(long, value_enum, default_value_t = MixArg::Transfer)]
     pub mix: MixArg,
     /// Choose accounts by this distribution
     #[arg(long, value_enum, default_value_t = DistributionArg::Uniform)]
     pub distribution: DistributionArg,
-    /// Put this number of operations into a datagram; 0 sends compact frames of one operation each
+    /// Put this number of operations into a datagram; 0 sends one operation per datagram, as compact frames
     #[arg(long, default_value_t = 60)]
     pub batch: u16,
     /// Sign this share of the transfers, before the run
@@ -32,13 +32,13 @@ pub struct LoadArgs {
     /// Keep this number of datagrams in flight (closed loop)
     #[arg(long, default_value_t = 64)]
     pub in_flight: u32,
-    /// Send at this rate per second (open loop: latency counts from the time due); 0 for a closed loop
+    /// Send at this rate per second (open loop: latency counts from the scheduled time); 0 for a closed loop
     #[arg(long, default_value_t = 0)]
     pub rate: u64,
     /// Ask for this promise [default: durable, and with --batch 0 the node's own]
     #[arg(long, value_enum)]
     pub promise: Option<PromiseArg>,
-    /// Seed of random choices
+    /// Seed random choices with this number
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// With --mix proof: request this percentage of proofs a second time, from the node's cache
@@ -51,14 +51,14 @@ pub struct LoadArgs {
     pub electrum: ElectrumLoadArgs,
 }
 
-/// Options of `load --electrum`, with which `--operations` are requests, `--seed` counts, and no other option does.
+/// Options of `load --electrum`. Of the other options, only `--operations` (requests) and `--seed` apply to it.
 #[derive(Args)]
 #[command(next_help_heading = "Electrum")]
 pub struct ElectrumLoadArgs {
-    /// Put load on this Electrum server, of whatever make, over TCP, instead of a node's own protocol
+    /// Send load to this Electrum server of any make, over TCP, instead of a node
     #[arg(long, value_name = "ADDRESS")]
     pub electrum: Option<SocketAddr>,
-    /// What to ask for, and how often of all: merkle, history, subscribe, balance, unspent, transaction, header, header-proof, ping
+    /// Send this mix: merkle, history, subscribe, balance, unspent, transaction, header, header-proof, ping
     #[arg(
         long,
         value_name = "METHOD[=WEIGHT],...",
@@ -67,39 +67,39 @@ pub struct ElectrumLoadArgs {
         requires = "electrum"
     )]
     pub methods: Vec<String>,
-    /// Connections at once, each on a thread of its own
+    /// Open this number of connections, each on its own thread
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024), requires = "electrum")]
     pub connections: u16,
-    /// Requests in flight on each connection
+    /// Keep this number of requests in flight on each connection
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000), requires = "electrum")]
     pub depth: u16,
-    /// How many transactions and scripts are asked for, taken from all over the chain
+    /// Request this number of different transactions and scripts, sampled from the whole chain
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000), requires = "electrum")]
     pub sample: u32,
-    /// The server's process on this machine: what its threads used of processors is told
+    /// Report processor time of the threads of this process, the server on this machine
     #[arg(long, value_name = "PID", requires = "electrum")]
     pub pid: Option<u32>,
 }
 
-/// What load consists of.
+/// The kind of requests to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum MixArg {
     /// TRANSFER only
     Transfer,
     /// REFER only
     Refer,
-    /// Proofs of accounts' latest transactions, one a datagram
+    /// Proofs of accounts' latest transactions, one per datagram
     Proof,
 }
 
-/// How load chooses accounts.
+/// The distribution of accounts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum DistributionArg {
-    /// All alike
+    /// All equally often
     Uniform,
-    /// Few are chosen often, as by Zipf's law
+    /// Few accounts often, by Zipf's law
     Zipf,
-    /// Always the same two
+    /// Always the same two accounts
     HotPair,
 }
 

@@ -1,5 +1,5 @@
-//! The command line: every command and option with its help text, a file for each command. Completions and man pages are
-//! made from it.
+//! The command line: every command and option with its help text, a file for each command. Completions and man pages
+//! are generated from it.
 
 mod account;
 mod backup;
@@ -65,7 +65,7 @@ pub use verify::{
 #[derive(Parser)]
 #[command(name = "turnpike", version, propagate_version = true, max_term_width = 120)]
 pub struct Cli {
-    /// Print results as JSON, one object a line
+    /// Print results as JSON, one object per line
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub json: bool,
     /// Log to standard error at this level: error, warn, info, debug, trace, or directives such as node=debug [default:
@@ -79,26 +79,26 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// The heading of options that every command has.
+/// The heading of options common to all commands.
 const GLOBAL: &str = "Global options";
 
-/// How log lines are written.
+/// The format of log lines.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// For people
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
-/// What the program can do.
+/// The commands of the program.
 #[derive(Subcommand)]
 pub enum Command {
     /// Run a node
     Serve(ServeArgs),
     /// Run a ledger of compact frames inside the network driver, at promise `accepted`
     ///
-    /// A crash loses operations that are not in the journal yet.
+    /// A crash loses operations that are not yet in the journal.
     InNic(InNicArgs),
     /// Run replicas that order blocks together
     #[command(subcommand)]
@@ -125,7 +125,7 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Verify proofs of work, signatures and blocks in files
     ///
-    /// The exit status is 0 if all are valid, 1 if some are not, 2 if a file cannot be used.
+    /// Exit status: 0 if all are valid, 1 if some are not, 2 if a file cannot be used.
     #[command(subcommand)]
     Verify(VerifyCommand),
     /// Audit a data directory: checksums, chains, roots, balances
@@ -159,7 +159,7 @@ pub enum Command {
     },
     /// Write the man pages
     Man {
-        /// The folder to write to
+        /// Write to this folder
         #[arg(value_hint = ValueHint::DirPath)]
         directory: PathBuf,
     },

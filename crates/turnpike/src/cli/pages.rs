@@ -1,4 +1,4 @@
-//! What help and man pages have beside arguments: groups of commands, examples, files, exit status, environment.
+//! Parts of help and man pages beside arguments: groups of commands, examples, files, exit status, environment.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory};
 
 use super::Cli;
 
-/// The version, with the commit if `TURNPIKE_COMMIT` named it to the compiler.
+/// The version, with the commit if `TURNPIKE_COMMIT` was set at compile time.
 static VERSION: LazyLock<String> = LazyLock::new(|| match option_env!("TURNPIKE_COMMIT") {
     Some(commit) if !commit.is_empty() => format!("{} ({commit})", env!("CARGO_PKG_VERSION")),
     _ => env!("CARGO_PKG_VERSION").to_owned(),
@@ -78,14 +78,14 @@ const FILES: &[(&str, &[(&str, &str)])] = &[
     (
         "serve",
         &[
-            ("turnpike.toml", "configuration, by any name; `turnpike config default` prints one with every key"),
+            ("turnpike.toml", "configuration, under any name; `turnpike config default` prints one with every key"),
             ("DATA/", "journal, blocks and index of a node; one process uses it at a time"),
         ],
     ),
     ("cluster", &[("DIR/replica-N/", "configuration, key, log and data directory of a replica")]),
     ("key", &[("FILE", "secret key as 64 hexadecimal digits, mode 600")]),
     ("import", &[("blk*.dat", "blocks as Bitcoin Core stores them")]),
-    ("headers", &[("FILE", "headers, one after the other, as they were verified")]),
+    ("headers", &[("FILE", "verified headers, one after the other")]),
 ];
 
 /// Environment variables.
@@ -144,7 +144,7 @@ pub fn files(path: &str) -> &'static [(&'static str, &'static str)] {
     FILES.iter().find(|(command, _)| is_of(command)).map_or(&[], |(_, files)| files)
 }
 
-/// What a command's exit status means.
+/// The meanings of a command's exit statuses.
 pub fn exit_status(path: &str) -> [(&'static str, &'static str); 3] {
     let (failed, usage) = match path.split(' ').next() {
         Some("verify") => ("something is not valid", "wrong usage, or a file cannot be used"),
@@ -172,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    /// Every command that has none below it.
+    /// Every command without subcommands.
     fn leaves(command: &Command, path: &str, into: &mut Vec<String>) {
         for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
             let path = format!("{path} {}", sub.get_name()).trim_start().to_owned();

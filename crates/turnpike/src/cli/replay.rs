@@ -20,7 +20,7 @@ pub struct ReplayArgs {
     /// Send only packets of the capture to this UDP port [default: any]
     #[arg(long)]
     pub port: Option<u16>,
-    /// Keep the capture's timing instead of sending as fast as the node answers
+    /// Keep the timing of the capture instead of sending as fast as the node answers
     #[arg(long)]
     pub timed: bool,
     /// Wait for the last replies at most this long

@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 
 use super::common::{IoArg, NodePromiseArg};
 
-/// Options of `serve`. What is given here overrides the configuration file.
+/// Options of `serve`. They override the configuration file.
 #[derive(Args)]
 pub struct ServeArgs {
     /// Read this configuration file (TOML); `turnpike config default` prints one
@@ -22,7 +22,7 @@ pub struct ServeArgs {
     /// Accept unsigned operations from this prefix, such as 127.0.0.0/8; may be repeated
     #[arg(long, value_name = "PREFIX")]
     pub trusted: Vec<String>,
-    /// Give this promise in replies to frames that ask for none
+    /// Use this promise for frames that request none
     #[arg(long, value_enum)]
     pub promise: Option<NodePromiseArg>,
     /// Serve metrics, health and lists over HTTP on this address

@@ -6,45 +6,58 @@ use clap::{Args, Subcommand, ValueHint};
 
 use super::common::{NetworkArg, ServerOptions};
 
-/// What can be verified.
+/// Objects to verify.
 #[derive(Subcommand)]
 pub enum VerifyCommand {
-    /// Headers of Zcash and its relatives: Equihash solution and difficulty. Files are raw blocks, or headers one after the other
+    /// Verify headers of Zcash and its relatives: Equihash solution and difficulty
+    ///
+    /// Files are raw blocks, or headers one after the other.
     Equihash(VerifyEquihashArgs),
-    /// ECDSA signatures on secp256k1. Files have a line for each (digest, key, signature, in hexadecimal), or binary records
-    /// (digest of 32 bytes; length and key; length and signature). Signatures are DER, or 64 bytes r ‖ s
+    /// Verify ECDSA signatures on secp256k1
+    ///
+    /// Files have a line per signature (digest, key, signature, in hexadecimal), or binary records (digest of 32 bytes;
+    /// length and key; length and signature). Signatures are DER, or 64 bytes r ‖ s.
     Ecdsa(VerifyEcdsaArgs),
-    /// BIP340 signatures. Files have a line for each (message of 32 bytes, key, signature, in hexadecimal), or binary records of
-    /// the same 128 bytes
+    /// Verify BIP340 signatures
+    ///
+    /// Files have a line per signature (message of 32 bytes, key, signature, in hexadecimal), or binary records of the
+    /// same 128 bytes.
     Schnorr(VerifyFiles),
-    /// BLS signatures on BLS12-381, with keys in G1. Files have a line for each (message, key, signature, in hexadecimal), or binary
-    /// records (length of 2 bytes and message, key of 48 bytes, signature of 96)
+    /// Verify BLS signatures on BLS12-381, with keys in G1
+    ///
+    /// Files have a line per signature (message, key, signature, in hexadecimal), or binary records (length of 2 bytes
+    /// and message, key of 48 bytes, signature of 96).
     Bls(VerifyFiles),
-    /// Groth16 proofs on BLS12-381. Files have a line for each (proof, public inputs, in hexadecimal), or binary records (proof of 192
-    /// bytes, public inputs of 32 bytes each, little-endian)
+    /// Verify Groth16 proofs on BLS12-381
+    ///
+    /// Files have a line per proof (proof, public inputs, in hexadecimal), or binary records (proof of 192 bytes,
+    /// public inputs of 32 bytes each, little-endian).
     Groth16(VerifyGroth16Args),
-    /// Products of pairings on BLS12-381 that should be one, in the encoding of EIP-2537. Files have a line for each, in hexadecimal, or
-    /// binary records (number of pairs in 2 bytes, pairs of 384 bytes)
+    /// Verify that products of pairings on BLS12-381 are one, in the encoding of EIP-2537
+    ///
+    /// Files have a line per product, in hexadecimal, or binary records (number of pairs in 2 bytes, pairs of 384
+    /// bytes).
     Pairing(VerifyFiles),
-    /// Blocks of Bitcoin: proof of work, Merkle root, and the signatures of inputs whose coins are known. Files are raw blocks,
-    /// blk*.dat files, or folders of them
+    /// Verify Bitcoin blocks: proof of work, Merkle root, and the signatures of inputs whose coins are known
+    ///
+    /// Files are raw blocks, blk*.dat files, or folders of them.
     Block(VerifyBlockArgs),
 }
 
-/// How to verify.
+/// Options common to all `verify` commands.
 #[derive(Args)]
 pub struct VerifyOptions {
-    /// How many threads to use; all processors if not given
+    /// Use this number of threads [default: one per processor]
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<usize>,
     #[command(flatten)]
     pub server: ServerOptions,
 }
 
-/// What to verify.
+/// Files to verify.
 #[derive(Args)]
 pub struct VerifyFiles {
-    /// The files
+    /// The files to verify
     #[arg(value_hint = ValueHint::FilePath, required = true)]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
@@ -56,13 +69,13 @@ pub struct VerifyFiles {
 pub struct VerifyEquihashArgs {
     #[command(flatten)]
     pub files: VerifyFiles,
-    /// The parameters; those that solutions of the first header's length belong to, if not given
+    /// Use these parameters [default: by the length of the first header's solution]
     #[arg(long, value_name = "N,K", value_parser = equihash_parameters)]
     pub parameters: Option<(usize, usize)>,
-    /// The personalisation of the chain, 8 characters
+    /// Use this personalisation of the chain, 8 characters
     #[arg(long, value_name = "TEXT", default_value = "ZcashPoW", value_parser = personalisation)]
     pub personalisation: [u8; 8],
-    /// Files are records of 140 bytes and a solution, with no length before it: only solutions are checked, no difficulty
+    /// Read records of 140 bytes and a solution without its length, and check solutions but not difficulty
     #[arg(long, requires = "parameters", conflicts_with = "server")]
     pub records: bool,
 }
@@ -81,10 +94,10 @@ fn personalisation(text: &str) -> Result<[u8; 8], String> {
 pub struct VerifyEcdsaArgs {
     #[command(flatten)]
     pub files: VerifyFiles,
-    /// Take DER encodings that are not strict, as before BIP66
+    /// Accept DER encodings that are not strict, as before BIP66
     #[arg(long)]
     pub lax: bool,
-    /// Refuse signatures with an s above half the order of the group
+    /// Reject signatures with an s above half the order of the group
     #[arg(long)]
     pub low_s: bool,
 }
@@ -94,10 +107,10 @@ pub struct VerifyEcdsaArgs {
 pub struct VerifyGroth16Args {
     #[command(flatten)]
     pub files: VerifyFiles,
-    /// The verifying key: sapling-spend, sapling-output, sprout, or a file in bellman's encoding
+    /// Use this verifying key: sapling-spend, sapling-output, sprout, or a file in bellman's encoding
     ///
-    /// For sprout the nine inputs are the values of a JoinSplit (root, h_sig, nullifier and MAC twice, two commitments, value in and
-    /// out) as bits, the highest of each byte first, 254 of them in a number, the lowest first.
+    /// For sprout the nine inputs are the values of a JoinSplit (root, h_sig, nullifier and MAC twice, two commitments,
+    /// value in and out) as bits, the highest of each byte first, 254 bits per number, the lowest first.
     #[arg(long, value_name = "KEY")]
     pub key: String,
 }
@@ -107,10 +120,10 @@ pub struct VerifyGroth16Args {
 pub struct VerifyBlockArgs {
     #[command(flatten)]
     pub files: VerifyFiles,
-    /// Coins that the blocks spend, as Bitcoin Core serialises them; may be repeated
+    /// Read the coins that the blocks spend from this file, as Bitcoin Core serialises them; may be repeated
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub coins: Vec<PathBuf>,
-    /// Which network the blocks are of
+    /// Use this Bitcoin network
     #[arg(long, value_enum, default_value_t = NetworkArg::Mainnet)]
     pub network: NetworkArg,
 }

@@ -6,7 +6,7 @@ use crate::cli::BackupArgs;
 use crate::error::Error;
 use crate::output::{Output, thousands};
 
-/// What `backup` prints.
+/// The result of `backup`.
 #[derive(Serialize)]
 struct Report {
     directory: String,

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::hex;
 use crate::output::{Output, thousands};
 
-/// What `check` prints.
+/// The result of `check`.
 #[derive(Serialize)]
 struct Report {
     height: u64,
@@ -43,7 +43,7 @@ struct Report {
     bitcoin_transactions: u64,
 }
 
-/// What is told of several replicas that were audited.
+/// The comparison of several audited replicas.
 #[derive(Serialize)]
 struct Compared {
     replicas: usize,
@@ -72,8 +72,8 @@ pub fn run(args: &CheckArgs, output: Output) -> Result<(), Error> {
         if let Some(height) = hashes.iter().zip(&others).position(|(one, other)| one != other) {
             let [one, other] = [&hashes, &others].map(|hashes| hex::encode(&hashes[height]));
             return Err(Error::Failed(format!(
-                "{} and {} part at height {height}: they have blocks {one} and {other}. What is final is the same on all \
-                 replicas: they are of different networks, or more of them lied than a third",
+                "{} and {} diverge at height {height}: they have blocks {one} and {other}. Final blocks are the same \
+                 on all replicas: these are of different networks, or more than a third of the replicas lied",
                 args.directory.display(),
                 directory.display()
             )));
@@ -85,7 +85,7 @@ pub fn run(args: &CheckArgs, output: Output) -> Result<(), Error> {
     output.result(&compared, |compared| {
         let Compared { replicas, same_height, highest } = compared;
         let (same, highest) = (thousands(*same_height), thousands(*highest));
-        format!("compared   {replicas} replicas have the same blocks up to {same}; the highest of them has {highest}")
+        format!("compared   {replicas} replicas have the same blocks up to {same}; the highest has {highest}")
     });
     Ok(())
 }
@@ -104,7 +104,7 @@ fn hashes(reader: &OwnReader, height: u64) -> Result<Hashes, Error> {
 
 fn check(directory: &Path) -> Result<(Report, Hashes), Error> {
     if !directory.is_dir() {
-        return Err(Error::Input(format!("{} is no data directory: there is no such folder", directory.display())));
+        return Err(Error::Input(format!("{} is not a data directory: no such folder", directory.display())));
     }
     let data = layout::open(directory).map_err(Error::other)?;
     let votes = node::check_votes(&data).map_err(Error::other)?;
@@ -121,10 +121,10 @@ fn check(directory: &Path) -> Result<(Report, Hashes), Error> {
         tracing::debug!(block.height, "block holds");
     })
     .map_err(Error::other)?;
-    // Those that succeeded are in blocks, up to where the chain follows the journal.
+    // Successful operations are in blocks, up to the point where the chain follows the journal.
     push_unsettled(journal.log(), audit.tip.end_sequence, &mut signatures)?;
     let signatures = signatures.finish().map_err(Error::other)?;
-    // What the journal has beyond the chain is executed again, and has to give the results that were recorded.
+    // Operations of the journal after the chain are executed again, and must have the recorded results.
     let capacity = chain.with_index(|index| index.accounts()) as usize + journal_operations(&journal);
     let limits = Limits { accounts: capacity.max(16), ..Config::default().ledger.limits() };
     let secret = Secret::from_seed([0; 16]);
@@ -162,7 +162,7 @@ fn check(directory: &Path) -> Result<(Report, Hashes), Error> {
     Ok((report, hashes))
 }
 
-/// Gives the signed operations of the journal that are in no block.
+/// Adds the signed operations of the journal that are in no block.
 fn push_unsettled(log: &Arc<Log>, settled: u64, signatures: &mut Signatures) -> Result<(), Error> {
     let mut reader = log.reader(log.first_sequence()).map_err(Error::other)?;
     while let Some(batch) = reader.next().map_err(Error::other)? {
@@ -176,7 +176,7 @@ fn push_unsettled(log: &Arc<Log>, settled: u64, signatures: &mut Signatures) -> 
     Ok(())
 }
 
-/// How many operations the journal holds: more accounts than that it cannot create.
+/// Number of operations in the journal, which bounds the accounts that it creates.
 fn journal_operations(journal: &ledger::journal::Journal) -> usize {
     let log = journal.log();
     usize::try_from((log.durable() + 1).saturating_sub(log.first_sequence())).unwrap_or(usize::MAX)

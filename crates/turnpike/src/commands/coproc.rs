@@ -10,11 +10,11 @@ use crate::cli::{CoprocAssembleArgs, CoprocCommand, CoprocDisassembleArgs, Copro
 use crate::error::Error;
 use crate::output::Output;
 
-/// What a run ended with.
+/// The result of a run.
 #[derive(Serialize)]
 struct RunReport {
     state: String,
-    /// The instruction that it stands at.
+    /// The program counter.
     counter: u16,
     interrupts: Vec<SentInterrupt>,
 }
@@ -48,7 +48,7 @@ fn read(path: &Path) -> Result<Program, Error> {
     if bytes.starts_with(b"TPCP") {
         return Program::from_image(&bytes).map_err(|error| wrong(&error));
     }
-    let text = String::from_utf8(bytes).map_err(|_| wrong(&"this is neither an image nor a text"))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong(&"the file is neither an image nor text"))?;
     assemble(&text).map_err(|error| wrong(&error))
 }
 
@@ -70,7 +70,7 @@ fn execute(args: &CoprocRunArgs, output: Output) -> Result<(), Error> {
     if machine.state() == RunState::Waiting {
         return Ok(());
     }
-    Err(Error::Failed(format!("the program did not come to NOOP_WAIT: {}", report.state)))
+    Err(Error::Failed(format!("the program did not reach NOOP_WAIT: {}", report.state)))
 }
 
 fn write_image(args: &CoprocAssembleArgs, output: Output) -> Result<(), Error> {

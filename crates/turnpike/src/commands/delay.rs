@@ -24,7 +24,7 @@ struct EvaluatedReport {
     proof_bytes: usize,
     /// Squarings that were found in the file of an evaluation before.
     resumed_at: u64,
-    /// What squared.
+    /// The squaring backend.
     backend: &'static str,
     seconds: f64,
 }
@@ -90,7 +90,7 @@ fn evaluate(args: &DelayEvaluateArgs, output: Output) -> Result<(), Error> {
         return Err(error);
     }
     let Some(evaluated) = evaluated.map_err(Error::other)? else {
-        return Err(Error::Failed("the evaluation was broken off".into()));
+        return Err(Error::Failed("the evaluation was interrupted".into()));
     };
     let bytes = evaluated.to_bytes();
     fs::write(&args.out, &bytes).map_err(|source| Error::file("write", &args.out, source))?;
@@ -127,13 +127,13 @@ fn verify(args: &DelayVerifyArgs, output: Output) -> Result<(), Error> {
     let input = modulus.hash(args.message.as_bytes());
     let Delay { modulus: found, input: found_input, iterations } = evaluated.delay();
     if *found != modulus {
-        return Err(in_file(&"the proof is one modulo another number"));
+        return Err(in_file(&"the proof is for another modulus"));
     }
     if *found_input != input {
-        return Err(in_file(&"the proof is one for another message"));
+        return Err(in_file(&"the proof is for another message"));
     }
     if *iterations != args.iterations {
-        return Err(in_file(&format!("the proof is one of {} squarings", thousands(*iterations))));
+        return Err(in_file(&format!("the proof is for {} squarings", thousands(*iterations))));
     }
     let start = Instant::now();
     let mut engine = Engine::new(args.server.get()?.as_ref())?;
@@ -159,7 +159,7 @@ fn unlock(args: &DelayUnlockArgs, output: Output) -> Result<(), Error> {
     let puzzle = TimeLock::new(modulus);
     let state = match args.keep.as_deref().map(|path| (path, fs::read(path))) {
         Some((path, Ok(bytes))) => puzzle.restore(&bytes).ok_or_else(|| {
-            Error::Input(format!("{} is not a state of this time-lock: name another file", path.display()))
+            Error::Input(format!("{} is not a saved state of this time-lock: name another file", path.display()))
         })?,
         Some((path, Err(source))) if source.kind() != std::io::ErrorKind::NotFound => {
             return Err(Error::file("read", path, source));
@@ -167,7 +167,7 @@ fn unlock(args: &DelayUnlockArgs, output: Output) -> Result<(), Error> {
         _ => puzzle.start(),
     };
     if state.at > args.iterations {
-        return Err(Error::Input(format!("the state that was kept is {} squarings on already", thousands(state.at))));
+        return Err(Error::Input(format!("the saved state has {} squarings already", thousands(state.at))));
     }
     let bar = output.bar("squarings", args.iterations);
     let (start, mut failed) = (Instant::now(), None);
@@ -181,7 +181,7 @@ fn unlock(args: &DelayUnlockArgs, output: Output) -> Result<(), Error> {
         return Err(error);
     }
     let Some(number) = solved.map_err(Error::other)? else {
-        return Err(Error::Failed("the time-lock was broken off".into()));
+        return Err(Error::Failed("opening the time-lock was interrupted".into()));
     };
     let message = args.ciphertext.as_ref().map(|ciphertext| decipher(ciphertext, &number)).transpose()?;
     let report = UnlockedReport {
@@ -200,8 +200,7 @@ fn unlock(args: &DelayUnlockArgs, output: Output) -> Result<(), Error> {
 
 /// The message of a time-lock, as LCS35 has it: the exclusive or of the ciphertext and the solution.
 fn decipher(ciphertext: &str, number: &[u8]) -> Result<String, Error> {
-    let ciphertext = hex::decode(ciphertext)
-        .ok_or_else(|| Error::Input("the ciphertext is not one of hexadecimal digits".into()))?;
+    let ciphertext = hex::decode(ciphertext).ok_or_else(|| Error::Input("the ciphertext is not hexadecimal".into()))?;
     let length = ciphertext.len().max(number.len());
     let padded = |bytes: &[u8]| [vec![0; length - bytes.len()], bytes.to_vec()].concat();
     let text: Vec<u8> =
@@ -209,7 +208,7 @@ fn decipher(ciphertext: &str, number: &[u8]) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Goes on unless something failed, which is then remembered.
+/// Returns whether to continue; records a failure.
 fn go_on(result: Result<(), Error>, failed: &mut Option<Error>) -> ControlFlow<()> {
     match result {
         Ok(()) => ControlFlow::Continue(()),

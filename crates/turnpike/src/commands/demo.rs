@@ -1,6 +1,6 @@
-//! `turnpike demo`: in about a minute, all that the product promises, checked.
+//! `turnpike demo`: checks all promises of the product in about a minute.
 //!
-//! The node is the real program in a process of its own, so that it can be killed.
+//! The node is the real program in its own process, so that it can be killed.
 
 mod cluster;
 
@@ -27,16 +27,16 @@ use crate::hex;
 use crate::output::{Output, thousands};
 use crate::process::Process;
 
-/// What each account is given. Transfers are of 1, so no account runs dry.
+/// Initial balance of each account. Transfers are of 1, so no account runs dry.
 const FUNDS: u64 = 1_000_000;
 /// Operations in a datagram: what fits one over loopback.
 const BATCH: u16 = 2_700;
 /// Datagrams in flight.
 const WINDOW: usize = 8;
-/// Time until a datagram is sent again; the simulated NIC takes some tenths of a second for each of the window.
+/// Time until a datagram is sent again; the simulated NIC takes some tenths of a second for each one in the window.
 const RETRY: Duration = Duration::from_millis(100);
 const RETRY_SIMULATED: Duration = Duration::from_secs(10);
-/// How long the node may take to close the last block and to settle what came before.
+/// Timeout for the node to close the last block and to settle all operations.
 const SETTLE: Duration = Duration::from_secs(60);
 
 /// A line of the table.
@@ -51,7 +51,7 @@ struct Row {
     promise: &'static str,
 }
 
-/// What `demo` prints.
+/// The result of `demo`.
 #[derive(Serialize)]
 struct DemoReport {
     rows: Vec<Row>,
@@ -79,7 +79,7 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
     let options = Options {
         promise: Promise::Durable,
         window: WINDOW,
-        // Long enough for a killed node to come back.
+        // Long enough for a killed node to restart.
         give_up_after: Duration::from_secs(120),
         retry_after: if args.io == Some(IoArg::Rtl) { RETRY_SIMULATED } else { RETRY },
         ..Options::default()
@@ -112,14 +112,14 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
         None => 0,
     };
     output.progress(format!(
-        "balances   {} compared with what the replies add up to, {differing} differ",
+        "balances   {} compared with the sum of replies, {differing} differ",
         thousands(args.accounts.into())
     ));
 
     let mut client = Client::connect(node.address, &options).map_err(Error::other)?;
     let mut proofs = Proofs { output, verified: 0, failed: 0 };
     let network = hex::decode(&node.network).and_then(|bytes| bytes.try_into().ok());
-    let network = network.ok_or_else(|| Error::Failed("the node told no network id".into()))?;
+    let network = network.ok_or_else(|| Error::Failed("the node reported no network id".into()))?;
     settle(&mut client, network, workload.samples())?;
     proofs.of_transfers(&mut client, network, workload.samples(), &mut rows)?;
     proofs.of_balances(&mut client, network, args, &mut rows)?;
@@ -127,7 +127,7 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
         proofs.of_bitcoin(&mut client, &transactions, &mut rows)?;
     }
     if !node.stop().map_err(Error::other)? {
-        return Err(Error::Failed("the node did not stop in order: its log above tells why".into()));
+        return Err(Error::Failed("the node did not stop cleanly: see its log above".into()));
     }
     check(&data, output)?;
     // Each of them is a node by sockets.
@@ -151,7 +151,7 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
     if report.passed { Ok(()) } else { Err(Error::Failed("the demo failed: see the table".into())) }
 }
 
-/// Transfers, and as many again while the node is killed and started. Gives what became of both.
+/// Runs the transfers, then the same number while the node is killed and restarted. Returns both results.
 fn transfer(
     pipeline: &mut Pipeline,
     workload: &mut Operations,
@@ -215,7 +215,7 @@ fn settle(client: &mut Client, network: [u8; 32], samples: &[Operation]) -> Resu
     Ok(())
 }
 
-/// Proofs that were fetched, and what came of them.
+/// The fetched proofs, and their results.
 struct Proofs {
     output: Output,
     verified: u64,
@@ -313,16 +313,16 @@ fn start(data: &Path, listen: SocketAddr, args: &DemoArgs) -> Result<Process, Er
         arguments.extend(["--io", io.get_name()]);
     }
     Process::start(program, data, listen, &arguments)
-        .map_err(|error| Error::Failed(format!("the node can't be started: {error}")))
+        .map_err(|error| Error::Failed(format!("cannot start the node: {error}")))
 }
 
-/// Ends the process with SIGKILL, as a crash would, and starts another one on the same data.
+/// Kills the process with SIGKILL, like a crash, and starts another one on the same data.
 fn kill_and_restart(node: &mut Process, data: &Path, args: &DemoArgs, done: u64, output: Output) -> Result<(), Error> {
     node.kill().map_err(Error::other)?;
     let killed = Instant::now();
     let restarted = start(data, node.address, args)?;
     if restarted.network != node.network {
-        return Err(Error::Failed(format!("{} is not what it was: the node began a new network", data.display())));
+        return Err(Error::Failed(format!("{} has changed: the node began a new network", data.display())));
     }
     *node = restarted;
     output.progress(format!(

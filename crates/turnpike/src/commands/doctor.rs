@@ -18,7 +18,7 @@ pub struct Line {
     pub advice: String,
 }
 
-/// What was found, and what follows.
+/// The findings and the conclusion.
 #[derive(Serialize)]
 struct Report {
     findings: Vec<Line>,

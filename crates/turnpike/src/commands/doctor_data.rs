@@ -17,26 +17,27 @@ const PAGE: usize = 4096;
 /// Syncs that are measured; the first ones, which also write metadata, are left out.
 const SYNCS: usize = 200;
 const WARM_UP: usize = 10;
-/// How long syncing takes at most: a disk that needs longer is slow enough to be reported.
+/// Timeout of the measurement: a disk that needs longer is slow enough to report.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A sync of a disk with power-loss protection takes a tenth of it, one of an ordinary SSD some milliseconds.
+/// Threshold of a slow sync. One on a disk with power-loss protection takes a tenth of it, on an ordinary SSD some
+/// milliseconds.
 const SLOW: Duration = Duration::from_millis(5);
 /// Two segments of the journal and a snapshot of a small table.
 const LEAST_ROOM: u64 = 1 << 30;
-/// What a node with all its listeners at their defaults needs.
+/// Files that a node with all listeners at their defaults needs.
 const FILES: u64 = 8192;
 
 /// Looks at a directory, or at the nearest one above it that exists.
 pub fn look(path: &Path) -> Result<Vec<Line>, Error> {
     let existing = path.ancestors().find(|above| above.is_dir()).unwrap_or(Path::new("."));
     let syncs = measure(existing).map_err(|source| Error::file("measure the syncs of", existing, source))?;
-    let room = Disk::of(existing).map_err(|source| Error::file("look at the file system of", existing, source))?;
+    let room = Disk::of(existing).map_err(|source| Error::file("read the file system of", existing, source))?;
     Ok(vec![sync(&syncs), space(room), clock(), files()])
 }
 
 /// Durations of syncs, ascending.
 fn measure(directory: &Path) -> io::Result<Vec<Duration>> {
-    // It is gone as soon as it is closed, however this ends.
+    // It is removed when it is closed, however this ends.
     let mut file: File = tempfile::tempfile_in(directory)?;
     let (began, mut durations) = (Instant::now(), Vec::new());
     // Space is written before it is synced, as the journal does it: syncing an overwrite changes no metadata.
@@ -73,7 +74,7 @@ fn space(Disk { size, free }: Disk) -> Line {
     let good = free >= LEAST_ROOM;
     let gigabytes = |bytes: u64| bytes as f64 / 1e9;
     let how = format!("{:.1} GB free of {:.1} GB", gigabytes(free), gigabytes(size));
-    let advice = if good { "" } else { "free some space: operations are refused where the journal finds no room" };
+    let advice = if good { "" } else { "free some space: operations are refused when the journal has no room" };
     Line { what: "space".into(), good, how, advice: advice.into() }
 }
 

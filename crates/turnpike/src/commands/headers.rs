@@ -10,7 +10,7 @@ use crate::header_file;
 use crate::hex;
 use crate::output::{Output, thousands};
 
-/// What `headers` prints.
+/// The result of `headers`.
 #[derive(Serialize)]
 struct Report {
     chain: &'static str,
@@ -20,7 +20,7 @@ struct Report {
     /// Of the own chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     against: Option<Against>,
-    /// How many headers were taken back.
+    /// Number of reverted headers.
     replaced: u64,
 }
 

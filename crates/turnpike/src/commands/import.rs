@@ -13,10 +13,10 @@ use crate::cli::ImportCommand;
 use crate::error::Error;
 use crate::output::{Output, thousands};
 
-/// Memory for the index while importing: what is read of it is mostly read once, soon after it was written.
+/// Memory for the index while importing: most of it is read once, soon after it was written.
 const CACHE: u64 = 64 << 20;
 
-/// What `import` prints.
+/// The result of `import`.
 #[derive(Serialize)]
 pub struct Report {
     stored: u64,
@@ -55,7 +55,7 @@ pub fn bitcoin(path: &Path, data: &Path, network: Network, trust_first: bool, ou
     importer.observer().bar.finish_and_clear();
     let summary = summary.map_err(Error::other)?;
     let tip = chain.view().tip().ok_or_else(|| {
-        Error::Input(format!("{} holds no blocks of Bitcoin's {} network", path.display(), network.name()))
+        Error::Input(format!("{} contains no blocks of Bitcoin's {} network", path.display(), network.name()))
     })?;
     Ok(Report::new(&summary, tip.height, display(&tip.hash).to_string(), started.elapsed()))
 }
@@ -114,8 +114,8 @@ impl Report {
         );
         let notes = [
             (self.reorganisations, "reorganisations"),
-            (self.not_provable, "blocks with a transaction of 64 bytes: no proofs are given of them (CVE-2017-12842)"),
-            (self.unresolved_inputs, "inputs spend what was paid before the first block, and are in no history"),
+            (self.not_provable, "blocks with a transaction of 64 bytes, which are never proved (CVE-2017-12842)"),
+            (self.unresolved_inputs, "inputs spend outputs from before the first block, and are in no history"),
         ];
         for (count, what) in notes.into_iter().filter(|(count, _)| *count > 0) {
             text.push_str(&format!("\n{} {what}", thousands(count)));

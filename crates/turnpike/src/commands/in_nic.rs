@@ -1,4 +1,4 @@
-//! `turnpike in-nic`: runs an in-NIC ledger until it is told to stop.
+//! `turnpike in-nic`: runs an in-NIC ledger until a signal stops it.
 
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::hex;
 use crate::output::Output;
 
-/// What `in-nic` prints when it is ready.
+/// Printed by `in-nic` when it is ready.
 #[derive(Serialize)]
 struct Ready {
     listen: String,
@@ -50,10 +50,10 @@ pub fn run(args: &InNicArgs, output: Output) -> Result<(), Error> {
     output.result(&ready, |ready| {
         let http =
             ready.http.as_ref().map(|address| format!("\nmetrics  http://{address}/metrics")).unwrap_or_default();
-        let promise = "accepted only: a crash loses what is not in the journal yet";
+        let promise = "accepted only: a crash loses what is not yet in the journal";
         format!("serving  {} in the NIC{http}\nnetwork  {}\npromise  {promise}", ready.listen, ready.network)
     });
-    // It has nothing to reload, and the end of a terminal does not end it.
+    // SIGHUP is ignored: there is nothing to reload, and the end of a terminal does not end the program.
     if let Some(signal) = signals.forever().find(|signal| *signal != SIGHUP) {
         tracing::info!(signal, "stopping");
     }

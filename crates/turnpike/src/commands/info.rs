@@ -1,4 +1,4 @@
-//! `turnpike info`: what a node serves and where it stands.
+//! `turnpike info`: a node's properties and the state of its chains.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::hex;
 use crate::output::{Output, thousands};
 
-/// What `info` prints.
+/// The result of `info`.
 #[derive(Serialize)]
 struct Report {
     program: String,
@@ -26,12 +26,12 @@ struct Report {
     tip: String,
     bitcoin_height: Option<u64>,
     largest_datagram: u32,
-    /// Where the node is a replica.
+    /// If the node is a replica.
     #[serde(skip_serializing_if = "Option::is_none")]
     order: Option<Order>,
 }
 
-/// What a replica tells of the order.
+/// A replica's report about the order.
 #[derive(Serialize)]
 struct Order {
     /// None where it is of no set.
@@ -39,13 +39,13 @@ struct Order {
     replicas: u8,
     leader: u8,
     view: u64,
-    /// How often the set of replicas was changed.
+    /// Number of changes of the set of replicas.
     generation: u32,
-    /// Who signed the newest certificate.
+    /// The signers of the newest certificate.
     signers: Vec<u32>,
 }
 
-/// How long `--wait` waits before it asks again.
+/// Pause of `--wait` between requests.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs `turnpike info`.
@@ -121,7 +121,7 @@ fn describe(report: &Report) -> String {
         ));
     }
     if report.reads_only {
-        text.push_str("\nThe journal can't be written: the node answers reads only. Look at its log and its disk.");
+        text.push_str("\nThe node cannot write its journal, and answers reads only. Check its log and its disk.");
     }
     text
 }

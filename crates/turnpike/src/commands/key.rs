@@ -13,14 +13,14 @@ use crate::error::Error;
 use crate::hex;
 use crate::output::Output;
 
-/// What `key new` and `key show` print.
+/// The result of `key new` and `key show`.
 #[derive(Serialize)]
 struct KeyReport {
     account: String,
     public_key: String,
 }
 
-/// What of a key is printed as text.
+/// The part of a key to print as text.
 #[derive(Clone, Copy)]
 enum Field {
     Account,
@@ -57,17 +57,17 @@ pub fn read(file: &Path) -> Result<SecretKey, Error> {
     bytes.and_then(|bytes| SecretKey::from_byte_array(bytes).ok()).ok_or_else(|| not_a_key(file))
 }
 
-/// What is told of a file that has no key.
+/// The error of a file without a key.
 pub fn not_a_key(file: &Path) -> Error {
-    Error::Input(format!("{} is not a key file: 64 hexadecimal digits expected", file.display()))
+    Error::Input(format!("{} is not a key file: expected 64 hexadecimal digits", file.display()))
 }
 
 fn generate() -> Result<SecretKey, Error> {
     loop {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)
-            .map_err(|error| Error::Input(format!("no random numbers from the system: {error}")))?;
-        // Fails for zero and for what is not below the group's order: once in 2^127.
+            .map_err(|error| Error::Input(format!("the system returned no random bytes: {error}")))?;
+        // Fails for zero and for numbers not below the group's order: once in 2^127.
         if let Ok(key) = SecretKey::from_byte_array(bytes) {
             return Ok(key);
         }

@@ -25,7 +25,7 @@ use crate::commands::kv_process;
 use crate::error::Error;
 use crate::output::Output;
 
-/// What `kv` prints when it is ready.
+/// Printed by `kv` when it is ready.
 #[derive(Serialize)]
 struct Ready {
     listen: Vec<String>,
@@ -76,7 +76,7 @@ pub fn run(args: &KvArgs, output: Output) -> Result<(), Error> {
             service.reload_users();
             match service.tls() {
                 Some(tls) => reload::log_result("kv.tls", tls.reload(service.store.clock().now())),
-                None => tracing::info!("SIGHUP: there are no certificates to read again"),
+                None => tracing::info!("SIGHUP: no certificates to reload"),
             }
             continue;
         }
@@ -90,7 +90,7 @@ pub fn run(args: &KvArgs, output: Output) -> Result<(), Error> {
     ended.join().map_err(|_| Error::Failed("a thread of the key-value store panicked".into()))
 }
 
-/// Serves figures on a thread of its own. Gives the address, and what ends it.
+/// Serves metrics on its own thread. Returns the address, and the handles that stop it.
 fn http(address: SocketAddr, site: StoreSite) -> Result<(SocketAddr, Arc<AtomicBool>), Error> {
     let http = Http::bind(address, ::kv::server::loopback(), site).map_err(Error::other)?;
     let address = http.local_address();
@@ -136,14 +136,14 @@ fn config(args: &KvArgs) -> Result<Kv, Error> {
     })
 }
 
-/// What connections speak: with -S only the protocol that has SASL.
+/// The protocol of connections: with -S only the one with SASL.
 fn protocol(args: &KvArgs) -> Result<Allowed, Error> {
     match args.protocol {
         _ if args.enable_sasl && args.auth_file.is_none() => {
-            Err(Error::Input("-S needs users: name their file with -Y FILE".into()))
+            Err(Error::Input("-S needs users: set their file with -Y FILE".into()))
         }
         Protocol::Ascii if args.enable_sasl => {
-            Err(Error::Input("-S is for the binary protocol: take away -B ascii, or use -Y without -S".into()))
+            Err(Error::Input("-S is for the binary protocol: remove -B ascii, or use -Y without -S".into()))
         }
         Protocol::Binary => Ok(Allowed::Binary),
         _ if args.enable_sasl => Ok(Allowed::Binary),

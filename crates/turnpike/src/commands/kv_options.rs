@@ -9,10 +9,10 @@ use node::config::KvTls;
 use crate::cli::KvArgs;
 use crate::error::Error;
 
-/// What is before an address that has no TLS.
+/// Prefix of an address without TLS.
 const PLAIN: &str = "notls:";
 
-/// What stands behind `-o`: names, some with values. The last one of a name counts.
+/// The arguments of `-o`: names, some with values. The last one of a name counts.
 pub struct Extended<'a>(&'a [String]);
 
 impl<'a> Extended<'a> {
@@ -49,7 +49,7 @@ impl<'a> Extended<'a> {
     pub fn tls(&self, enabled: bool) -> Result<KvTls, Error> {
         if !enabled {
             return match self.value("ssl_chain_cert")? {
-                Some(_) => Err(Error::Input("-o ssl_chain_cert is for TLS, which -Z enables: add -Z".into())),
+                Some(_) => Err(Error::Input("-o ssl_chain_cert needs TLS: add -Z".into())),
                 None => Ok(KvTls::default()),
             };
         }
@@ -69,7 +69,7 @@ impl<'a> Extended<'a> {
             Some("1") => Clients::Asked,
             Some("2" | "3") => Clients::Proven,
             Some(other) => {
-                let text = "expected 0 (no client's certificate), 1 (checked if there is one) or 2 (wanted)";
+                let text = "expected 0 (no client certificate), 1 (verified if sent) or 2 (required)";
                 return Err(Error::Input(format!("-o ssl_verify_mode={other}: {text}")));
             }
         };
@@ -97,7 +97,7 @@ pub fn addresses(args: &KvArgs) -> Result<(Vec<SocketAddr>, Vec<SocketAddr>), Er
             match text.strip_prefix(PLAIN) {
                 Some(_) if !args.enable_ssl => {
                     return Err(Error::Input(format!(
-                        "-l {text}: {PLAIN} is for servers with TLS; take it away, or add -Z"
+                        "-l {text}: {PLAIN} is for servers with TLS; remove it, or add -Z"
                     )));
                 }
                 Some(bare) => plain.push(address(bare, args.port)?),

@@ -1,4 +1,4 @@
-//! What memcached's options ask of the process: another user, the background, a file with its id, locked memory.
+//! Process settings of memcached's options: another user, the background, a file with the process id, locked memory.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::error::Error;
 /// Set in the environment of the process that serves in the background.
 const DETACHED: &str = "TURNPIKE_KV_DETACHED";
 
-/// Where the users of this machine are listed (passwd(5)).
+/// The list of this machine's users (passwd(5)).
 const USERS: &str = "/etc/passwd";
 
 /// The file with the process's id, which is removed at the end.
@@ -30,10 +30,10 @@ impl Drop for PidFile {
     }
 }
 
-/// Does what the options ask before any thread runs. Returns the file with the process's id.
+/// Applies the options before any thread runs. Returns the file with the process id.
 pub fn prepare(args: &KvCompatibleArgs) -> Result<Option<PidFile>, Error> {
     if is_detached() {
-        setsid().map_err(|error| Error::Failed(format!("cannot leave the terminal: {error}")))?;
+        setsid().map_err(|error| Error::Failed(format!("cannot detach from the terminal: {error}")))?;
     }
     if args.enable_coredumps {
         allow_core_dumps()?;
@@ -64,14 +64,14 @@ fn allow_core_dumps() -> Result<(), Error> {
         .map_err(|error| Error::Failed(format!("-r: cannot raise the limit of core dumps: {error}")))
 }
 
-/// Gives up the rights of root for those of a user. Threads to come have the same.
+/// Drops the rights of root for those of a user, also for later threads.
 fn become_user(name: &str) -> Result<(), Error> {
     let users = fs::read_to_string(USERS).map_err(|error| Error::Failed(format!("cannot read {USERS}: {error}")))?;
     let unknown = || Error::Input(format!("-u {name}: {USERS} has no such user; create it, or start as that user"));
     let (uid, gid) = find_user(&users, name).ok_or_else(unknown)?;
     let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
     let refused = |error| Error::Failed(format!("-u {name}: cannot become that user: {error}"));
-    // In this order: each step needs rights that the next one gives up.
+    // In this order: each step needs rights that the next one drops.
     set_thread_groups(&[]).map_err(refused)?;
     set_thread_res_gid(gid, gid, gid).map_err(refused)?;
     set_thread_res_uid(uid, uid, uid).map_err(refused)
@@ -97,7 +97,7 @@ pub fn detach(verbose: bool) -> Result<String, Error> {
     let failed = |error: io::Error| Error::Failed(format!("-d: cannot start the store in the background: {error}"));
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
     command.args(std::env::args_os().skip(1)).env(DETACHED, "1").stdin(Stdio::null()).stdout(Stdio::piped());
-    // Its log ends with this process, which reports why a store does not start; with -v it goes on.
+    // Its log ends with this process, which reports why a store does not start; with -v it continues.
     command.stderr(if verbose { Stdio::inherit() } else { Stdio::piped() });
     let mut child = command.spawn().map_err(failed)?;
     let log = child.stderr.take().map(|mut log| std::thread::spawn(move || io::copy(&mut log, &mut io::stderr())));
@@ -109,7 +109,7 @@ pub fn detach(verbose: bool) -> Result<String, Error> {
         return Ok(ready.trim_end().to_owned());
     }
     let status = child.wait().map_err(failed)?;
-    // All of its messages come before the last one.
+    // All of its messages precede the last one.
     let _ = log.map(std::thread::JoinHandle::join);
     Err(Error::Failed(format!("-d: the store did not start ({status}); its messages are above")))
 }

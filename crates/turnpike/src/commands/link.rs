@@ -22,22 +22,22 @@ use crate::commands::key::not_a_key;
 use crate::error::Error;
 use crate::output::{Output, thousands};
 
-/// Longer round trips count as this, a minute: the histogram keeps what it needs for that, and does not grow.
+/// Longer round trips count as this, a minute: the histogram is sized for it, and does not grow.
 const LONGEST_NANOSECONDS: u64 = 60_000_000_000;
 
-/// What `link serve` prints when it is ready.
+/// Printed by `link serve` when it is ready.
 #[derive(Serialize)]
 struct Serving {
     address: String,
 }
 
-/// What `link key` prints.
+/// The result of `link key`.
 #[derive(Serialize)]
 struct Key {
     public_key: String,
 }
 
-/// What `link ping` prints.
+/// The result of `link ping`.
 #[derive(Serialize)]
 struct Ping {
     bytes: u32,
@@ -60,7 +60,7 @@ struct Bucket {
     count: u64,
 }
 
-/// What `link throughput` prints.
+/// The result of `link throughput`.
 #[derive(Serialize)]
 struct Throughput {
     bytes: u32,
@@ -124,7 +124,7 @@ fn serve(args: &LinkServeArgs, output: Output) -> Result<(), Error> {
 fn connect(args: &LinkChannelArgs, bytes: u32, role: Role) -> Result<Prober, Error> {
     if bytes > args.buffer_bytes {
         return Err(Error::Input(format!(
-            "--bytes: a message fits a buffer, so give --buffer-bytes {bytes} to both sides"
+            "--bytes: a message must fit in a buffer: set --buffer-bytes {bytes} on both sides"
         )));
     }
     Prober::connect(&args.address, &config(args)?, role).map_err(Error::other)

@@ -16,7 +16,7 @@ use crate::cli::{DistributionArg, LoadArgs, MixArg};
 use crate::error::Error;
 use crate::output::{Output, thousands};
 
-/// What every account of the load is topped up to, so that transfers of 1 do not run dry.
+/// Balance to which every account of the load is topped up, so that transfers of 1 do not run dry.
 const FUNDS: u64 = 1_000_000;
 
 /// The number of the first account.
@@ -25,11 +25,11 @@ const FIRST_ACCOUNT: u64 = 1;
 /// Accounts that requests for proofs hit in the cache, with `--hits`: their proofs fit the smallest cache.
 const HOT_ACCOUNTS: u32 = 1000;
 
-/// The most operations that are signed before a run: half a minute of signing and a minute of checking, within the node's
-/// replay window of two minutes.
+/// The most operations that are signed before a run: half a minute of signing and a minute of checking, within the
+/// node's replay window of two minutes.
 const SIGNED_LIMIT: u64 = 1_000_000;
 
-/// What `load` prints.
+/// The result of `load`.
 #[derive(Serialize)]
 struct LoadReport {
     operations: u64,
@@ -89,7 +89,7 @@ pub fn run(args: &LoadArgs, output: Output) -> Result<(), Error> {
             if let Some(expected) = workload.balances().filter(|_| args.mix == MixArg::Transfer) {
                 let differing = load::check(&mut pipeline, expected).map_err(Error::other)?;
                 if differing > 0 {
-                    return Err(Error::Failed(format!("{differing} balances are not what the replies add up to")));
+                    return Err(Error::Failed(format!("{differing} balances differ from the sum of replies")));
                 }
             }
             report
@@ -117,23 +117,23 @@ fn sign(args: &LoadArgs, workload: Operations, promise: Promise) -> Result<Opera
     let count = (args.operations as f64 * args.signed).ceil() as u64;
     if count > SIGNED_LIMIT {
         return Err(Error::Input(format!(
-            "--signed: at most {SIGNED_LIMIT} operations are signed, for they grow stale"
+            "--signed: at most {SIGNED_LIMIT} operations can be signed, since signatures expire"
         )));
     }
     let (node, options) = args.endpoint(promise)?;
     let mut client = Client::connect(node, &options).map_err(Error::other)?;
-    // Of the load's own accounts none: their balances are followed.
+    // Not one of the load's own accounts, whose balances are tracked.
     let bank = AccountId::from(u128::from(FIRST_ACCOUNT) + u128::from(args.accounts));
     let create = Operation::create(client::fresh_transaction_id().map_err(Error::other)?, bank).timed();
-    // It is there already after an earlier run.
+    // It exists already after an earlier run.
     client.execute(&create).map_err(Error::other)?;
     let choice = Choice::new(args.distribution.into(), FIRST_ACCOUNT, args.accounts, !args.seed);
     let signed = load::sign_transfers(&mut client, bank, count, promise, choice).map_err(Error::other)?;
     Ok(workload.with_signed(signed, args.signed))
 }
 
-/// Proofs of accounts that `choice` gives; or, where a share of hits is asked for, that share of the requests for accounts
-/// that were asked for before, and the others for accounts that were not.
+/// Requests proofs of the accounts of `choice`; or, with a share of hits, that share for accounts requested before, and
+/// the rest for new ones.
 fn proofs(pipeline: &mut Pipeline, args: &LoadArgs, mut choice: Choice) -> Result<Proofs<'static>, Error> {
     let Some(hits) = args.hits else { return Ok(Proofs::latest(ETHERNET_DATAGRAM, choice)) };
     if args.accounts <= HOT_ACCOUNTS {
@@ -156,7 +156,7 @@ fn proofs(pipeline: &mut Pipeline, args: &LoadArgs, mut choice: Choice) -> Resul
 }
 
 /// The promise of the node's replies to compact frames, which carry none; `None` if no such frames are sent. The
-/// command ends at once if no node listens, though load goes on through a restart.
+/// command ends at once if no node listens, though load continues through a restart.
 fn promise_of_compact_frames(args: &LoadArgs) -> Result<Option<Promise>, Error> {
     let info = args.node.connect()?.info().map_err(Error::other)?;
     if args.batch > 0 {
@@ -165,7 +165,7 @@ fn promise_of_compact_frames(args: &LoadArgs) -> Result<Option<Promise>, Error> 
     let promise = info.promise().map_err(Error::other)?;
     match args.promise.map(Promise::from) {
         Some(asked) if asked != promise => Err(Error::Input(format!(
-            "--batch 0 sends compact frames, which carry no promise: the node answers them at `{}`. Leave --promise out, or \
+            "--batch 0 sends compact frames, which carry no promise: the node answers them at `{}`. Omit --promise, or \
              use --batch 1",
             promise.name()
         ))),
@@ -174,7 +174,7 @@ fn promise_of_compact_frames(args: &LoadArgs) -> Result<Option<Promise>, Error> 
 }
 
 impl LoadArgs {
-    /// The node, and how to talk to it: load goes on when a node starts again.
+    /// The node, and the client options: load continues when a node restarts.
     fn endpoint(&self, promise: Promise) -> Result<(SocketAddr, Options), Error> {
         let (node, options) = self.node.endpoint()?;
         Ok((node, Options { promise, fail_if_unreachable: false, ..options }))

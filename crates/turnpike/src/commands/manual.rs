@@ -18,7 +18,7 @@ pub fn completions(shell: clap_complete::Shell) {
 
 /// Writes the man pages of the program and of every command below it.
 pub fn man(directory: &Path) -> Result<(), Error> {
-    fs::create_dir_all(directory).map_err(|error| Error::file("make the folder", directory, error))?;
+    fs::create_dir_all(directory).map_err(|error| Error::file("create the folder", directory, error))?;
     let mut command = pages::command().disable_help_subcommand(true);
     command.build();
     write(&command, "", directory)
@@ -64,7 +64,7 @@ fn page(command: &Command, path: &str) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// How the command is called, as its help has it: with the values of options.
+/// The synopsis of a command, with the values of options as in its help.
 fn synopsis(command: &Command) -> Roff {
     let usage = command.clone().render_usage().to_string();
     let mut roff = Roff::new();
@@ -72,7 +72,7 @@ fn synopsis(command: &Command) -> Roff {
     roff
 }
 
-/// A section of terms with their meanings, left out if there are no terms.
+/// A section of terms with their meanings, omitted if there are no terms.
 fn definitions(roff: &mut Roff, heading: &str, terms: &[(&str, &str)]) {
     if terms.is_empty() {
         return;

@@ -44,7 +44,7 @@ pub fn run(command: Command, output: Output) -> Result<(), Error> {
             | Command::Demo(_)
     );
     if opens_stores {
-        // For the files that key-value stores make in a data directory; everything else there has its mode by itself.
+        // For the files that key-value stores create in a data directory; all others have explicit modes.
         rustix::process::umask(Mode::RWXG | Mode::RWXO);
     }
     match command {

@@ -18,10 +18,10 @@ use crate::output::{Output, thousands};
 /// Requests that wait for a reply before the next is sent: few enough for the smallest socket buffers.
 const WINDOW: usize = 64;
 
-/// The longest latency that is told apart, in nanoseconds; replies are not waited for longer anyway.
+/// The longest latency that is recorded, in nanoseconds; no reply is awaited longer.
 const LATENCY_LIMIT: u64 = 60_000_000_000;
 
-/// What `replay` prints.
+/// The result of `replay`.
 #[derive(Serialize)]
 struct Report {
     packets: u64,
@@ -52,7 +52,7 @@ pub fn run(args: &ReplayArgs, output: Output) -> Result<(), Error> {
     .map_err(Error::other)?;
     if requests.is_empty() {
         return Err(Error::Input(format!(
-            "{} has no transactions: {packets} packets, {skipped} UDP payloads that are no frames",
+            "{} contains no transactions: {packets} packets, {skipped} UDP payloads that are not frames",
             args.file.display()
         )));
     }
@@ -79,7 +79,7 @@ pub fn run(args: &ReplayArgs, output: Output) -> Result<(), Error> {
     output.result(&report, describe);
     if report.lost > 0 {
         return Err(Error::Failed(format!(
-            "{} requests got no reply within {:?}: is a node at {}?",
+            "{} requests got no reply within {:?}: check that a node runs at {}",
             report.lost, args.wait, node
         )));
     }
@@ -108,10 +108,10 @@ fn socket_error(node: SocketAddr, error: io::Error) -> Error {
     Error::Failed(format!("can't exchange datagrams with {node}: {error}"))
 }
 
-/// Requests under way and what has come of those before.
+/// Requests in flight, and the results of earlier ones.
 struct Replay {
     socket: UdpSocket,
-    /// When requests were sent, by frame id. A capture may use an id again before it is answered.
+    /// Send times of requests, by frame id. A capture may reuse an id before it is answered.
     waiting: HashMap<u32, VecDeque<Instant>>,
     in_flight: usize,
     replies: u64,
@@ -145,7 +145,7 @@ impl Replay {
             }
             while !timed && self.in_flight >= WINDOW {
                 if !self.receive(wait)? {
-                    // What was lost stays lost: the window opens again so that the rest can be sent.
+                    // Lost requests stay lost: the window opens again so that the rest can be sent.
                     self.in_flight = 0;
                 }
             }
@@ -159,7 +159,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Takes one reply; false if none comes in time.
+    /// Receives one reply; false if none arrives in time.
     fn receive(&mut self, timeout: Duration) -> io::Result<bool> {
         self.socket.set_read_timeout(Some(timeout.max(Duration::from_micros(1))))?;
         let length = match self.socket.recv(&mut self.buffer) {

@@ -12,7 +12,7 @@ use crate::hex;
 use crate::log;
 use crate::output::Output;
 
-/// What `serve` prints when it is ready.
+/// Printed by `serve` when it is ready.
 #[derive(Serialize)]
 struct Ready {
     listen: String,

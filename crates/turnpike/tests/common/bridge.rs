@@ -12,14 +12,15 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 /// The network that they are in.
 pub const PREFIX: &str = "10.82.0.0/24";
 
-/// The namespaces, which go when this is dropped. The bridge is in one of its own, with an address that reaches all members.
+/// The namespaces, which go when this is dropped. The bridge is in one of its own, with an address that reaches all
+/// members.
 pub struct Bridge {
     name: String,
     members: u8,
 }
 
 impl Bridge {
-    /// Makes the namespaces of so many members, or tells why it cannot.
+    /// Creates the namespaces of `members` members, or returns the reason for a failure.
     pub fn new(members: u8) -> Result<Self, String> {
         let bridge = Self { name: format!("turnpike-{}", std::process::id()), members };
         let hub = &bridge.name;
@@ -66,8 +67,8 @@ impl Bridge {
         thread::scope(|scope| scope.spawn(enter).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// Drops what passes between members and matches one of these, in the words of nft; members are `port0` and so on. What was
-    /// dropped before passes again.
+    /// Drops packets between members that match one of these expressions of nft; members are `port0` and so on. Earlier
+    /// rules are removed.
     pub fn drop_packets(&self, matches: &[&str]) {
         let lines = Vec::from_iter(matches.iter().map(|packet| format!("{packet} counter drop")));
         self.nft(&["-f", "-"], &rules(&lines.join("\n"))).unwrap();

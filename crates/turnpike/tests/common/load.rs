@@ -1,4 +1,4 @@
-//! Transfers between accounts of a client's own, so that it knows what every reply has to be.
+//! Transfers between a client's own accounts, so that it knows every expected reply.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use wire::{AccountId, Operation, TransactionId};
 /// What each account is given.
 pub const ISSUED: u64 = 1_000;
 
-/// The accounts of a client, and what is done with them: the same in each run, but for the times in transaction ids.
+/// The accounts of a client, and its operations: the same in each run, except for the times in transaction ids.
 pub struct Load {
     first: u32,
     accounts: u32,
@@ -16,7 +16,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// The load of the client of a number, which has so many accounts.
+    /// The load of client `number`, with `accounts` accounts.
     pub fn new(number: u32, accounts: u32) -> Self {
         let random = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(number) + 1);
         Self { first: 1 + number * accounts, accounts, next: 1, random }

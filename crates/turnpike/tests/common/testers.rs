@@ -122,7 +122,7 @@ impl Testers<'_> {
         self.batches.iter().map(|batches| batches.load(Ordering::Relaxed)).collect()
     }
 
-    /// Waits until each has got five answers more, but for that of a replica that is away.
+    /// Waits until each has five more replies, except the one of a replica that is away.
     pub fn go_on(&self, away: Option<u32>) {
         let before = self.answered();
         let since = Instant::now();

@@ -30,14 +30,14 @@ use crate::{
     layout, recovery,
 };
 
-/// A checkpoint that is older than this, as blocks took long, is left for a newer one: what retries are answered from is not kept for
-/// ever.
+/// Maximum time that fetching a checkpoint's blocks may take; after more, a newer checkpoint is used, because the other
+/// replica does not keep the memory of retries forever.
 const FRESH: Duration = Duration::from_secs(5);
 
-/// How often it is begun anew where the other replica does not keep what is asked for any more.
+/// Maximum number of restarts when the other replica has pruned a requested part.
 const ATTEMPTS: usize = 5;
 
-/// Before it is: in that time an idle set orders an empty block.
+/// Pause before a restart: in that time an idle set orders an empty block.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// How long a replacement waits for a checkpoint of the height that this replica had executed. An idle set orders a
@@ -53,7 +53,7 @@ pub enum Present {
     Replace,
 }
 
-/// Who gives.
+/// A source of the ledger's parts.
 pub trait Source {
     /// The bytes at a path of another replica, with its query.
     fn get(&mut self, path: &str) -> Result<Vec<u8>, FetchError>;
@@ -68,41 +68,41 @@ pub struct Progress {
     pub of: u64,
 }
 
-/// Why the ledger of another replica was not taken. Nothing of it is left, and what was there is as it was.
+/// Why the ledger of another replica was not installed. The data directory is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// The other replica cannot be asked.
-    #[error("{at} does not answer: {reason}; name the HTTP address of a replica that runs")]
+    #[error("{at} does not answer: {reason}; name the HTTP address of a running replica")]
     Unreachable {
-        /// What was asked for.
+        /// The requested path or address.
         at: String,
         /// What went wrong.
         reason: String,
     },
     /// It does not give something.
-    #[error("the replica gives no {what}: {reason}")]
+    #[error("the replica refused {what}: {reason}")]
     Refused {
-        /// What was asked for.
+        /// The requested path or address.
         what: String,
-        /// What it said.
+        /// The reason that it gave.
         reason: String,
     },
-    /// What it gave has another form.
-    #[error("what the replica gave as {0} has another form: is it a replica, of this version?")]
+    /// A malformed reply.
+    #[error("malformed {0} from the replica: check that it is a replica of this version")]
     Form(&'static str),
     /// A certificate does not hold.
-    #[error("the certificate of ordered block {height} does not hold: {source}; ask another replica")]
+    #[error("the certificate of ordered block {height} is not valid: {source}; ask another replica")]
     Certificate {
         /// The block.
         height: u64,
         /// Why.
         source: CertificateError,
     },
-    /// What it gave is not what the replicas agreed on.
-    #[error("{0} is not what the replicas agreed on: this replica lies, or is of another network; ask another one")]
+    /// A part differs from what the replicas agreed on.
+    #[error("{0} is not what the replicas agreed on: the replica lies, or is of another network; ask another one")]
     Untrue(&'static str),
     /// It has nothing that is not here.
-    #[error("this replica has {own} blocks and the other one tells of {of}: start it, and it gets what it misses")]
+    #[error("this replica has {own} blocks and the other one {of}: start it, and it fetches the rest")]
     NotNewer {
         /// Blocks that are here.
         own: u64,
@@ -111,8 +111,8 @@ pub enum FetchError {
     },
     /// It has less than this replica had executed.
     #[error(
-        "this replica had executed {own} blocks and the other one has a checkpoint of {of}: try again in a minute, or \
-         ask another one"
+        "this replica has executed {own} blocks, but the other one's checkpoint has {of}: retry in a minute, or ask \
+         another one"
     )]
     Older {
         /// Blocks that were executed here.
@@ -151,7 +151,7 @@ impl Agreed {
         let founders = Membership::new(network, epoch, config.cluster.replicas.clone());
         let founders = founders.map_err(|error| Error::from(crate::sealing::Error::Founders(error)))?;
         let members =
-            founders.restore(&checkpoint.members).ok_or(FetchError::Untrue("what it tells of the sets of replicas"))?;
+            founders.restore(&checkpoint.members).ok_or(FetchError::Untrue("the history of sets of replicas"))?;
         let check = |certificate: &Certificate| {
             let height = certificate.header.height.get();
             if certificate.epoch != epoch_of(height, epoch) {
@@ -165,9 +165,9 @@ impl Agreed {
         check(&checkpoint.stating)?;
         let body = Body::decode(&checkpoint.body.clone().into())
             .filter(|_| checkpoint.stating.header.has_body(&checkpoint.body));
-        let body = body.ok_or(FetchError::Untrue("the body of the block that states what the ledger came to"))?;
+        let body = body.ok_or(FetchError::Untrue("the body of the block that states the ledger"))?;
         if body.executed != checkpoint.floor.header.height.get() {
-            return Err(FetchError::Untrue("the block that the checkpoint is of"));
+            return Err(FetchError::Untrue("the block of the checkpoint"));
         }
         Ok(Self { checkpoint, body })
     }
@@ -249,7 +249,7 @@ impl Own {
     }
 }
 
-/// Has a ledger gather that is newer than what is there.
+/// Gathers a ledger that is newer than the present one.
 fn gather(
     config: &Config,
     identity: &Identity,
@@ -261,7 +261,7 @@ fn gather(
     let data = layout::open(&data.path().join(GATHERING))?;
     let chain = layout::open_chain(&data, recovery::chain_options(config), || Ok(identity.genesis(config)))?;
     let mut restoring = Restoring::new(chain, &config.ledger.limits().retries);
-    // All but the newest blocks first: then what is left is a checkpoint's that is kept long enough.
+    // All blocks except the newest first: then the rest belongs to a checkpoint that is kept long enough.
     let (agreed, page) = loop {
         let since = Instant::now();
         let agreed = Agreed::ask(config, identity, source)?;
@@ -269,7 +269,7 @@ fn gather(
         let page = source.get(&format!("/replica/batches?of={}", agreed.height()))?;
         let (start, _) = BatchesStart::read_from_prefix(&page).map_err(|_| FetchError::Form("batches"))?;
         if !(1..=agreed.height()).contains(&start.first.get()) || start.first.get() <= restoring.tip().height() {
-            return Err(FetchError::Untrue("where batches begin"));
+            return Err(FetchError::Untrue("the first batch"));
         }
         take_blocks(&mut restoring, source, start.first.get(), |height| {
             progress(Progress { height, of: agreed.height() });
@@ -285,7 +285,7 @@ fn gather(
     }
     let Checkpoint { floor, members, .. } = &agreed.checkpoint;
     if state_hash(&recent, members) != agreed.body.state {
-        return Err(FetchError::Untrue("what retries are answered from, or who the replicas are,"));
+        return Err(FetchError::Untrue("the memory of retries, or the set of replicas,"));
     }
     data.directory().directory(FOLDER)?.replace(FILE, members)?;
     floor::write(&data, floor)?;
@@ -344,7 +344,7 @@ fn take_batches(
         let height = restoring.tip().height();
         progress(Progress { height, of });
         if height >= of {
-            return if height == of { Ok(()) } else { Err(FetchError::Untrue("where batches end")) };
+            return if height == of { Ok(()) } else { Err(FetchError::Untrue("the last batch")) };
         }
         if height == before {
             return Err(FetchError::Form("batches"));

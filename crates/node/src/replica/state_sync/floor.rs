@@ -1,4 +1,5 @@
-//! The file with the certificate of the floor that a replica's engine begins on. There is none where it has all blocks from the first.
+//! The file with the certificate of the floor that a replica's engine begins on. It is missing if the engine has all
+//! blocks from the first.
 
 use spv::finality::Certificate;
 use storage::{DataDirectory, Directory};

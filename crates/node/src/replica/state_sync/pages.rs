@@ -1,4 +1,4 @@
-//! What is sent, byte for byte. Integers are big-endian; lengths are those of what follows.
+//! The format of the pages. Integers are big-endian; a length counts the bytes that follow it.
 
 use chain::{
     merkle::{SignedTail, TAIL_SIZE},
@@ -12,7 +12,7 @@ use zerocopy::{
     byteorder::big_endian::{U32, U64},
 };
 
-/// Whole blocks are put into a page until it has as many bytes.
+/// A page takes whole blocks until it has this number of bytes.
 pub const PAGE: usize = 4 << 20;
 
 /// What a replica goes on from.
@@ -24,7 +24,7 @@ pub struct Checkpoint {
     pub stating: Certificate,
     /// whose body states what the ledger came to with the floor.
     pub body: Vec<u8>,
-    /// What is known of the sets of replicas as of the floor.
+    /// The encoded sets of replicas as of the floor.
     pub members: Vec<u8>,
 }
 
@@ -67,8 +67,8 @@ struct SentTail {
     tail: [u8; TAIL_SIZE],
 }
 
-/// Puts a block on a page: the header, the number of signed transactions in four bytes, the operations, and of the signed ones the
-/// position in four bytes and what follows the operation.
+/// Puts a block on a page: the header, the number of signed transactions in four bytes, the operations, and of the
+/// signed ones the position in four bytes and what follows the operation.
 pub fn put_block(page: &mut Vec<u8>, block: &WholeBlock) {
     page.extend(block.header.as_bytes());
     page.extend((block.tails.len() as u32).to_be_bytes());

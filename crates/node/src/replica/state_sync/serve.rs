@@ -1,4 +1,5 @@
-//! What a replica gives to one that has nothing: the newest checkpoint, blocks of the chain, and batches of the journal.
+//! What a replica gives to one that has nothing: the newest checkpoint, blocks of the chain, and batches of the
+//! journal.
 
 use std::{
     collections::VecDeque,
@@ -89,7 +90,7 @@ pub enum Refusal {
     /// It is of the future, or past.
     #[error("this replica does not have block {0}: ask another one")]
     NoSuchBlock(u64),
-    /// It is not kept any more.
+    /// It was pruned.
     #[error(transparent)]
     Ledger(#[from] ledger::Error),
 }
@@ -126,7 +127,7 @@ impl Server {
         }
     }
 
-    /// Whole blocks from a height on, up to another one, as many as fit a page, and one at least.
+    /// Whole blocks from one height to another, up to a page, and at least one.
     fn blocks(&self, from: u64, to: u64) -> Result<Vec<u8>, Refusal> {
         let to = to.min(self.chain.tip().height());
         if !(1..=to).contains(&from) {
@@ -142,8 +143,8 @@ impl Server {
         Ok(page)
     }
 
-    /// The batches of whole blocks that retries are answered from as of the block of a height: all of them, or those from another
-    /// height on; as many as fit a page, and one at least.
+    /// The batches of whole blocks that retries are answered from, as of the block of a height: all of them, or those
+    /// from another height on; up to a page, and at least one.
     fn batches(&self, of: u64, from: Option<u64>) -> Result<Vec<u8>, Refusal> {
         if of > self.chain.tip().height() {
             return Err(Refusal::NoSuchBlock(of));

@@ -1,4 +1,4 @@
-//! `turnpike account list` and `turnpike account history`: lists that a node gives over HTTP.
+//! `turnpike account list` and `turnpike account history`: lists that a node serves over HTTP.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::http;
 use crate::operation_text::OperationText;
 use crate::output::{Output, thousands};
 
-/// How long the node may take for a part of a list: as long as it lets a connection last, twice.
+/// Timeout of a part of a list: twice the time that the node keeps a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Prints accounts in the order of the index.
@@ -59,10 +59,10 @@ pub fn history(account: AccountId, before: Option<&str>, args: &ListArgs, output
     }
 }
 
-/// How much of a list is left to fetch, and from where.
+/// The rest of a list to fetch.
 struct Rows {
     http: Host,
-    /// The network of the node, if it was asked for that: the HTTP server must be of the same.
+    /// The network of the node, if it was requested: the HTTP server must be of the same.
     network: Option<String>,
     agent: ureq::Agent,
     /// None if all are wanted.
@@ -86,8 +86,8 @@ impl Rows {
     fn check_network(&self, found: Option<&str>) -> Result<(), Error> {
         match (&self.network, found) {
             (Some(network), Some(found)) if network != found => Err(Error::Failed(format!(
-                "http://{} is of network {found}, but the node of network {network}; set --http to the address of the \
-                 node's metrics, which `turnpike serve` prints",
+                "http://{} is of network {found}, but the node is of network {network}; set --http to the address of \
+                 the node's metrics, which `turnpike serve` prints",
                 self.http
             ))),
             _ => Ok(()),
@@ -112,14 +112,14 @@ impl Rows {
             return Err(Error::Failed(body.trim().to_owned()));
         }
         let list = serde_json::from_str(&body);
-        list.map_err(|error| Error::Failed(format!("what {} gave is no list: {error}", self.http)))
+        list.map_err(|error| Error::Failed(format!("{} returned an invalid list: {error}", self.http)))
     }
 
     fn is_first(&self) -> bool {
         self.parts == 1
     }
 
-    /// Whether nothing is to be fetched behind a part of so many.
+    /// Whether nothing remains to fetch after a part of `count` rows.
     fn is_last(&mut self, count: usize, more: bool) -> bool {
         self.left = self.left.map(|left| left.saturating_sub(count as u64));
         !more || self.left == Some(0)
@@ -142,8 +142,8 @@ fn describe_transaction(transaction: &Transaction) -> String {
     format!("{} at position {position} of block {height}{}", operation.title(), operation.lines("  "))
 }
 
-/// Tells people what the list is as of, and how to go on.
+/// Prints the block of the list, and the option that continues it.
 fn tell_end(height: u64, more: Option<String>, output: Output) {
-    let more = more.map_or_else(|| "that is all".into(), |option| format!("there is more: {option}"));
+    let more = more.map_or_else(|| "end of list".into(), |option| format!("there is more: {option}"));
     output.progress(format!("as of block {}; {more}", thousands(height)));
 }

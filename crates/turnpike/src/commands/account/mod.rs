@@ -17,10 +17,10 @@ use crate::output::{Output, thousands};
 /// Microseconds from the Unix epoch to 2020: no id that this program made is older.
 const EARLIEST_ID: u64 = 1_577_836_800_000_000;
 
-/// How far the clock may be ahead that an id was made by.
+/// Maximum lead of the clock that an id was generated with.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What an operation prints.
+/// The result of an operation.
 #[derive(Serialize)]
 struct Report {
     command: &'static str,
@@ -60,15 +60,15 @@ pub fn run(command: &AccountCommand, output: Output) -> Result<(), Error> {
     }
 }
 
-/// A signer with the key of a file, for the network of the node, which has to be the one that is given.
+/// A signer with the key of a file, for the network of the node, which must be `network` if given.
 fn signer(client: &mut Client, file: &Path, network: Option<[u8; 32]>) -> Result<Signer, Error> {
     let secret = key::read(file)?;
     Ok(Signer::new(secret, client.check_network(network).map_err(Error::other)?))
 }
 
-/// Whether an id is a UUIDv7 of recent years, as this program makes and prints them. An operation that is repeated with
-/// such an id is flagged as timed, like its first try, so that the node never executes it twice, however late it comes.
-/// Another id may have the form of a UUIDv7 by chance, but hardly such a time.
+/// Whether an id is a UUIDv7 of recent years, as this program generates and prints them. An operation repeated with
+/// such an id is flagged as timed, like its first attempt, so that the node never executes it twice, however late it
+/// arrives. Another id may have the form of a UUIDv7 by chance, but hardly such a time.
 fn is_from_clock(transaction: TransactionId) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let latest = (now + CLOCK_DIFFERENCE).as_micros() as u64;
@@ -97,7 +97,7 @@ struct Session {
     /// The transaction id was made by this program, now or for an earlier try, and carries the time.
     is_timed: bool,
     promise: Promise,
-    /// The network that the node has to be of.
+    /// The network that the node must belong to.
     pin: Option<[u8; 32]>,
 }
 
@@ -131,7 +131,7 @@ impl Session {
             .ok_or_else(|| Error::Input("name the account to create, or its key with --key".into()))
     }
 
-    /// The CREATE of an account, to be signed by who answers for it.
+    /// The CREATE of an account, to be signed by its sponsor.
     fn create(&mut self, account: AccountId, sponsor: &SponsorArgs) -> Result<Operation, Error> {
         let SponsorArgs { issuer_key, payer_key, deposit } = sponsor;
         if let Some(file) = issuer_key.as_deref().or(payer_key.as_deref()) {

@@ -19,10 +19,10 @@ use super::{NAP, PATIENCE};
 use crate::error::Error;
 use crate::output::Output;
 
-/// How long approvals have for the change to show before they are sent again: someone else may have replaced them.
+/// Time for a change to take effect before approvals are sent again: someone else may have replaced them.
 const REPEAT: Duration = Duration::from_secs(2);
 
-/// What a change does.
+/// The kind of change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     Add,
@@ -37,7 +37,7 @@ pub fn lock(dir: &Path, output: Output) -> Result<File, Error> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            output.progress("another command is changing the set of replicas: waiting for it to end");
+            output.progress("another command is changing the set of replicas: waiting until it ends");
             file.lock().map_err(failed)?;
         }
         Err(TryLockError::Error(error)) => return Err(failed(error)),
@@ -56,18 +56,19 @@ pub fn check(leaving: Option<&ReplicaName>, survey: &Survey) -> Result<(), Error
     let running = survey.members().count();
     if running < needed {
         return Err(Error::Input(format!(
-            "a change of {size} replicas needs the approval of {needed}, but only {running} of them answer here: start \
+            "a change of {size} replicas needs {needed} approvals, but only {running} replicas answer here: start \
              the others with `turnpike cluster start`, or approve on their machines with `turnpike cluster approve`"
         )));
     }
     let (after, left) = match leaving {
-        // It is started before it joins.
+        // The new replica is started before it joins.
         None => (size + 1, running + 1),
         Some(name) => (size - 1, survey.members().filter(|replica| replica.key.name() != *name).count()),
     };
     if left < quorum(after) {
         return Err(Error::Input(format!(
-            "{after} replicas need {} that run, and only {left} would: nothing would become final; start the others first",
+            "{after} replicas need {} running, but only {left} would be, so nothing becomes final: start the others \
+             first",
             quorum(after)
         )));
     }
@@ -91,7 +92,7 @@ struct Approved {
 }
 
 impl Change<'_> {
-    /// Whether the newest set is as the change makes it.
+    /// Whether the newest set includes the change.
     fn is_made(&self, sets: &Sets) -> bool {
         sets.contains(&self.member.name) == (self.action == Action::Add)
     }
@@ -101,7 +102,7 @@ impl Change<'_> {
             Action::Add => sets.membership.addition(self.member),
             Action::Remove => sets.membership.removal(&self.member.name),
         };
-        change.ok_or_else(|| Error::Input("the set has no room for one more replica: it has 64".into()))
+        change.ok_or_else(|| Error::Input("the set is full: it has 64 replicas".into()))
     }
 
     /// Sends approvals until the change is in effect, or until `is_done`, which is called before each round with the
@@ -125,7 +126,7 @@ impl Change<'_> {
             }
             if moved.elapsed() > PATIENCE {
                 let why =
-                    "see `turnpike cluster status` and the logs, then run the command again: it goes on where it ended";
+                    "see `turnpike cluster status` and the logs, then run the command again: it resumes where it ended";
                 return Err(Error::Failed(format!(
                     "no block was executed within {PATIENCE:?}, at block {height}: {why}"
                 )));
@@ -137,7 +138,7 @@ impl Change<'_> {
                 let state = match is_stale {
                     true => "a change is decided; it takes effect with the next epoch".into(),
                     false => {
-                        format!("{} replicas approved, {} are needed", approved.folders.len(), survey.sets.size().1)
+                        format!("{} replicas approved, {} needed", approved.folders.len(), survey.sets.size().1)
                     }
                 };
                 if told != state {
@@ -158,7 +159,7 @@ impl Change<'_> {
         }));
         signers.sort_by_key(|replica| is_it(replica));
         for replica in signers {
-            // One that joins has no say at its own node before it has the others' blocks.
+            // A joining replica cannot send an approval to its own node before it has the others' blocks.
             let node = if is_it(replica) { newest } else { replica };
             let mut outcome = survey.sets.approve(change, &replica.key, node.config.listen)?;
             if outcome == Approval::Stale && newest.folder != node.folder {

@@ -24,7 +24,7 @@ impl Home {
         Self { number, folder: dir.join(format!("replica-{number}")) }
     }
 
-    /// Those that there are, by number.
+    /// All replicas of a directory, by number.
     pub fn all(dir: &Path) -> Result<Vec<Self>, Error> {
         let found = fs::read_dir(dir).map_err(|error| Error::file("read", dir, error))?;
         let number = |name: &str| name.strip_prefix("replica-")?.parse().ok();
@@ -33,7 +33,7 @@ impl Home {
         numbers.sort_unstable();
         let homes: Vec<_> = numbers.into_iter().map(|number| Self::new(dir, number)).collect();
         if homes.is_empty() {
-            let text = format!("{} has no replicas: make them with `turnpike cluster init`", dir.display());
+            let text = format!("{} has no replicas: create them with `turnpike cluster init`", dir.display());
             return Err(Error::Input(text));
         }
         Ok(homes)
@@ -47,7 +47,7 @@ impl Home {
         Config::load(&self.config_file()).map_err(Error::other)
     }
 
-    /// The process that runs it: the one whose number was written down, if it is still what was started.
+    /// The process that runs it: the recorded one, if it is still the one that was started.
     pub fn process(&self) -> Option<Pid> {
         let text = fs::read_to_string(self.folder.join("pid")).ok()?;
         let pid = Pid::from_raw(text.trim().parse().ok()?)?;
@@ -61,7 +61,7 @@ impl Home {
         self.folder.join("log")
     }
 
-    /// Whether a process holds its data: one that runs, or one that was killed and has not ended altogether.
+    /// Whether a process holds its data: one that runs, or one that was killed and has not fully exited.
     pub fn is_held(&self) -> Result<bool, Error> {
         DataDirectory::is_held(self.config()?.data).map_err(Error::other)
     }
@@ -91,31 +91,32 @@ impl Home {
             .stdin(Stdio::null())
             .stdout(log.try_clone().map_err(file)?)
             .stderr(log)
-            // What is typed at the terminal is not for it.
+            // Signals from the terminal's keyboard are not for it.
             .process_group(0)
             .spawn();
         child.map_err(|error| Error::Failed(format!("replica {} does not start: {error}", self.number)))
     }
 
-    /// It does not do in time what it was to do.
+    /// The error of a replica that did not finish a step in time.
     pub fn overdue(&self, what: &str) -> Result<(), Error> {
         let why = match self.process() {
-            Some(pid) => format!("process {} is at it: see {}", pid.as_raw_nonzero(), self.log().display()),
+            Some(pid) => format!("process {} is working on it: see {}", pid.as_raw_nonzero(), self.log().display()),
             None => {
                 let lock = self.config()?.data.join("LOCK");
-                format!("another process, or one that does not end, holds its data: see `fuser {}`", lock.display())
+                format!("another process, or one that has not exited, holds its data: see `fuser {}`", lock.display())
             }
         };
         Err(Error::Failed(format!("replica {} does not {what} within {PATIENCE:?}; {why}", self.number)))
     }
 }
 
-/// Whether a process was killed and has files and sockets still: the kernel takes its memory first, and with it its command line.
+/// Whether a process was killed and still has files and sockets: the kernel frees its memory first, and with it its
+/// command line.
 fn is_ending(pid: Pid) -> Option<bool> {
-    /// Of the flags of a task: it ends (Linux, include/linux/sched.h).
+    /// Flag of a task: it is exiting (Linux, include/linux/sched.h).
     const EXITING: u64 = 4;
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    // Behind the name, which may have anything in it, the state comes first (proc_pid_stat(5)).
+    // After the name, which may contain anything, the state comes first (proc_pid_stat(5)).
     let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let (state, flags, threads) = (*fields.first()?, fields.get(6)?, fields.get(17)?);
     // The last thread to end closes the files; the first one is a zombie until then.
@@ -126,7 +127,7 @@ fn is_ending(pid: Pid) -> Option<bool> {
 /// A process that this command started.
 pub struct Started {
     pub child: Child,
-    /// Of the file with its number: no other command starts one meanwhile. Its command line, by which it is known to them, is
-    /// not there from the first moment on.
+    /// Lock of the file with its process id: no other command starts one meanwhile. Its command line, which identifies
+    /// it, is not visible from the first moment on.
     _lock: File,
 }

@@ -20,12 +20,12 @@ pub struct Place {
     pub others: SocketAddr,
 }
 
-/// Addresses for so many replicas on loopback: from a port on, or any that are free.
+/// Addresses for `replicas` replicas on loopback: from a port on, or any free ports.
 pub fn places(replicas: u16, port: u16) -> Result<Vec<Place>, Error> {
     let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     if port > 0 {
         let ports = port.checked_add(3 * replicas - 1).map(|_| (0..replicas).map(|number| port + number));
-        let ports = ports.ok_or_else(|| Error::Input(format!("--port {port}: there are not as many above it")))?;
+        let ports = ports.ok_or_else(|| Error::Input(format!("--port {port}: not enough ports above it")))?;
         let place = |port| Place { listen: at(port), http: at(port + replicas), others: at(port + 2 * replicas) };
         return Ok(ports.map(place).collect());
     }
@@ -62,7 +62,7 @@ pub fn write(home: &Home, config: &Config, secret: &[u8; 32]) -> Result<(), Erro
     write_config(home, config)
 }
 
-/// What the configurations of all founders have in common.
+/// Settings that the configurations of all founders share.
 pub fn common(args: &ClusterNetworkArgs) -> Result<Config, Error> {
     let input = |option: &'static str| move |error: &dyn std::fmt::Display| Error::Input(format!("{option}: {error}"));
     let trusted = args.trusted.iter().map(|text| text.parse().map_err(|error| input("--trusted")(&error)));

@@ -22,15 +22,15 @@ use crate::cli::{ClusterAddArgs, ClusterApproveArgs, ClusterJoinArgs, ClusterRem
 use crate::error::Error;
 use crate::output::Output;
 
-/// How many blocks a replica may be behind when it joins: those of some views, which are under way.
+/// Maximum lag of a joining replica, in blocks: those of some views, which are in flight.
 const BEHIND: u64 = 16;
 
 /// The file in the folder of a replica that `add` has not finished with.
 const JOINING: &str = "joining";
-/// Its content once the replica has its first data, and may have been started.
+/// Content of the mark once the replica has its first data, and may have been started.
 const PROVIDED: &str = "has data";
 
-/// Makes the configuration of a replica that is to join, like that of another one.
+/// The configuration of a joining replica, based on that of another one.
 fn joining(like: &Config, home: &Home, place: &Place, contacts: Vec<Member>) -> Result<Member, Error> {
     let sections = Cluster::generate(&[place.others], like.cluster.began).map_err(Error::other)?;
     let (secret, section) = sections.into_iter().next().expect("one was asked for");
@@ -54,8 +54,7 @@ fn member(config: &Config) -> Result<Member, Error> {
     let name = key(config)?.name();
     let founder = config.cluster.replicas.iter().find(|member| member.name == name).map(|member| member.address);
     let address = config.cluster.listen.or(founder);
-    let address =
-        address.ok_or_else(|| Error::Input("`cluster.listen` is empty: name the replica's address".into()))?;
+    let address = address.ok_or_else(|| Error::Input("`cluster.listen` is empty: set the replica's address".into()))?;
     Ok(Member { name, address })
 }
 
@@ -64,15 +63,15 @@ fn is_joining(home: &Home) -> bool {
     home.folder.join(JOINING).exists()
 }
 
-/// Whether `add` has not finished with a replica, and has given it no data yet: it must not start without.
+/// Whether `add` has not finished with a replica, and has not provided its data yet: it must not start without.
 pub fn awaits_data(home: &Home) -> bool {
     fs::read_to_string(home.folder.join(JOINING)).is_ok_and(|state| state != PROVIDED)
 }
 
-/// Makes the folder of a replica that is to join, or finds the one that an earlier command began.
+/// Creates the folder of a joining replica, or finds the one that an earlier command began.
 fn prepare(args: &ClusterAddArgs, dir: &Path, homes: &[Home], survey: &Survey, output: Output) -> Result<Home, Error> {
     if let Some(home) = homes.iter().find(|home| is_joining(home)) {
-        output.progress(format!("going on with replica {}, which an earlier `add` began", home.number));
+        output.progress(format!("resuming with replica {}, which an earlier `add` began", home.number));
         return Ok(Home::new(dir, home.number));
     }
     let number = homes.last().map_or(0, |home| home.number + 1);
@@ -88,7 +87,7 @@ fn prepare(args: &ClusterAddArgs, dir: &Path, homes: &[Home], survey: &Survey, o
     Ok(home)
 }
 
-/// Gives a replica that is to join its first data, unless it has some.
+/// Provides a joining replica's first data, unless it has some.
 fn provide(args: &ClusterAddArgs, dir: &Path, home: &Home, survey: &Survey, output: Output) -> Result<(), Error> {
     let (config, mark) = (home.config()?, home.folder.join(JOINING));
     let state = fs::read_to_string(&mark).map_err(|error| Error::file("read", &mark, error))?;
@@ -97,7 +96,7 @@ fn provide(args: &ClusterAddArgs, dir: &Path, home: &Home, survey: &Survey, outp
     }
     if let Some(number) = args.copy {
         if config.data.exists() {
-            // What an earlier command copied in part. It has never voted.
+            // A partial copy of an earlier command. It has never voted.
             fs::remove_dir_all(&config.data).map_err(|error| Error::file("remove", &config.data, error))?;
         }
         let copied = Home::new(dir, number);
@@ -109,7 +108,7 @@ fn provide(args: &ClusterAddArgs, dir: &Path, home: &Home, survey: &Survey, outp
         result?;
     } else if !args.replay {
         let http = survey.members().find_map(|replica| replica.config.http);
-        let http = http.ok_or_else(|| Error::Input("no replica that runs has an HTTP address: use --replay".into()))?;
+        let http = http.ok_or_else(|| Error::Input("no running replica has an HTTP address: use --replay".into()))?;
         sync::run(&config, http, Present::Extend, output)?;
     }
     fs::write(&mark, PROVIDED).map_err(|error| Error::file("write", &mark, error))
@@ -121,7 +120,7 @@ pub fn add(args: &ClusterAddArgs, output: Output) -> Result<(), Error> {
     let _lock = lock(&dir, output)?;
     let homes = Home::all(&dir)?;
     if let Some(copied) = args.copy.filter(|copied| !homes.iter().any(|home| home.number == *copied)) {
-        return Err(Error::Input(format!("there is no replica {copied}: name one of `turnpike cluster status`")));
+        return Err(Error::Input(format!("no replica {copied}: name one listed by `turnpike cluster status`")));
     }
     let survey = Survey::new(&homes)?;
     check(None, &survey)?;
@@ -134,7 +133,7 @@ pub fn add(args: &ClusterAddArgs, output: Output) -> Result<(), Error> {
         if let Some(copied) = args.copy {
             output.progress(format!("replica {number} begins with a copy of the data of replica {copied}"));
         }
-        // A copy is of a replica that is stopped meanwhile, so it comes before all answer.
+        // Copying stops a replica meanwhile, so it precedes the step in which all must answer.
         if args.copy.is_some() {
             provide(args, &dir, &home, &survey, output)?;
         }
@@ -146,7 +145,7 @@ pub fn add(args: &ClusterAddArgs, output: Output) -> Result<(), Error> {
     }
     serve(vec![Home::new(&dir, number)], output)?;
     wait_for_blocks(&others, &config, output)?;
-    output.progress(format!("replica {number} has the blocks of the others, and approves"));
+    output.progress(format!("replica {number} has caught up with the others, and approves"));
     let all = Home::all(&dir)?;
     Change { homes: &all, ..change }.make(|_, _| false)?;
     wait("the new replica does not take part", || ask(config.listen).is_ok_and(|finality| finality.replica.is_some()))?;
@@ -157,7 +156,7 @@ pub fn add(args: &ClusterAddArgs, output: Output) -> Result<(), Error> {
     }
     let text = member.to_string();
     output.result(&serde_json::json!({ "dir": dir, "replica": number, "member": text }), |_| {
-        format!("replica {number} is of the set of replicas: {text}")
+        format!("replica {number} is a member of the set of replicas: {text}")
     });
     Ok(())
 }
@@ -191,8 +190,8 @@ fn wait_for_blocks(others: &[Home], config: &Config, output: Output) -> Result<(
         }
         if moved.elapsed() > PATIENCE {
             return Err(Error::Failed(format!(
-                "the new replica got no block within {PATIENCE:?}, and has {own} of {of_others}: see its log, then run the \
-                 command again"
+                "the new replica received no block within {PATIENCE:?}, and has {own} of {of_others}: see its log, \
+                 then run the command again"
             )));
         }
         if told.elapsed() > PATIENCE / 20 {
@@ -210,7 +209,7 @@ pub fn remove(args: &ClusterRemoveArgs, output: Output) -> Result<(), Error> {
     let homes = Home::all(&dir)?;
     let leaving = homes.iter().find(|home| home.number == args.replica);
     let leaving = leaving.ok_or_else(|| {
-        Error::Input(format!("there is no replica {}: name one of `turnpike cluster status`", args.replica))
+        Error::Input(format!("no replica {}: name one listed by `turnpike cluster status`", args.replica))
     })?;
     let member = member(&leaving.config()?)?;
     let survey = Survey::new(&homes)?;
@@ -219,15 +218,18 @@ pub fn remove(args: &ClusterRemoveArgs, output: Output) -> Result<(), Error> {
         check(Some(&member.name), &survey)?;
         change.make(|_, _| false)?
     } else {
-        output.progress(format!("replica {} is not of the set: it is stopped and put away", args.replica));
+        output.progress(format!(
+            "replica {} is not a member of the set: stopping it and moving its folder away",
+            args.replica
+        ));
         survey
     };
     let (left, _) = survey.sets.size();
     output.result(&serde_json::json!({ "dir": dir, "replica": args.replica, "replicas": left }), |_| {
-        format!("replica {} is not of the set of replicas any more, which has {left}", args.replica)
+        format!("replica {} is no longer a member of the set of replicas, which has {left}", args.replica)
     });
     end(std::slice::from_ref(leaving), output)?;
-    // Neither `start` nor `add` takes it for a replica of the cluster.
+    // Neither `start` nor `add` counts it as a replica of the cluster.
     let names = (0..).map(|time| dir.join(format!("removed-{}-{time}", args.replica)));
     let put_away = names.into_iter().find(|path| !path.exists()).expect("some name is free");
     fs::rename(&leaving.folder, &put_away).map_err(|error| Error::file("rename", &leaving.folder, error))
@@ -253,12 +255,12 @@ pub fn join(args: &ClusterJoinArgs, output: Output) -> Result<(), Error> {
     Ok(())
 }
 
-/// How far a replica is behind a node, where it joins: it has to have that one's blocks.
+/// Checks that a joining replica has the node's blocks, up to [`BEHIND`].
 fn check_blocks(config: &Config, node: SocketAddr) -> Result<(), Error> {
     let of_others = ask(node).map_err(Error::other)?.height;
     let own = ask(config.listen).map_or(0, |finality| finality.height);
     if own + BEHIND < of_others {
-        let text = format!("this replica has {own} blocks of {of_others}: approve when it has the others'");
+        let text = format!("this replica has {own} blocks of {of_others}: approve when it has caught up");
         return Err(Error::Failed(text));
     }
     Ok(())
@@ -271,9 +273,9 @@ pub fn approve(args: &ClusterApproveArgs, output: Output) -> Result<(), Error> {
     let (sets, key) = (Sets::of(&config, node)?, key(&config)?);
     let change = match (&args.add, &args.remove) {
         (Some(member), _) => {
-            sets.membership.addition(member).ok_or("the replica is of the set already, or the set is full")
+            sets.membership.addition(member).ok_or("the replica is already a member of the set, or the set is full")
         }
-        (_, Some(member)) => sets.membership.removal(&member.name).ok_or("the replica is not of the set"),
+        (_, Some(member)) => sets.membership.removal(&member.name).ok_or("the replica is not a member of the set"),
         (None, None) => Err("name the replica with --add or --remove"),
     };
     let change = change.map_err(|text| Error::Input(text.into()))?;
@@ -283,11 +285,11 @@ pub fn approve(args: &ClusterApproveArgs, output: Output) -> Result<(), Error> {
     let failed = match sets.approve(change, &key, node)? {
         Approval::Ordered => None,
         Approval::Stale => Some(
-            "a change of the set is decided and takes effect with the next epoch: wait until `turnpike info` shows the next \
-             generation, then approve again if it is needed",
+            "a change of the set is decided and takes effect with the next epoch: wait until `turnpike info` shows the \
+             next generation, then approve again if it is needed",
         ),
         Approval::Unanswered => {
-            Some("the approval was not ordered in time: see that a quorum runs, then approve again")
+            Some("the approval was not ordered in time: check that a quorum runs, then approve again")
         }
     };
     if let Some(text) = failed {
@@ -295,7 +297,7 @@ pub fn approve(args: &ClusterApproveArgs, output: Output) -> Result<(), Error> {
     }
     let generation = change.generation.get();
     output.result(&serde_json::json!({ "generation": generation, "approved": true }), |_| {
-        format!("the change of generation {generation} is approved by this replica")
+        format!("this replica approved the change of generation {generation}")
     });
     Ok(())
 }

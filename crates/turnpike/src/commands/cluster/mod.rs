@@ -1,4 +1,4 @@
-//! `turnpike cluster`: replicas on this machine, each a process of its own, and changes of their set.
+//! `turnpike cluster`: replicas on this machine, each its own process, and changes of their set.
 
 mod change;
 mod configure;
@@ -23,9 +23,9 @@ use crate::output::Output;
 use home::{Home, Started};
 use status::Report;
 
-/// How long replicas may take to start, and to end.
+/// Timeout for replicas to start, and to exit.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a replica may take to answer.
+/// Timeout of a replica's reply.
 const ANSWER: Duration = Duration::from_secs(2);
 /// Between two looks at whether it has.
 const NAP: Duration = Duration::from_millis(50);
@@ -66,7 +66,7 @@ impl Launch {
                 if let Ok(Some(status)) = child.try_wait() {
                     let log = home.log();
                     let text =
-                        format!("replica {} ended before it served, {status}: see {}", home.number, log.display());
+                        format!("replica {} exited before it served, {status}: see {}", home.number, log.display());
                     return Err(Error::Failed(text));
                 }
             }
@@ -102,10 +102,10 @@ fn start(args: &ClusterArgs, output: Output) -> Result<(), Error> {
     serve(homes.collect(), output)
 }
 
-/// Ends the processes of these, and waits until all have ended.
+/// Stops the processes of these replicas, and waits until all have exited.
 fn end(homes: &[Home], output: Output) -> Result<(), Error> {
     for pid in homes.iter().filter_map(Home::process) {
-        // It may have ended since.
+        // It may have exited since.
         let _ = kill_process(pid, Signal::TERM);
     }
     let since = Instant::now();

@@ -14,14 +14,14 @@ use super::ANSWER;
 use super::home::Home;
 use crate::error::Error;
 
-/// How long a replica may take to have an approval ordered before it is sent again.
+/// Time for an approval to be ordered before it is sent again.
 const ORDERED: Duration = Duration::from_secs(10);
 
 fn connect(node: SocketAddr, give_up_after: Duration) -> Result<Client, client::Error> {
     Client::connect(node, &Options { give_up_after, ..Options::default() })
 }
 
-/// Asks a replica for its state.
+/// Queries a replica for its state.
 pub fn ask(node: SocketAddr) -> Result<Finality, client::Error> {
     connect(node, ANSWER)?.finality()
 }
@@ -32,10 +32,10 @@ pub fn key(config: &Config) -> Result<ReplicaKey, Error> {
     Ok(order.key)
 }
 
-/// What became of an approval.
+/// The outcome of an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approval {
-    /// It is ordered.
+    /// It was ordered.
     Ordered,
     /// The newest change is decided, or the replica has not executed it yet.
     Stale,
@@ -110,7 +110,7 @@ pub struct Answering {
     pub finality: Finality,
 }
 
-/// What the replicas of this machine report.
+/// The reports of the replicas of this machine.
 pub struct Survey {
     /// The newest sets of all.
     pub sets: Sets,
@@ -118,7 +118,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Asks all that run.
+    /// Queries all running replicas.
     pub fn new(homes: &[Home]) -> Result<Self, Error> {
         let mut answering = Vec::new();
         for home in homes.iter().filter(|home| home.process().is_some()) {

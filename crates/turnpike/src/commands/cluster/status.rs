@@ -15,7 +15,7 @@ use crate::{hex, http};
 /// The metric that counts pieces of evidence.
 const EVIDENCE: &str = "turnpike_order_evidence ";
 
-/// Most bytes of a page of metrics.
+/// Maximum size of a page of metrics, in bytes.
 const METRICS: u64 = 1 << 20;
 
 /// The state of a replica.
@@ -29,7 +29,7 @@ pub struct Report {
     pub network: Option<String>,
     pub height: Option<u64>,
     pub accounts: Option<u64>,
-    /// Its number in the set that votes, how many replicas that has, and which one leads as far as it knows.
+    /// Its number in the voting set, if any; the size of that set; and the leader, as far as the replica knows.
     pub member: Option<u8>,
     pub replicas: Option<u8>,
     pub leader: Option<u8>,
@@ -37,12 +37,12 @@ pub struct Report {
     pub generation: Option<u32>,
     /// Blocks that another replica has executed and this one has not. Only `status` compares them.
     pub behind: Option<u64>,
-    /// Pieces of evidence against other replicas that it keeps. Only `status` asks for them.
+    /// Number of pieces of evidence against other replicas. Only `status` requests it.
     pub evidence: Option<u64>,
 }
 
 impl Report {
-    /// Asks the replica of a folder, if a process runs it.
+    /// Queries the replica of a folder, if a process runs it.
     pub fn new(home: &Home) -> Result<Self, Error> {
         let config = home.config()?;
         let process = home.process();
@@ -92,7 +92,7 @@ impl Report {
         };
         let member = match (self.member, self.replicas) {
             (Some(number), Some(replicas)) => format!("member {number} of {replicas}"),
-            (None, Some(replicas)) => format!("no member of the {replicas}"),
+            (None, Some(replicas)) => format!("not a member of the {replicas}"),
             _ => "membership unknown".into(),
         };
         let mut text = format!("replica {replica}  {listen}  process {process}  {member}");
@@ -143,13 +143,12 @@ pub fn run(args: &ClusterArgs, output: Output) -> Result<(), Error> {
     let down = named(|report| report.height.is_none());
     if !down.is_empty() {
         let text =
-            format!("down or without an answer: {down}; run `turnpike cluster start`, and see the `log` in the folder");
+            format!("down or not answering: {down}; run `turnpike cluster start`, and see the `log` in the folder");
         return Err(Error::Failed(text));
     }
     let outside = named(|report| report.member.is_none());
     if !outside.is_empty() {
-        let text =
-            format!("not members of the set: {outside}; `turnpike cluster add` goes on with one that is joining");
+        let text = format!("not members of the set: {outside}; `turnpike cluster add` resumes one that is joining");
         return Err(Error::Failed(text));
     }
     Ok(())

@@ -12,11 +12,11 @@ use crate::error::Error;
 use crate::http;
 use crate::output::{Output, thousands};
 
-/// How long the other replica may take for a page of some megabytes.
+/// Timeout of a page of some megabytes from the other replica.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Most bytes of a page: whole blocks of up to a megabyte up to four megabytes, and whatever was put around them.
+/// Maximum size of a page in bytes: whole blocks of up to a megabyte, up to four megabytes, and some overhead.
 const PAGE: u64 = 16 << 20;
-/// Most characters of the other replica's reason that are printed.
+/// Maximum number of characters to print of the other replica's reason.
 const REASON: usize = 200;
 /// Between two lines about how far it is.
 const TOLD: Duration = Duration::from_secs(2);
@@ -62,7 +62,7 @@ pub fn sync(args: &ClusterSyncArgs, output: Output) -> Result<(), Error> {
 pub fn run(config: &Config, at: SocketAddr, present: Present, output: Output) -> Result<u64, Error> {
     let mut source = Http { at, agent: http::agent(PATIENCE) };
     let mut told = Instant::now();
-    // For the files that the key-value store makes, as a node has it.
+    // For the files that the key-value store creates, as in a node.
     let before = rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let height = fetch(config, present, &mut source, |Progress { height, of }| {
         if told.elapsed() > TOLD {
@@ -72,7 +72,7 @@ pub fn run(config: &Config, at: SocketAddr, present: Present, output: Output) ->
     });
     rustix::process::umask(before);
     let height = height.map_err(Error::other)?;
-    output.progress(format!("the ledger of {} blocks is here, and what a quorum signed", thousands(height)));
+    output.progress(format!("received the ledger of {} blocks, and verified a quorum's signatures", thousands(height)));
     Ok(height)
 }
 

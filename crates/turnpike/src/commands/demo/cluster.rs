@@ -21,11 +21,11 @@ use crate::error::Error;
 use crate::hex;
 use crate::output::{Output, thousands};
 
-/// Of four, one may be away or lie.
+/// Of four replicas, one may be away or lie.
 const REPLICAS: usize = 4;
-/// The one that clients talk to, and that is killed.
+/// The replica that serves the clients, and is killed.
 const KILLED: usize = 0;
-/// The one that lies.
+/// The replica that lies.
 const LIAR: usize = 3;
 const ACCOUNTS: u32 = 1_000;
 /// Before the kill, and after it.
@@ -33,7 +33,7 @@ const TRANSFERS: u64 = 50_000;
 /// Operations in a datagram: some hundred KiB of a block's one MiB.
 const BATCH: u16 = 1_000;
 const WINDOW: usize = 8;
-/// How long requests are tried.
+/// How long requests are retried.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -47,7 +47,7 @@ pub fn run(folder: &Path, rows: &mut Vec<Row>, output: Output) -> Result<u64, Er
     let started = cluster.turnpike("start", &[])?;
     let nodes = started.iter().map(|replica| replica["listen"].as_str()?.parse().ok());
     let nodes: Vec<SocketAddr> =
-        nodes.collect::<Option<_>>().ok_or_else(|| failed("the replicas told no addresses"))?;
+        nodes.collect::<Option<_>>().ok_or_else(|| failed("the replicas reported no addresses"))?;
     output.progress(format!("replicas   {REPLICAS} processes order blocks; {} serves", nodes[KILLED]));
 
     let options = Options {
@@ -88,12 +88,12 @@ pub fn run(folder: &Path, rows: &mut Vec<Row>, output: Output) -> Result<u64, Er
         None => 0,
     };
     output.progress(format!(
-        "kill -9    of the replica that serves; the client turned to another {} times; {differing} of {} balances differ",
+        "kill -9    of the serving replica; the client failed over {} times; {differing} of {} balances differ",
         pipeline.turns(),
         thousands(ACCOUNTS.into())
     ));
     if differing > 0 || pipeline.turns() == 0 {
-        return Err(failed("the replicas did not go on where one was killed"));
+        return Err(failed("the replicas did not continue after one was killed"));
     }
 
     cluster.turnpike("start", &[])?;
@@ -120,7 +120,7 @@ fn prove(node: SocketAddr, options: &Options, workload: &Operations, output: Out
 
 fn kill(replica: &Value) -> Result<(), Error> {
     let pid = replica["process"].as_i64().and_then(|pid| Pid::from_raw(pid as i32));
-    let pid = pid.ok_or_else(|| failed("a replica told no process"))?;
+    let pid = pid.ok_or_else(|| failed("a replica reported no process id"))?;
     kill_process(pid, Signal::KILL).map_err(Error::other)
 }
 
@@ -140,7 +140,7 @@ impl Cluster {
         Ok(process)
     }
 
-    /// Runs a command of the program, and gives its lines.
+    /// Runs a command of the program, and returns its lines.
     fn turnpike(&self, command: &str, options: &[&str]) -> Result<Vec<Value>, Error> {
         let ran = self.command(command, options)?.output().map_err(Error::other)?;
         if !ran.status.success() {
@@ -151,13 +151,13 @@ impl Cluster {
         text.lines().map(|line| serde_json::from_str(line).map_err(Error::other)).collect()
     }
 
-    /// Has a replica's place taken by one that states what is not so whenever it leads, until another has evidence.
+    /// Replaces a replica by one that states wrong results whenever it leads, until another replica has evidence.
     fn lie(&self, replica: &Value, output: Output) -> Result<(), Error> {
         kill(replica)?;
         let since = Instant::now();
         while self.turnpike("status", &[])?[LIAR]["process"].is_i64() {
             if since.elapsed() > PATIENCE {
-                return Err(failed("a replica that was killed does not end"));
+                return Err(failed("a killed replica does not exit"));
             }
             sleep(PAUSE);
         }
@@ -165,13 +165,13 @@ impl Cluster {
         liar.args(["--log", "off", "demo", "--liar"]).arg(&self.dir).stdin(Stdio::null());
         let mut liar = liar.spawn().map_err(Error::other)?;
         let evidence = self.wait_for_evidence();
-        // It may have ended on its own, which evidence, or the want of it, tells.
+        // It may have ended on its own; the evidence shows whether it lied.
         let _ = (liar.kill(), liar.wait());
         output.progress(format!("liar       refused; {} pieces of evidence are kept", evidence?));
         Ok(())
     }
 
-    /// Waits until a replica has evidence, and tells how many pieces.
+    /// Waits until a replica has evidence. Returns the number of pieces.
     fn wait_for_evidence(&self) -> Result<u64, Error> {
         let since = Instant::now();
         loop {
@@ -182,7 +182,7 @@ impl Cluster {
                 return Ok(evidence);
             }
             if since.elapsed() > PATIENCE {
-                return Err(failed("no replica saw that one of them lies"));
+                return Err(failed("no replica detected the liar"));
             }
             sleep(PAUSE);
         }
@@ -198,13 +198,13 @@ impl Drop for Cluster {
     }
 }
 
-/// How many pieces of evidence the replica has whose figures are there, if it answers.
+/// Number of pieces of evidence in the metrics of a replica, if it answers.
 fn evidence_of(http: &str) -> Option<u64> {
     let text = ureq::get(format!("http://{http}/metrics")).call().ok()?.body_mut().read_to_string().ok()?;
     text.lines().find_map(|line| line.strip_prefix("turnpike_order_evidence "))?.trim().parse().ok()
 }
 
-/// Is the replica that lies, of the cluster in this directory, until it is killed.
+/// Runs the Byzantine replica of the cluster in this directory until it is killed.
 pub fn play_liar(dir: &Path) -> Result<(), Error> {
     let mut config = Config::load(&dir.join(format!("replica-{LIAR}/turnpike.toml"))).map_err(Error::other)?;
     config.data = dir.join("liar");
@@ -216,9 +216,9 @@ pub fn play_liar(dir: &Path) -> Result<(), Error> {
     }
 }
 
-/// Agrees to everything, and proposes blocks that state a header that nobody has.
+/// An application that accepts every block, and proposes blocks with a wrong header.
 struct Liar {
-    /// The set, which nobody changes in the demo.
+    /// The set, which does not change in the demo.
     founders: Committee,
 }
 

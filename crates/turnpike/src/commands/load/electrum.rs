@@ -26,7 +26,7 @@ use draw::Draw;
 use method::Mix;
 use sample::Sample;
 
-/// What `load --electrum` prints.
+/// The result of `load --electrum`.
 #[derive(Serialize)]
 struct ElectrumReport {
     server: String,
@@ -42,7 +42,7 @@ struct ElectrumReport {
     latency_max_us: f64,
     bytes_sent: u64,
     bytes_received: u64,
-    /// Of the server's process, where it was told.
+    /// Processor time of the server's process, if its id was given.
     processor_seconds: Option<f64>,
     requests_per_processor_second: Option<f64>,
 }
@@ -93,7 +93,7 @@ pub fn run(address: SocketAddr, args: &LoadArgs, output: Output) -> Result<(), E
     let report = ElectrumReport::of(server, &all, elapsed, used);
     output.result(&report, ElectrumReport::describe);
     match report.first_error {
-        Some(error) => Err(Error::Failed(format!("{} requests got an error, the first: {error}", report.errors))),
+        Some(error) => Err(Error::Failed(format!("{} requests failed, the first with: {error}", report.errors))),
         None => Ok(()),
     }
 }
@@ -142,7 +142,9 @@ impl ElectrumReport {
         );
         if let (Some(seconds), Some(rate)) = (self.processor_seconds, self.requests_per_processor_second) {
             let rate = thousands(rate as u64);
-            text.push_str(&format!("\nthe server used {seconds:.3} s of processors: {rate} requests for each second"));
+            text.push_str(&format!(
+                "\nthe server used {seconds:.3} s of processor time: {rate} requests per second of it"
+            ));
         }
         for (method, count) in &self.methods {
             text.push_str(&format!("\n  {:>14}  {method}", thousands(*count)));

@@ -14,7 +14,7 @@ use crate::header_file;
 use crate::hex;
 use crate::output::Output;
 
-/// Gets a proof, and tells what it proves.
+/// Fetches a proof, and prints what it proves.
 pub fn get(args: &ProofGetArgs, output: Output) -> Result<(), Error> {
     let mut client = args.node.connect()?;
     let reply = if args.subject.bitcoin_script.is_some() || args.subject.bitcoin_transaction.is_some() {
@@ -28,7 +28,7 @@ pub fn get(args: &ProofGetArgs, output: Output) -> Result<(), Error> {
     Ok(())
 }
 
-/// A proof of the own chain; gives the whole reply.
+/// Fetches a proof of the own chain; returns the whole reply.
 fn get_own(client: &mut Client, args: &ProofGetArgs, output: Output) -> Result<Vec<u8>, Error> {
     let subject = Subject::parse(args)?;
     let network = args.pin.network_id;
@@ -36,8 +36,8 @@ fn get_own(client: &mut Client, args: &ProofGetArgs, output: Output) -> Result<V
     let mut chain = header_file::open_own(args.headers.as_deref(), client, network)?;
     if args.is_final && chain.key().is_some() {
         return Err(Error::Failed(
-            "one key seals the blocks of this network, and no replicas order it: there are no certificates of finality; ask \
-             without --final, or ask a replica of a cluster"
+            "this network is sealed by one key, so it has no certificates of finality: omit --final, or ask a replica \
+             of a cluster"
                 .into(),
         ));
     }
@@ -63,7 +63,7 @@ fn get_own(client: &mut Client, args: &ProofGetArgs, output: Output) -> Result<V
     Ok(reply)
 }
 
-/// A proof of Bitcoin; gives the whole reply.
+/// Fetches a proof of Bitcoin; returns the whole reply.
 fn get_bitcoin(client: &mut Client, args: &ProofGetArgs, output: Output) -> Result<Vec<u8>, Error> {
     let subject = &args.subject;
     let mut chain = header_file::open_bitcoin(args.headers.as_deref(), args.network.into())?;
@@ -71,7 +71,7 @@ fn get_bitcoin(client: &mut Client, args: &ProofGetArgs, output: Output) -> Resu
     let proved = match (&subject.bitcoin_script, &subject.bitcoin_transaction) {
         (Some(script), _) => client.prove_bitcoin_latest(&mut chain, script_hash(script)?),
         (None, Some(transaction)) => client.prove_bitcoin(&mut chain, parse_bitcoin_transaction(transaction)?),
-        (None, None) => return Err(Error::Input("name what to prove".into())),
+        (None, None) => return Err(Error::Input("name the subject to prove".into())),
     }
     .map_err(Error::other)?;
     if let Some(file) = &args.headers {
@@ -82,7 +82,7 @@ fn get_bitcoin(client: &mut Client, args: &ProofGetArgs, output: Output) -> Resu
 }
 
 fn script_hash(script: &str) -> Result<[u8; 32], Error> {
-    let script = hex::decode(script).ok_or_else(|| Error::Input(format!("{script} is no script in hexadecimal")))?;
+    let script = hex::decode(script).ok_or_else(|| Error::Input(format!("{script} is not a script in hexadecimal")))?;
     Ok(Sha256::digest(&script).into())
 }
 
@@ -90,7 +90,7 @@ fn script_hash(script: &str) -> Result<[u8; 32], Error> {
 fn parse_bitcoin_transaction(text: &str) -> Result<[u8; 32], Error> {
     let mut hash: [u8; 32] = hex::decode(text)
         .and_then(|bytes| bytes.try_into().ok())
-        .ok_or_else(|| Error::Input(format!("{text} is no transaction: 64 hexadecimal digits expected")))?;
+        .ok_or_else(|| Error::Input(format!("{text} is not a transaction: expected 64 hexadecimal digits")))?;
     hash.reverse();
     Ok(hash)
 }

@@ -1,4 +1,4 @@
-//! What `turnpike proof` tells of what is proved.
+//! The reports of `turnpike proof`.
 
 use client::{ProvedBitcoin, ProvedTransaction};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use crate::hex;
 use crate::operation_text::OperationText;
 use crate::output::thousands;
 
-/// What is proved of a transaction of the own chain.
+/// The proof of a transaction of the own chain.
 #[derive(Serialize)]
 pub struct TransactionReport {
     verified: bool,
@@ -27,7 +27,7 @@ pub struct TransactionReport {
     against: Against,
 }
 
-/// What is proved of an account.
+/// The proof of an account's balance.
 #[derive(Serialize)]
 pub struct BalanceReport {
     verified: bool,
@@ -42,11 +42,11 @@ pub struct BalanceReport {
     against: Against,
 }
 
-/// What is proved of a Bitcoin transaction.
+/// The proof of a Bitcoin transaction.
 #[derive(Serialize)]
 pub struct BitcoinReport {
     verified: bool,
-    /// None where no headers were given.
+    /// `None` without headers.
     height: Option<u32>,
     block: String,
     position: u32,
@@ -122,7 +122,7 @@ impl BalanceReport {
                 thousands(self.balance),
                 self.height
             ),
-            _ => format!("verified: there is no account {} as of block {}", self.account, self.height),
+            _ => format!("verified: account {} does not exist as of block {}", self.account, self.height),
         };
         what + &self.against.describe()
     }
@@ -150,7 +150,7 @@ impl BitcoinReport {
     pub fn describe(&self) -> String {
         let place = match self.height {
             Some(height) => format!("block {}", thousands(height.into())),
-            None => "a block with proof of work, whose place in the chain was not checked (--headers does)".into(),
+            None => "a block with proof of work, whose place in the chain was not checked (use --headers)".into(),
         };
         let unchecked = match self.depth_checked {
             true => String::new(),

@@ -1,4 +1,4 @@
-//! What of the own chain a proof is asked of, and what to say or wait for while it is not in a block.
+//! Subjects of proofs of the own chain, and the advice or the wait while they are not in a block.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use crate::cli::ProofGetArgs;
 use crate::error::Error;
 use crate::output::thousands;
 
-/// How long to wait before the node is asked again. Blocks close every second unless the node is configured otherwise.
+/// Pause between requests to the node. Blocks close every second unless the node is configured otherwise.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What can be done about what is not in a block yet.
-const ADVICE: &str = "What is durable gets into a block within a second or so, unless the node is configured otherwise: \
-                      ask again, or with --wait SECONDS";
+/// Advice for a subject that is not in a block yet.
+const ADVICE: &str = "Durable operations get into a block within about a second, unless the node is configured \
+                      otherwise: retry, or use --wait SECONDS";
 
-/// What a proof is asked of.
+/// The subject of a proof.
 #[derive(Clone, Copy)]
 pub enum Subject {
     /// The entry of an account in the index.
@@ -27,12 +27,12 @@ pub enum Subject {
     Latest(AccountId),
     /// The transaction that an account named.
     Transaction(TransactionId, AccountId),
-    /// What is at a position of the block at a height.
+    /// The transaction at a position of the block at a height.
     Locator(u64, u32),
 }
 
 impl Subject {
-    /// What the command line names.
+    /// The subject named on the command line.
     pub fn parse(args: &ProofGetArgs) -> Result<Self, Error> {
         let subject = &args.subject;
         if let Some(account) = subject.balance {
@@ -43,36 +43,39 @@ impl Subject {
         }
         if let Some(transaction) = subject.transaction {
             let source = args.source.ok_or_else(|| {
-                Error::Input("an id is unique among the operations of one account only: name it with --source".into())
+                Error::Input(
+                    "an id is unique only among the operations of one account: name the account with --source".into(),
+                )
             })?;
             return Ok(Self::Transaction(transaction, source));
         }
         let locator = subject.locator.as_deref().unwrap_or_default();
         let parts = locator.split_once(':');
         let parsed = parts.and_then(|(height, at)| Some(Self::Locator(height.parse().ok()?, at.parse().ok()?)));
-        parsed.ok_or_else(|| Error::Input(format!("{locator} is no locator: HEIGHT:POSITION, such as 17:3")))
+        parsed
+            .ok_or_else(|| Error::Input(format!("{locator} is not a locator: expected HEIGHT:POSITION, such as 17:3")))
     }
 
     fn prove(self, client: &mut Client, chain: &mut HeaderChain) -> Result<ProvedTransaction, client::Error> {
         match self {
-            // The index tells where the latest transaction is, and that it is the latest.
+            // The index has the position of the latest transaction, and proves that it is the latest.
             Self::Balance(account) | Self::Latest(account) => client.prove_latest(chain, account),
             Self::Transaction(transaction, source) => client.prove_transaction(chain, transaction, source),
             Self::Locator(height, position) => client.prove_locator(chain, height, position),
         }
     }
 
-    /// Why the node found nothing, as far as it tells.
+    /// Why the node found nothing, as far as it reports.
     fn why_not_found(self, client: &mut Client) -> String {
         match self {
             Self::Balance(account) | Self::Latest(account) => match client.refer(account) {
                 Ok(_) => {
-                    format!("account {account} is there, but none of its transactions is in a block yet. {ADVICE}")
+                    format!("account {account} exists, but none of its transactions is in a block yet. {ADVICE}")
                 }
                 Err(error) if error.status() == Some(Status::SourceUnknown) => {
-                    format!("there is no account {account}, neither in a block nor in the node's ledger")
+                    format!("no account {account}, neither in a block nor in the node's ledger")
                 }
-                // It may not be asked for from here.
+                // The node may refuse REFER from this address.
                 Err(_) => format!("no transaction of account {account} is in a block. {ADVICE}"),
             },
             Self::Transaction(transaction, source) => {
@@ -80,7 +83,7 @@ impl Subject {
             }
             Self::Locator(height, position) => match client.info().map(|info| info.tip_height.get()) {
                 Ok(tip) if height > tip => {
-                    format!("there is no block {height} yet: the last one is {}. {ADVICE}", thousands(tip))
+                    format!("no block {height} yet: the last one is {}. {ADVICE}", thousands(tip))
                 }
                 _ => format!("block {height} has no transaction at position {position}; positions begin at 0"),
             },
@@ -88,7 +91,7 @@ impl Subject {
     }
 }
 
-/// Until when to ask again for what is not in a block.
+/// Deadline of retries for a subject that is not in a block.
 #[derive(Clone, Copy)]
 pub struct Patience {
     limit: Option<Duration>,
@@ -96,7 +99,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// So long from now on; not at all where there is no limit.
+    /// A deadline after `limit`; no retries without one.
     pub fn new(limit: Option<Duration>) -> Self {
         Self { limit, since: Instant::now() }
     }
@@ -121,7 +124,7 @@ impl Patience {
         }
     }
 
-    /// The proof of an account's entry in the index: once there is one, or else that there is none.
+    /// The proof of an account's entry in the index once it exists, or else of its absence.
     pub fn index(self, client: &mut Client, chain: &mut HeaderChain, account: AccountId) -> Result<ProvedEntry, Error> {
         loop {
             let proved = client.prove_index(chain, account).map_err(Error::other)?;
@@ -131,7 +134,7 @@ impl Patience {
         }
     }
 
-    /// Waits a little, unless the time is over. Whether it waited.
+    /// Waits for a pause, unless the deadline has passed. Returns whether it waited.
     fn pauses(self) -> bool {
         let goes_on = self.limit.is_some_and(|limit| self.since.elapsed() < limit);
         if goes_on {

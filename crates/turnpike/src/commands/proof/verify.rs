@@ -44,7 +44,7 @@ pub fn verify(args: &ProofVerifyArgs, output: Output) -> Result<(), Error> {
             let proof = spv::TransactionProof::parse(&bytes).map_err(Error::other)?;
             proof.verify(&chain).map_err(Error::other)?;
             let (operation, _) = Operation::read_from_prefix(proof.transaction)
-                .map_err(|_| Error::Failed("the proof holds no transaction".into()))?;
+                .map_err(|_| Error::Failed("the proof contains no transaction".into()))?;
             let against = Against::new(&chain, Source::of(network, headers), None);
             let report = TransactionReport::new(proof.height, &proof.block_hash, proof.position, &operation, against);
             output.result(&report, TransactionReport::describe);
@@ -71,7 +71,7 @@ pub fn verify(args: &ProofVerifyArgs, output: Output) -> Result<(), Error> {
 fn verify_merkle_block(bytes: &[u8], args: &ProofVerifyArgs, output: Output) -> Result<(), Error> {
     let bytes = binary(bytes);
     let block = bitcoin::MerkleBlock::parse(&bytes).map_err(|error| {
-        Error::Input(format!("the file holds no proof of `turnpike proof get` and none of gettxoutproof: {error}"))
+        Error::Input(format!("the file contains no proof of `turnpike proof get` or gettxoutproof: {error}"))
     })?;
     let transactions = block.transactions();
     if let Some(expected) = args.transactions.filter(|&expected| expected != transactions) {
@@ -119,7 +119,7 @@ fn read_coinbase(file: &Path) -> Result<Vec<u8>, Error> {
 }
 
 fn needed(headers: Option<&Path>) -> Result<&Path, Error> {
-    headers.ok_or_else(|| Error::Input("name the headers to verify against with --headers".into()))
+    headers.ok_or_else(|| Error::Input("set the headers to verify against with --headers".into()))
 }
 
 /// Headers of any network that begins with its genesis, or of mainnet from a trusted height on.

@@ -1,5 +1,5 @@
-//! `turnpike verify block`: blocks of Bitcoin. Proof of work, the form of all transactions, the Merkle root, and the signatures
-//! of inputs whose coins are known: from a file, or because an earlier block of the files made them.
+//! `turnpike verify block`: blocks of Bitcoin. Proof of work, the form of all transactions, the Merkle root, and the
+//! signatures of inputs whose coins are known: from a file, or because an earlier block of the files made them.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -30,22 +30,20 @@ const TAPROOT_HEIGHT: u64 = 709_632;
 /// From this time on hashes of scripts have their meaning (BIP16); before, they are scripts as any other.
 const SCRIPT_HASH_TIME: u32 = 1_333_238_400;
 
-/// The most coins that are kept for later blocks: about 2 GiB of memory.
+/// Maximum number of coins to keep for later blocks: about 2 GiB of memory.
 const MAX_COINS: usize = 1 << 24;
 
-const UNKNOWN_COIN: &str =
-    "inputs: the coin that they spend is not known; give coins with --coins, or the blocks before";
-const OTHER_SCRIPT: &str =
-    "inputs: their scripts have other forms than those of keys, key hashes, multisig and Taproot keys";
-const NO_SCRIPTS: &str = "blocks' amounts, lock times, witness commitments and all of scripts but signatures";
-const UNLINKED: &str = "blocks' links: the block before is not in the files";
+const UNKNOWN_COIN: &str = "inputs: the coin that they spend is unknown; add --coins, or earlier blocks";
+const OTHER_SCRIPT: &str = "inputs: scripts other than those of keys, key hashes, multisig and Taproot keys";
+const NO_SCRIPTS: &str = "blocks' amounts, lock times, witness commitments, and scripts except signatures";
+const UNLINKED: &str = "blocks' links: the previous block is not in the files";
 
 /// A block with the coins that it spends.
 struct Piece {
     file: Arc<str>,
     block: Vec<u8>,
     network: Network,
-    /// For each input but the coinbase's.
+    /// For each input except the coinbase's.
     coins: Vec<Option<Coin>>,
 }
 
@@ -79,7 +77,7 @@ fn find(path: &Path, network: Network) -> Result<BlockFiles, Error> {
     BlockFiles::find(path, network).map_err(Error::other)
 }
 
-/// What reading blocks ends with.
+/// The end of reading blocks.
 #[derive(Debug)]
 struct ReadError(Error);
 
@@ -101,15 +99,15 @@ impl From<ReadError> for Error {
     }
 }
 
-/// What earlier blocks leave for later ones.
+/// State of earlier blocks for later ones.
 struct Seen {
     coins: Coins,
     hashes: HashSet<Hash>,
 }
 
 impl Seen {
-    /// The coins that a block spends, of those that are known; and those that it makes become known. Blocks that cannot be parsed
-    /// have none.
+    /// The coins that a block spends, of those that are known; and those that it makes become known. Blocks that cannot
+    /// be parsed have none.
     fn look_at(&mut self, bytes: &[u8], work: &mut Work<Piece>) -> Vec<Option<Coin>> {
         let Some(header) = BlockHeader::parse(bytes) else { return Vec::new() };
         let is_first = self.hashes.is_empty();
@@ -158,7 +156,7 @@ impl Piece {
         let leaves = block.transactions().iter().map(|transaction| transaction.hash()).collect();
         let root = match Tree::build(leaves) {
             Ok(tree) if tree.root() == block.header().merkle_root => Ok(()),
-            Ok(_) => Err("the Merkle root is not that of the transactions".to_string()),
+            Ok(_) => Err("the Merkle root does not match the transactions".to_string()),
             Err(repeated) => Err(repeated.to_string()),
         };
         outcome.count("Merkle roots", root, at);
@@ -216,8 +214,8 @@ impl Piece {
         Ok(())
     }
 
-    /// The block's height, by which it is known which rules hold: the number that its coinbase begins with, in blocks from version 2
-    /// on; 0 in others. In networks that are for tests, all rules hold.
+    /// The block's height, by which it is known which rules hold: the number that its coinbase begins with, in blocks
+    /// from version 2 on; 0 in others. In networks that are for tests, all rules hold.
     fn height(&self, block: &Block<'_>) -> u64 {
         if self.network != Network::Mainnet {
             return u64::MAX;
@@ -232,7 +230,7 @@ impl Piece {
     }
 }
 
-/// An input whose claim is being checked, a signature after the other: each has to be one of the next key, or of one behind it.
+/// An input whose claim is being checked, one signature after the other: each must match the next key, or a later one.
 struct Input<'a> {
     position: usize,
     number: usize,
@@ -273,7 +271,8 @@ impl<'a> Input<'a> {
             self.verdict = Some(Ok(()));
         } else if missing > self.claim.keys.len() - self.keys {
             // Verified last is what there was no other key for.
-            self.verdict = Some(Err(verdict.err().unwrap_or_else(|| "a signature is of none of the keys".to_string())));
+            self.verdict =
+                Some(Err(verdict.err().unwrap_or_else(|| "a signature matches none of the keys".to_string())));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who verifies: this machine's processor, or a node.
+//! The verifier: this machine's processor, or a node.
 
 use std::net::SocketAddr;
 
@@ -18,7 +18,7 @@ use crate::error::Error;
 /// A verdict: nothing, or the rule that is broken.
 pub type Verdict = Result<(), String>;
 
-/// Verifies what it is given; one for each thread.
+/// A verifier; one per thread.
 pub enum Engine {
     /// This machine.
     Local(ecdsa::Verifier),
@@ -26,7 +26,7 @@ pub enum Engine {
     Remote(Box<Client>),
 }
 
-/// An ECDSA signature that could be parsed, and its key as it was encoded.
+/// A parsed ECDSA signature, and its encoded key.
 #[derive(Clone, Copy)]
 pub struct EcdsaItem<'a> {
     pub signed: ecdsa::Signed,
@@ -125,7 +125,7 @@ impl Engine {
         }
     }
 
-    /// Groth16 proofs, each with as many inputs as the key asks for; a node has to know the key.
+    /// Verifies Groth16 proofs, each with the number of inputs that the key requires; a node must have the key.
     pub fn groth16(&mut self, key: &Key, items: Vec<(Claim, &ProofRecord)>) -> Result<Vec<Verdict>, Error> {
         match (self, key.id) {
             (Self::Remote(client), Some(id)) => {
@@ -159,7 +159,7 @@ impl Engine {
                 let too_long =
                     |item: &&Vec<u8>| !(1..=MAX_PAIRS).contains(&item.as_chunks::<{ eip2537::PAIR }>().0.len());
                 if items.iter().find(too_long).is_some() {
-                    let text = format!("a node takes from 1 to {MAX_PAIRS} pairs at once: leave --server out");
+                    let text = format!("a node accepts 1 to {MAX_PAIRS} pairs at once: omit --server");
                     return Err(Error::Input(text));
                 }
                 let checks = items.iter().map(|item| Check::Pairing { pairs: item.as_chunks().0 });
@@ -183,12 +183,12 @@ fn ask(client: &mut Client, checks: &[Check<'_>]) -> Result<Vec<Verdict>, Error>
     Ok(verdicts.iter().map(|verdict| read(verdict.result_mask)).collect())
 }
 
-/// What a result mask says.
+/// The verdict of a result mask.
 fn read(mask: u64) -> Verdict {
     if mask == 0 {
         return Ok(());
     }
     let rules = RuleCode::ALL.into_iter().filter(|rule| mask & rule.mask() != 0).map(RuleCode::message);
     let text = rules.collect::<Vec<_>>().join("; ");
-    Err(if text.is_empty() { format!("a rule that this version does not know: result mask {mask:#x}") } else { text })
+    Err(if text.is_empty() { format!("unknown rule: result mask {mask:#x}") } else { text })
 }

@@ -99,7 +99,7 @@ impl Piece {
 
 fn parameters(n: usize, k: usize, personalisation: [u8; 8]) -> Result<Parameters, Error> {
     Parameters::new(n, k, personalisation)
-        .ok_or_else(|| Error::Input(format!("({n},{k}) are no parameters of Equihash that can be verified")))
+        .ok_or_else(|| Error::Input(format!("({n},{k}) are not supported parameters of Equihash")))
 }
 
 /// The headers that lie one after the other.
@@ -117,9 +117,12 @@ fn headers(bytes: &[u8]) -> Vec<Header<'_>> {
 fn header_lengths(path: &Path, bytes: &[u8]) -> Result<Vec<usize>, Error> {
     let lengths: Vec<usize> = headers(bytes).iter().map(|header| header.bytes().len()).collect();
     match lengths.first() {
-        None => Err(Error::Input(format!("{} does not begin with a header of Zcash or a relative", path.display()))),
+        None => Err(Error::Input(format!(
+            "{} does not begin with a header of Zcash or one of its relatives",
+            path.display()
+        ))),
         Some(_) if lengths.iter().sum::<usize>() == bytes.len() => Ok(lengths),
-        // Anything behind the first header that is not all headers is a block's transactions.
+        // If the bytes after the first header are not all headers, they are a block's transactions.
         Some(first) => Ok(vec![*first]),
     }
 }
@@ -128,7 +131,9 @@ fn record_lengths(path: &Path, bytes: &[u8], parameters: &Parameters) -> Result<
     let length = INPUT + parameters.solution_length();
     if bytes.is_empty() || !bytes.len().is_multiple_of(length) {
         let (file, n, k) = (path.display(), parameters.n(), parameters.k());
-        return Err(Error::Input(format!("{file} is not made of records of {length} bytes, as ({n},{k}) asks for")));
+        return Err(Error::Input(format!(
+            "{file} does not consist of records of {length} bytes, as ({n},{k}) requires"
+        )));
     }
     Ok(vec![length; bytes.len() / length])
 }

@@ -20,7 +20,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// One of the keys that the library has, by name, or the one of a file.
+    /// A built-in key, by name, or the key in a file.
     pub fn find(name: &str) -> Result<Self, Error> {
         let id = VerifyingKeyId::ALL.iter().copied().find(|id| id.name() == name);
         let key = match id {

@@ -18,7 +18,7 @@ use crate::cli::{VerifyCommand, VerifyOptions};
 use crate::error::Error;
 use crate::output::Output;
 
-/// The longest file that is read at once: as long as the longest blk*.dat file that Bitcoin Core writes, eight times over.
+/// Maximum size of a file: eight times the longest blk*.dat file that Bitcoin Core writes.
 const MAX_FILE_SIZE: u64 = 1 << 30;
 
 /// Runs `turnpike verify`. That something is invalid is [`Error::Failed`], and everything else [`Error::Unusable`].
@@ -40,7 +40,7 @@ pub fn run(command: &VerifyCommand, output: Output) -> Result<(), Error> {
     }
 }
 
-/// How many threads to work with.
+/// The number of threads to use.
 fn threads(options: &VerifyOptions) -> usize {
     options.threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from)).max(1)
 }

@@ -1,8 +1,9 @@
-//! `turnpike verify bls`, `turnpike verify groth16` and `turnpike verify pairing`: what is verified with pairings on BLS12-381.
+//! `turnpike verify bls`, `turnpike verify groth16` and `turnpike verify pairing`: verification with pairings on
+//! BLS12-381.
 //!
-//! A line of text has message, key and signature; proof and public inputs; or the input of EIP-2537's check. Binary records: length of
-//! the message (2, big-endian), message, key (48), signature (96); proof (192), public inputs (32 each, as many as the verifying key asks
-//! for); number of pairs (2), pairs (384 each).
+//! A line of text has message, key and signature; proof and public inputs; or the input of EIP-2537's check. Binary
+//! records: length of the message (2, big-endian), message, key (48), signature (96); proof (192), public inputs (32
+//! each, their number by the verifying key); number of pairs (2), pairs (384 each).
 
 use std::sync::Arc;
 
@@ -92,7 +93,7 @@ pub fn run_groth16(args: &VerifyGroth16Args, output: Output) -> Result<Report, E
     let key = Arc::new(Key::find(&args.key)?);
     if args.files.options.server.server.is_some() && key.id.is_none() {
         return Err(Error::Input(
-            "a node only has the keys sapling-spend, sapling-output and sprout: leave --server out".to_string(),
+            "a node has only the keys sapling-spend, sapling-output and sprout: omit --server".to_string(),
         ));
     }
     records::run(&args.files, output, &ProofFile { inputs: key.key.inputs() }, move |records, engine| {

@@ -1,5 +1,5 @@
-//! Files of things to verify. A file is text or binary: text has a record on each line, its fields in hexadecimal and parted by spaces;
-//! empty lines and those that begin with # are skipped. Binary has records one after the other.
+//! Files of things to verify. A file is text or binary: text has a record on each line, its fields in hexadecimal and
+//! parted by spaces; empty lines and those that begin with # are skipped. Binary has records one after the other.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::error::Error;
 use crate::hex;
 use crate::output::Output;
 
-/// How records lie in files.
+/// A format of records in files.
 pub trait Format {
     /// A record.
     type Record: Clone + Send + 'static;
 
-    /// What records are, in the plural.
+    /// The kind of records, in the plural.
     const KIND: &'static str;
-    /// What is on a line of text.
+    /// The contents of a line of text.
     const LINE: &'static str;
     /// Records in a piece of work: some milliseconds of work, or more where more are verified faster together.
     const AT_ONCE: usize;
@@ -28,7 +28,7 @@ pub trait Format {
     /// The record of the fields on a line; none if they make none.
     fn of_line(&self, fields: Vec<Vec<u8>>) -> Option<Self::Record>;
 
-    /// Takes a record from the beginning of bytes, and gives what follows; none if it is not whole.
+    /// Splits a record from the beginning of bytes, and returns the rest; `None` if it is not whole.
     fn take<'a>(&self, bytes: &'a [u8]) -> Option<(Self::Record, &'a [u8])>;
 }
 
@@ -106,7 +106,7 @@ fn read_binary<F: Format>(path: &Path, bytes: &[u8], format: &F) -> Result<Vec<F
     while !rest.is_empty() {
         let (record, after) = format.take(rest).ok_or_else(|| {
             let (file, at) = (path.display(), bytes.len() - rest.len());
-            Error::Input(format!("{file} ends inside of the record at byte {at}; is it a file of {}?", F::KIND))
+            Error::Input(format!("{file} ends inside the record at byte {at}; check that it is a file of {}", F::KIND))
         })?;
         records.push(record);
         rest = after;

@@ -1,4 +1,4 @@
-//! What a verification found.
+//! The results of a verification.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::output::thousands;
 
-/// How many failures are told one by one; all are counted.
+/// Maximum number of failures to list; all are counted.
 const MAX_FAILURES: usize = 1000;
 
 /// An item that is not valid.
@@ -27,7 +27,7 @@ struct Tally {
     invalid: u64,
 }
 
-/// What was found in one piece of work, or in all.
+/// The results of one piece of work, or of all.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Bytes of files.
@@ -38,7 +38,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Nothing found yet in so many bytes.
+    /// No results yet for `bytes` bytes.
     pub fn of_bytes(bytes: usize) -> Self {
         Self { bytes: bytes as u64, ..Self::default() }
     }
@@ -63,14 +63,14 @@ impl Outcome {
         }
     }
 
-    /// Counts what was not checked, and why.
+    /// Counts unchecked items, with the reason.
     pub fn skip(&mut self, why: &'static str, count: u64) {
         if count > 0 {
             *self.skipped.entry(why).or_default() += count;
         }
     }
 
-    /// Adds what was found elsewhere.
+    /// Adds other results.
     pub fn add(&mut self, other: Self) {
         self.bytes += other.bytes;
         for (kind, Tally { valid, invalid }) in other.checked {
@@ -84,7 +84,7 @@ impl Outcome {
     }
 }
 
-/// What `verify` prints.
+/// The result of `verify`.
 #[derive(Serialize)]
 pub struct Report {
     valid: u64,

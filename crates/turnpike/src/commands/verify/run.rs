@@ -14,7 +14,7 @@ use crate::output::Output;
 /// Pieces of work that wait, for each thread: enough that none is without work while the next is cut.
 const WAITING: usize = 4;
 
-/// Where pieces of work are put.
+/// A queue of pieces of work.
 pub struct Work<T> {
     queue: WorkQueue<T>,
     outcomes: Receiver<Result<Outcome, Error>>,
@@ -25,7 +25,7 @@ pub struct Work<T> {
 }
 
 impl<T: Send + 'static> Work<T> {
-    /// Starts threads, each with a worker of its own. `bytes` is the length of all files.
+    /// Starts threads, each with its own worker. `bytes` is the length of all files.
     pub fn start<W: FnMut(T) -> Result<Outcome, Error> + Send + 'static>(
         threads: usize,
         bytes: u64,
@@ -51,7 +51,7 @@ impl<T: Send + 'static> Work<T> {
         Ok(Self { queue, outcomes, found: Outcome::default(), bar, pending: 0, started: Instant::now() })
     }
 
-    /// Adds a piece of work, after waiting for others to be done where there are enough.
+    /// Adds a piece of work, after waiting for others to finish if enough are queued.
     pub fn push(&mut self, mut piece: T) -> Result<(), Error> {
         while let Err(back) = self.queue.try_push(piece) {
             piece = back;
@@ -65,7 +65,7 @@ impl<T: Send + 'static> Work<T> {
         Ok(())
     }
 
-    /// What was found beside the pieces of work.
+    /// The results outside the pieces of work.
     pub fn found(&mut self) -> &mut Outcome {
         &mut self.found
     }
@@ -93,5 +93,5 @@ impl<T: Send + 'static> Work<T> {
 }
 
 fn lost() -> Error {
-    Error::Failed("a worker ended without a verdict; its message is above, and this is a bug".to_string())
+    Error::Failed("a worker ended without a verdict: this is a bug, see its message above".to_string())
 }

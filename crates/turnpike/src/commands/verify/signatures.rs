@@ -1,7 +1,8 @@
 //! `turnpike verify ecdsa` and `turnpike verify schnorr`: signatures in files.
 //!
-//! A line of text has digest (or message), key and signature. Binary records of ECDSA: digest (32 bytes), length of the key (1), key,
-//! length of the signature (1), signature in DER or 64 bytes r ‖ s. Of Schnorr: message (32), key (32), signature (64).
+//! A line of text has digest (or message), key and signature. Binary records of ECDSA: digest (32 bytes), length of the
+//! key (1), key, length of the signature (1), signature in DER or 64 bytes r ‖ s. Of Schnorr: message (32), key (32),
+//! signature (64).
 
 use verify::secp256k1::ecdsa::{self, Encoding, HighS, Policy};
 use verify::secp256k1::{Rule, schnorr};
@@ -92,7 +93,7 @@ pub fn run_schnorr(args: &VerifyFiles, output: Output) -> Result<Report, Error> 
     })
 }
 
-/// Verifies ECDSA signatures: digest, key, signature. The first of the policies that a signature can be parsed by is taken.
+/// Verifies ECDSA signatures: digest, key, signature. Uses the first policy by which a signature parses.
 pub fn verify_ecdsa<'a>(
     items: impl Iterator<Item = (&'a [u8; 32], &'a [u8], &'a [u8])>,
     policies: &[Policy],

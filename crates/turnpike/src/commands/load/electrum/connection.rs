@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 
 use super::{draw::Draw, requests::Requests};
 
-/// How long the server may be silent.
+/// Timeout of the server's replies.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes read at once.
+/// Bytes per read.
 const READ: usize = 64 << 10;
 /// Bytes of the longest reply that is waited for.
 const LONGEST: usize = 64 << 20;
@@ -30,19 +30,19 @@ const LONGEST: usize = 64 << 20;
 /// Why a connection is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum Failed {
-    #[error("{0}; is it there, and does it speak Electrum's protocol over TCP?")]
+    #[error("{0}; check that the server runs and speaks Electrum's protocol over TCP")]
     Connection(#[from] io::Error),
-    #[error("it closed the connection: does it limit clients?")]
+    #[error("the server closed the connection: check its limits of clients")]
     Closed,
-    #[error("it says what is no reply: {0}")]
+    #[error("invalid JSON-RPC reply: {0}")]
     NoReply(#[from] serde_json::Error),
-    #[error("it sends a reply of more than {LONGEST} bytes")]
+    #[error("the reply has more than {LONGEST} bytes")]
     TooLong,
-    #[error("it answers a request that nobody made, {0}")]
+    #[error("the server answered request {0}, which was not sent")]
     Stray(u64),
-    #[error("it refuses {method}: {error}")]
+    #[error("the server refused {method}: {error}")]
     Refused { method: String, error: String },
-    #[error("what it gives for the transaction {0} is none")]
+    #[error("the server sent an invalid transaction {0}")]
     NoTransaction(String),
 }
 
@@ -54,7 +54,7 @@ struct Reply<T> {
     error: Option<Value>,
 }
 
-/// What happened on a connection, or on all.
+/// The results of a connection, or of all.
 pub struct Outcome {
     /// Nanoseconds from when a request was written to when its reply was read.
     pub latencies: Histogram<u64>,
@@ -95,7 +95,7 @@ impl Outcome {
 pub struct Connection {
     stream: TcpStream,
     server: String,
-    /// What was read, from `taken` on.
+    /// Bytes read but not yet parsed, from `taken` on.
     pending: Vec<u8>,
     taken: usize,
     room: Box<[u8; READ]>,
@@ -115,18 +115,18 @@ impl Connection {
         Ok(connection)
     }
 
-    /// What the server calls itself.
+    /// The server's name.
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// Asks for one thing.
+    /// Sends one request, and returns its result.
     pub fn ask<T: DeserializeOwned>(&mut self, method: &str, parameters: &Value) -> Result<T, Failed> {
         let mut results = self.ask_all(method, std::slice::from_ref(parameters))?;
         results.pop().ok_or(Failed::Closed)
     }
 
-    /// Asks a method for several things at once.
+    /// Sends several requests of one method, and returns their results.
     pub fn ask_all<T: DeserializeOwned>(&mut self, method: &str, parameters: &[Value]) -> Result<Vec<T>, Failed> {
         let requests = parameters.iter().enumerate().map(|(id, parameters)| {
             json!({"jsonrpc": "2.0", "id": id, "method": method, "params": parameters}).to_string() + "\n"
@@ -145,7 +145,7 @@ impl Connection {
         Ok(results.into_iter().flatten().collect())
     }
 
-    /// Keeps `depth` requests in flight until `left` of all connections are none.
+    /// Keeps `depth` requests in flight until `left`, shared by all connections, is zero.
     pub fn load(
         &mut self,
         requests: &Requests,
@@ -182,7 +182,7 @@ impl Connection {
                 outcome.methods = requests.methods().zip(counts).collect();
                 return Ok(outcome);
             }
-            // What came together is answered together, so that requests go out together, too.
+            // Replies that arrived together are processed together, so that new requests are sent together, too.
             let mut count = 0;
             while count == 0 || self.has_line() {
                 let line = self.line()?;
@@ -204,7 +204,7 @@ impl Connection {
         }
     }
 
-    /// Whether there is a whole line that was read.
+    /// Whether a whole line was read.
     fn has_line(&self) -> bool {
         self.pending[self.taken..].contains(&b'\n')
     }

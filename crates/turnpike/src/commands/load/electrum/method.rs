@@ -1,4 +1,4 @@
-//! What is asked for.
+//! The methods to request.
 
 use std::{fmt::Write as _, iter};
 
@@ -62,12 +62,12 @@ impl Method {
             Self::HeaderProof => ("blockchain.block.header", format!("{height},{}", sample.tip)),
             Self::Ping => ("server.ping", String::new()),
         };
-        // A String takes all that is written.
+        // Writing to a String never fails.
         let _ = write!(out, "\"method\":\"{method}\",\"params\":[{parameters}]}}");
     }
 }
 
-/// Methods, and how often each is asked for.
+/// Methods, with their weights.
 #[derive(Debug)]
 pub struct Mix(Vec<(Method, u32)>);
 
@@ -81,8 +81,9 @@ impl Mix {
             let method =
                 method.ok_or_else(|| Error::Input(format!("--methods: `{name}` is not one of {}", names())))?;
             let weight = weight.parse().ok().filter(|weight| (1..=1000).contains(weight));
-            let weight = weight
-                .ok_or_else(|| Error::Input(format!("--methods: the weight of {name} is a number from 1 to 1000")))?;
+            let weight = weight.ok_or_else(|| {
+                Error::Input(format!("--methods: the weight of {name} must be a number from 1 to 1000"))
+            })?;
             Ok((method, weight))
         };
         texts.iter().map(parse).collect::<Result<_, _>>().map(Self)

@@ -1,10 +1,10 @@
-//! What a process has used of processors.
+//! Processor time of a process.
 
 use std::{fs, path::Path, time::Duration};
 
 use crate::error::Error;
 
-/// What all threads of a process have used so far (`/proc/PID/task/TID/schedstat`: nanoseconds come first).
+/// Processor time of all threads of a process so far (`/proc/PID/task/TID/schedstat`: nanoseconds come first).
 pub fn used(process: u32) -> Result<Duration, Error> {
     let folder = format!("/proc/{process}/task");
     let failed = |source| Error::file("read", Path::new(&folder), source);

@@ -1,6 +1,6 @@
 //! Requests that are written before the run, and how one is drawn.
 
-/// Requests as they are sent, without what comes before the method.
+/// Encoded requests, without the part before the method.
 pub struct Requests {
     written: Vec<(&'static str, Vec<String>)>,
     /// Each method's place as often as its weight.

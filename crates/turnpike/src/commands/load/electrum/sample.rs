@@ -1,4 +1,4 @@
-//! What is asked for: transactions from all over the server's chain, found out from the server itself.
+//! The subjects of requests: transactions sampled from the server's whole chain, as the server reports them.
 
 use chain::bitcoin::{Transaction, script_hash};
 use serde::Deserialize;
@@ -12,12 +12,12 @@ use super::{
     draw::Draw,
 };
 
-/// Requests in flight while the sample is taken.
+/// Requests in flight during sampling.
 const DEPTH: usize = 100;
 
 /// A transaction of the sample.
 pub struct Sampled {
-    /// Its hash, as the protocol has it.
+    /// Its hash, in the protocol's form.
     pub id: String,
     pub height: u32,
     /// The hash of the script of its first output, as the protocol has it.
@@ -37,7 +37,7 @@ struct Tip {
 }
 
 impl Sample {
-    /// Takes the first transactions of so many blocks.
+    /// Samples the first transactions of `count` blocks.
     pub fn take(connection: &mut Connection, count: u32, seed: u64) -> Result<Self, Failed> {
         let Tip { height: tip } = connection.ask("blockchain.headers.subscribe", &json!([]))?;
         let mut draw = Draw::new(seed, 0);
