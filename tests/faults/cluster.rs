@@ -234,6 +234,8 @@ fn without_a_quorum_an_operation_is_answered_that_it_is_not_final() {
         let mut client = connect(&cluster, number, PATIENCE);
         assert!(client.wait_for_height(height).unwrap().tip_height.get() >= height);
         assert_eq!(client.refer(AccountId::from(1_u32)).unwrap().status, Status::Ok);
+        let (node, height) = (cluster.listen[number].to_string(), height.to_string());
+        program::turnpike(&["account", "refer", "1", "--node", &node, "--at-height", &height]);
     }
     for number in [2, 3] {
         cluster.processes[number].kill().unwrap();

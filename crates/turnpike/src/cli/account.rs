@@ -79,6 +79,9 @@ pub enum AccountCommand {
     Refer {
         /// The account
         account: AccountId,
+        /// Wait until the node has this block, so that the balance is at least as new
+        #[arg(long, value_name = "HEIGHT")]
+        at_height: Option<u64>,
         #[command(flatten)]
         operation: OperationArgs,
     },

@@ -51,8 +51,11 @@ pub fn run(command: &AccountCommand, output: Output) -> Result<(), Error> {
             let transfer = Operation::transfer(session.transaction, *source, *destination, *amount);
             session.execute("transfer", transfer, output)
         }
-        AccountCommand::Refer { account, operation } => {
+        AccountCommand::Refer { account, at_height, operation } => {
             let mut session = Session::open(operation)?;
+            if let Some(height) = at_height {
+                session.client.wait_for_height(*height).map_err(Error::other)?;
+            }
             session.execute("refer", Operation::refer(session.transaction, *account), output)
         }
         AccountCommand::List { after, list } => lists::accounts(*after, list, output),
