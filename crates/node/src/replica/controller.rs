@@ -49,7 +49,7 @@ impl Controller {
     fn give(&self, job: Job) -> Result<(), Held> {
         self.jobs.send(job).map_err(|SendError(job)| match job {
             Job::Read(held) | Job::Screen(held) | Job::Refuse(held, _) => held,
-            Job::Block(_) | Job::Stop => unreachable!("it is what was sent"),
+            Job::Block(_) | Job::Stop => unreachable!("the job is the one that was sent"),
         })
     }
 }
