@@ -20,8 +20,8 @@ use crate::{
     threads::{join, spawn},
 };
 
-/// Bytes of replies that clients have yet to take: beyond, nothing more is read before some are taken. A reply that is
-/// being made comes on top.
+/// Maximum size of unread replies in bytes: above it, readers wait until clients have read some. A reply that is being
+/// built is not counted.
 pub const HELD: usize = 256 << 20;
 
 /// What a connection asked.
@@ -30,7 +30,7 @@ pub struct Job {
     pub number: u64,
     /// The client's address.
     pub from: IpAddr,
-    /// What.
+    /// The request.
     pub request: Request,
 }
 
@@ -44,7 +44,7 @@ impl Job {
         Get { path, query, posted: posted.as_deref(), is_preflight, origin: origin.as_deref(), from: self.from }
     }
 
-    /// What the site answers, as it is sent.
+    /// The encoded reply of the site.
     pub fn answer(&self, site: &impl Site) -> Encoded {
         let get = self.get();
         let takes_posts = site.takes_posts(get.path);
@@ -67,7 +67,7 @@ pub struct Readers {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Where the threads take jobs, and leave replies.
+/// The queues of jobs and replies.
 struct Desk {
     state: Mutex<Backlog>,
     /// There may be something for a thread to do.
@@ -78,7 +78,7 @@ struct Desk {
 
 #[derive(Default)]
 struct Backlog {
-    /// One for each connection at most.
+    /// At most one per connection.
     jobs: VecDeque<Job>,
     replies: Vec<(u64, Encoded)>,
     /// Bytes of these, and of what clients take.
@@ -142,7 +142,7 @@ impl Readers {
         self.desk.changed.notify_one();
     }
 
-    /// Forgets what a connection asked, which is over.
+    /// Drops the request of a closed connection.
     pub fn forget(&self, number: u64) {
         self.desk.state().jobs.retain(|job| job.number != number);
     }

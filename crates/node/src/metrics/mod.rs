@@ -1,4 +1,4 @@
-//! The figures of a node, as Prometheus reads them.
+//! The metrics of a node, in the format of Prometheus.
 
 mod bitcoin;
 mod electrum;
@@ -19,7 +19,7 @@ use crate::{retries::KINDS, shared::Shared};
 
 use text::Metrics;
 
-/// All figures as Prometheus reads them.
+/// All metrics in the format of Prometheus.
 pub fn of(shared: &Shared) -> String {
     let mut metrics = Metrics::of("turnpike");
     let counters = &shared.counters;
@@ -54,7 +54,7 @@ pub fn of(shared: &Shared) -> String {
     metrics.gauge("accounts_limit", "Maximum number of accounts.", shared.accounts_limit);
     let unreserved = shared.accounts_unreserved;
     metrics.gauge("accounts_unreserved", "Accounts above which only trusted senders open more.", unreserved);
-    // The program remembers by itself, and no operation that is signed.
+    // The program has its own memory of retries, without signed operations.
     let by_program = shared.in_nic().map(|ledger| {
         let RetryFill { operations, capacity, age } = ledger.retries();
         [Fill { operations, capacity, age: age.as_micros() as u64 }, Fill::default()]

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{admission, queries::Queries, shared::Shared, workers::Workers};
 
-/// Takes frames of operations to the desk, and those that only ask to the executor.
+/// Passes frames with operations to the desk, and queries to the executor.
 pub struct Controller {
     pub desk: Arc<Desk>,
     pub outbox: Outbox,
@@ -36,7 +36,7 @@ pub struct Controller {
 impl Controller {
     fn submit(&self, held: Held, make: impl FnOnce(super::body::Key, &Held) -> Group) -> Result<(), Held> {
         if let Some(group) = self.desk.submit(held, make)? {
-            // What others do not hear of waits for this replica's turn.
+            // A group that others do not receive waits for this replica's turn.
             self.outbox.send(group.bytes().clone());
         }
         Ok(())
@@ -49,7 +49,7 @@ impl Controller {
     fn give(&self, job: Job) -> Result<(), Held> {
         self.jobs.send(job).map_err(|SendError(job)| match job {
             Job::Read(held) | Job::Screen(held) | Job::Refuse(held, _) => held,
-            Job::Block(_) | Job::Stop => unreachable!("it is what was sent"),
+            Job::Block(_) | Job::Stop => unreachable!("the job is the one that was sent"),
         })
     }
 }
@@ -126,7 +126,7 @@ impl StoreController for Controller {
         let approval =
             ChangeFrame::ref_from_bytes(&held).ok().and_then(|frame| Approval::read_from_bytes(&frame.approval).ok());
         let Some(approval) = approval else { return self.give(Job::Refuse(held, Status::Malformed)) };
-        // What does not hold now is not put to others.
+        // An approval that is not valid now is not sent to others.
         let result = self.roster.membership().check(&approval, self.chain.tip().height() + 1);
         match roster::status(result) {
             Status::Ok => self.submit(held, |key, _| Group::new(key, false, Entries::Approvals(&[approval]))),

@@ -29,12 +29,13 @@ pub struct Standing {
     patience: Duration,
     /// Serves the ledger to joining replicas.
     pub sync: Server,
-    /// How its clock compares with the times of blocks.
+    /// The comparison of its clock with the times of blocks.
     pub clocks: Arc<Clocks>,
 }
 
 impl Standing {
-    /// Of the replica of this key of connections, which waits so long for a leader, and gives so to replicas that join.
+    /// The status of the replica with this connection key, this timeout for a leader, and this server for joining
+    /// replicas.
     pub fn new(
         status: Status,
         roster: Arc<Roster>,
