@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "add up to 1001 and not to the 1000")]
+    #[should_panic(expected = "add up to 1001, but 1000 was issued")]
     fn money_from_nowhere_ends_the_batch() {
         let mut ledger = ledger();
         let entry = ledger.accounts.find(ledger.accounts.hash(&account(2)), &account(2)).unwrap();
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "add up to 1000 and not to the 1001")]
+    #[should_panic(expected = "add up to 1000, but 1001 was issued")]
     fn money_that_nobody_has_ends_the_batch() {
         let mut ledger = ledger();
         ledger.accounts.issue(1);

@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn says_what_is_wrong() {
         let error = |text: &str| text.parse::<Prefix>().unwrap_err().to_string();
-        assert_eq!(error("10.0.0.1/8"), "10.0.0.1/8 has bits set behind its length: did you mean 10.0.0.0/8?");
+        assert_eq!(error("10.0.0.1/8"), "10.0.0.1/8 has bits set after its length: did you mean 10.0.0.0/8?");
         assert_eq!(error("10.0.0.0/33"), "a prefix of 10.0.0.0 has at most 32 bits, not 33");
         assert_eq!(error("10.0/8"), "`10.0` is not an IP address: write a prefix like 10.0.0.0/8 or fd00::/8");
         assert!(error("10.0.0.0/x").starts_with("`x` is not a prefix length"));

@@ -176,7 +176,7 @@ fn what_is_not_in_a_block_yet_is_told_and_waited_for() {
     assert!(error(&get(&["--latest", "1"])).contains("none of its transactions is in a block yet"));
     assert!(error(&get(&["--latest", "2"])).contains("neither in a block nor in the node's ledger"));
     assert!(error(&get(&["--transaction", "5", "--source", "1"])).contains("is in no block, at least not yet"));
-    assert!(error(&get(&["--locator", "7:0"])).contains("there is no block 7 yet: the last one is 0"));
+    assert!(error(&get(&["--locator", "7:0"])).contains("no block 7 yet: the last one is 0"));
     assert!(error(&get(&["--locator", "0:0"])).contains("no transaction at position 0"));
     let waited = error(&get(&["--latest", "1", "--wait", "0.2"]));
     assert!(waited.contains("200ms passed: account") && !waited.contains("NOT_FOUND"), "{waited}");
