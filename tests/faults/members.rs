@@ -151,7 +151,7 @@ fn a_change_that_cannot_succeed_is_refused_at_once_and_status_shows_why() {
     cluster.succeeds("status", &[]);
     cluster.kill(3);
     let error = cluster.fails("status", &[]);
-    assert!(error.contains("answer: 3"), "{error}");
+    assert!(error.contains("answering: 3"), "{error}");
     // Two of three would run, of which three are needed.
     let error = cluster.fails("remove", &["--replica", "0"]);
     assert!(error.contains("3 replicas need 3"), "{error}");

@@ -549,7 +549,7 @@ fn a_configuration_that_makes_no_replica_is_refused() {
         (|config, _| config.cluster.key = Default::default(), "`cluster.key` is empty"),
         (|config, _| config.cluster.began = 0, "`cluster.began` is 0"),
         (|config, _| config.cluster.replicas.clear(), "`cluster.replicas` is empty"),
-        (|config, _| config.cluster.replicas[1] = config.cluster.replicas[0].clone(), "same connection key"),
+        (|config, _| config.cluster.replicas[1] = config.cluster.replicas[0].clone(), "the same key"),
         (|config, _| config.ledger.retry_seconds = 9, "at least 10"),
         (
             |config, _| config.io.backend = turnpike_node::config::Backend::Rtl,

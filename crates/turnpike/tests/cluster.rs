@@ -462,5 +462,5 @@ fn a_replica_that_is_still_ending_is_waited_for() {
     let start = ["cluster", "start", "--dir", cluster.dir.to_str().unwrap()];
     let output = Command::new(env!("CARGO_BIN_EXE_turnpike")).args(start).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && told.contains("replica 3 ended before it served"), "{told}");
+    assert!(!output.status.success() && told.contains("replica 3 exited before it served"), "{told}");
 }
