@@ -63,7 +63,7 @@ impl Node {
         let selector = Selector::new(selection(config, shared.costs.clone()), local);
         let (running, parts, execute) = replica.start(config, transmitter, shared.clone())?;
         let controller = parts.controller(queries, workers, shared.clone());
-        // Frames wait at the desk, and none is parked.
+        // Frames wait in the order pool, and none is parked.
         let (parking, _) = parking(parking::Limits { bytes: 0, replies: 0 });
         let path = DataPath::new(backend, selector, controller, parking, Pools::new(PoolSize::of), counters, MESSAGES);
 

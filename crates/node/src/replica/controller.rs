@@ -15,15 +15,15 @@ use zerocopy::FromBytes;
 
 use super::{
     body::{Entries, Group},
-    desk::Desk,
     executor::{Job, extract, is_ordered},
+    order_pool::OrderPool,
     roster::{self, Roster},
 };
 use crate::{admission, queries::Queries, shared::Shared, workers::Workers};
 
-/// Takes frames of operations to the desk, and those that only ask to the executor.
+/// Takes frames of operations to the order pool, and those that only ask to the executor.
 pub struct Controller {
-    pub desk: Arc<Desk>,
+    pub order_pool: Arc<OrderPool>,
     pub outbox: Outbox,
     pub jobs: Sender<Job>,
     pub chain: OwnReader,
@@ -35,7 +35,7 @@ pub struct Controller {
 
 impl Controller {
     fn submit(&self, held: Held, make: impl FnOnce(super::body::Key, &Held) -> Group) -> Result<(), Held> {
-        if let Some(group) = self.desk.submit(held, make)? {
+        if let Some(group) = self.order_pool.submit(held, make)? {
             // What others do not hear of waits for this replica's turn.
             self.outbox.send(group.bytes().clone());
         }

@@ -26,9 +26,9 @@ use zerocopy::FromBytes;
 use super::{
     body::{Body, Entries, Group},
     clocks::Clocks,
-    desk::{Desk, Executed, Waiting},
     incarnation::Mark,
     neighbours::Neighbours,
+    order_pool::{Executed, OrderPool, Waiting},
     roster::Roster,
     screening::{Decision, Screening},
     state_sync::Checkpoints,
@@ -65,7 +65,7 @@ enum Answered {
 /// Executes, and replies.
 pub struct Executor<O> {
     pub ledger: OrderedLedger<O>,
-    pub desk: Arc<Desk>,
+    pub order_pool: Arc<OrderPool>,
     pub roster: Arc<Roster>,
     pub checkpoints: Checkpoints,
     pub neighbours: Neighbours,
@@ -109,12 +109,12 @@ impl<O: Observer> Executor<O> {
                 tracing::error!(%error, "cannot store final blocks: fix the disk, then restart the node");
             }
             if ticked.elapsed() >= TICK {
-                for (waiting, status) in self.desk.tick() {
+                for (waiting, status) in self.order_pool.tick() {
                     self.give_up(waiting, status);
                 }
                 self.screen_again(false);
                 ticked = Instant::now();
-                tick = if self.desk.is_idle() { IDLE_TICK } else { TICK };
+                tick = if self.order_pool.is_idle() { IDLE_TICK } else { TICK };
             }
         }
         if self.has_failed() {
@@ -149,7 +149,7 @@ impl<O: Observer> Executor<O> {
         for group in &body.groups {
             // For a frame that waits here, an operation refused before ordering gets its status in its place; it leaves
             // no trace.
-            match (self.desk.take(group), group.entries()) {
+            match (self.order_pool.take(group), group.entries()) {
                 (held, Entries::Approvals(entries)) => {
                     // A frame has one.
                     let status = statuses.by_ref().take(entries.len()).last();
@@ -173,10 +173,10 @@ impl<O: Observer> Executor<O> {
         let (height, hash) = (tip.height(), tip.hash);
         let recent = self.ledger.recent(height).expect("it is known of the tip");
         let state = self.roster.state(height, &recent).expect("nothing was executed since");
-        self.neighbours.executed(&self.roster, &self.desk, height, !approvals.is_empty());
+        self.neighbours.executed(&self.roster, &self.order_pool, height, !approvals.is_empty());
         // Until a block of the new set is there, which it vouches for.
         let is_changing = self.roster.membership().is_changing(height);
-        self.desk.executed(Executed { height, hash, state }, &body, is_changing);
+        self.order_pool.executed(Executed { height, hash, state }, &body, is_changing);
         self.clocks.executed(time);
         self.tell(executed);
         replies.into_iter().for_each(|answered| self.reply(answered));
@@ -239,7 +239,7 @@ impl<O: Observer> Executor<O> {
             return self.read(held);
         }
         let is_current = || self.shared.order().is_none_or(|standing| standing.unready().is_none());
-        match self.screening.decide(held, since, &mut self.ledger, &self.desk, is_current) {
+        match self.screening.decide(held, since, &mut self.ledger, &self.order_pool, is_current) {
             Some(Decision::Order(held, signed)) => self.order(held, &signed),
             Some(Decision::Answer(held)) => {
                 let answered = self.execute_frame(self.ledger.time(), held, |_| {});
@@ -259,7 +259,7 @@ impl<O: Observer> Executor<O> {
 
     /// Has the operations of a frame ordered.
     fn order(&mut self, held: Held, signed: &[SignedOperation]) {
-        match self.desk.submit(held, |key, held| Group::of_signed(key, held.trusted, signed)) {
+        match self.order_pool.submit(held, |key, held| Group::of_signed(key, held.trusted, signed)) {
             // What others do not hear of waits for this replica's turn.
             Ok(Some(group)) => drop(self.neighbours.outbox.send(group.bytes().clone())),
             Ok(None) => {}

@@ -13,15 +13,15 @@ use wire::SignedOperation;
 use super::{
     body::{Body, Group, MOST_APPROVALS, MOST_SIGNED},
     clocks::Clocks,
-    desk::{Desk, Parent},
     executor::Job,
+    order_pool::{OrderPool, Parent},
     roster::Roster,
 };
 use crate::admission::{self, Admission, Rules};
 
-/// Proposes groups that wait at the desk, judges others' proposals, and passes final blocks to the executor.
+/// Proposes groups that wait in the order pool, judges others' proposals, and passes final blocks to the executor.
 pub struct Judge {
-    pub desk: Arc<Desk>,
+    pub order_pool: Arc<OrderPool>,
     pub rules: Arc<Rules>,
     pub chain: OwnReader,
     pub roster: Arc<Roster>,
@@ -72,10 +72,10 @@ impl Judge {
         if groups.clone().map(|group| group.approvals().len()).sum::<usize>() > MOST_APPROVALS {
             return refuse("too many approvals of changes of the set");
         }
-        if !groups.clone().flat_map(Group::signed).all(|signed| self.desk.is_timely(signed, body.time)) {
+        if !groups.clone().flat_map(Group::signed).all(|signed| self.order_pool.is_timely(signed, body.time)) {
             return refuse("a signed operation is too old or too new");
         }
-        let unknown: Vec<&Group> = groups.filter(|group| !self.desk.has(group)).collect();
+        let unknown: Vec<&Group> = groups.filter(|group| !self.order_pool.has(group)).collect();
         if !self.admits(&unknown, body.time) {
             return refuse("a signed operation is not admissible from a client");
         }
@@ -97,7 +97,7 @@ impl Application for Judge {
         let since = Instant::now();
         Box::pin(async move {
             let parent = self.parent(&parent, &pending)?;
-            Some(self.desk.when(|state| self.desk.propose(state, &parent, since)).await)
+            Some(self.order_pool.when(|state| self.order_pool.propose(state, &parent, since)).await)
         })
     }
 
@@ -112,7 +112,7 @@ impl Application for Judge {
             let body = self.judge(&block, before)?;
             self.clocks.proposed(body.time, before);
             let is_ready = || Clocks::accepts(body.time, before, admission::now());
-            self.desk.when(|state| (state.executed.height >= body.executed && is_ready()).then_some(())).await;
+            self.order_pool.when(|state| (state.executed.height >= body.executed && is_ready()).then_some(())).await;
             match self.chain.headers(body.executed, 1) {
                 Ok(headers) if headers.first().is_some_and(|sealed| sealed.header.hash() == *block.statement()) => {}
                 Ok(_) => return refuse("the stated header differs from the one executed here"),
@@ -122,7 +122,7 @@ impl Application for Judge {
                     return std::future::pending().await;
                 }
             }
-            match self.desk.state_at(body.executed) {
+            match self.order_pool.state_at(body.executed) {
                 Some(state) if state == body.state => Ok(()),
                 Some(_) => refuse("the stated result differs from this replica's"),
                 // Its leader lags far, or this replica has just started: other replicas may know.
@@ -132,7 +132,7 @@ impl Application for Judge {
     }
 
     fn is_idle(&self) -> bool {
-        self.desk.is_idle()
+        self.order_pool.is_idle()
     }
 
     fn finalized(&self, block: Final) -> Answer<'_, ()> {
@@ -141,7 +141,7 @@ impl Application for Judge {
             // The executor is gone only when the node stops, or has failed: then this never ends, and the block comes
             // again.
             let _ = self.jobs.send(Job::Block(Box::new(block)));
-            self.desk.when(|state| (state.executed.height >= height).then_some(())).await;
+            self.order_pool.when(|state| (state.executed.height >= height).then_some(())).await;
         })
     }
 
@@ -162,7 +162,7 @@ impl Application for Judge {
             return;
         }
         if group.signed().len() <= MOST_SIGNED && self.admits(&[&group], admission::now()) {
-            self.desk.hear(group);
+            self.order_pool.hear(group);
         }
     }
 }

@@ -2,24 +2,24 @@
 //! when they are final.
 //!
 //! ```text
-//! io --> desk --> engine (on threads of its own) --> executor --> replies
+//! io --> order pool --> engine (on threads of its own) --> executor --> replies
 //!          ^-- what came to other replicas
 //! ```
 //!
-//! Signed operations from outside trusted prefixes go through the executor's [screening](screening) to the desk.
+//! Signed operations from outside trusted prefixes go through the executor's [screening](screening) to the order pool.
 //!
-//! `io` passes frames to the [desk](desk), and announces their operations to the other replicas. The engine of
-//! `crates/order` asks the [judge](judge) for proposals and for its verdict on others' proposals. The
+//! `io` passes frames to the [order pool](order_pool), and announces their operations to the other replicas. The engine
+//! of `crates/order` asks the [judge](judge) for proposals and for its verdict on others' proposals. The
 //! [executor](executor) is the ledger's only writer.
 
 mod body;
 mod clocks;
 mod controller;
-mod desk;
 mod executor;
 mod incarnation;
 mod judge;
 mod neighbours;
+mod order_pool;
 mod roster;
 mod screening;
 pub mod standing;
@@ -55,12 +55,12 @@ use crate::{Config, Error, admission::Rules, config::Cluster, layout, sealing, s
 
 use clocks::Clocks;
 pub use controller::Controller;
-use desk::{Desk, Executed};
 use executor::{Executor, Job};
 use incarnation::Mark;
 pub use incarnation::{FILE as INCARNATION, check_votes};
 use judge::Judge;
 use neighbours::Neighbours;
+use order_pool::{Executed, OrderPool};
 use roster::Roster;
 use screening::Screening;
 pub use standing::Standing;
@@ -153,7 +153,7 @@ pub struct Replica<O> {
     identity: Identity,
     ledger: OrderedLedger<O>,
     chain: OwnReader,
-    desk: Arc<Desk>,
+    order_pool: Arc<OrderPool>,
     roster: Arc<Roster>,
     floor: Option<Certificate>,
     mark: Mark,
@@ -211,10 +211,10 @@ impl<O: Observer + Send + 'static> Replica<O> {
                 "this replica is not a member of the set: it follows the order of the members without voting"
             );
         }
-        let desk = Arc::new(Desk::new(number, replicas, replay_window, executed, past, changing));
+        let order_pool = Arc::new(OrderPool::new(number, replicas, replay_window, executed, past, changing));
         let floor = state_sync::read_floor(data)?;
         let mark = Mark::begin(&config.cluster.key, data, tip.height())?;
-        Ok(Self { identity, chain: ledger.chain(), ledger, desk, roster, floor, mark, jobs: mpsc::channel() })
+        Ok(Self { identity, chain: ledger.chain(), ledger, order_pool, roster, floor, mark, jobs: mpsc::channel() })
     }
 
     /// Begins to order. The work that is left is the executor's, on a thread of its own.
@@ -224,12 +224,12 @@ impl<O: Observer + Send + 'static> Replica<O> {
         transmit: impl Transmit + 'static,
         shared: Arc<Shared>,
     ) -> Result<(Running, Parts, impl FnOnce() + Send + 'static), Error> {
-        let Self { identity, ledger, chain, desk, roster, floor, mark, jobs } = self;
+        let Self { identity, ledger, chain, order_pool, roster, floor, mark, jobs } = self;
         let (sender, receiver) = jobs;
         let rules = Arc::new(Rules::of(config, chain.network_id()));
         let clocks = Arc::new(Clocks::default());
         let judge = Judge {
-            desk: desk.clone(),
+            order_pool: order_pool.clone(),
             rules,
             chain: chain.clone(),
             roster: roster.clone(),
@@ -246,21 +246,37 @@ impl<O: Observer + Send + 'static> Replica<O> {
         let sync = Server::new(checkpoints.clone(), chain.clone(), ledger.log().clone(), retries);
         shared.set_order(Standing::new(process.status().clone(), roster.clone(), me, patience, sync, clocks.clone()));
         let (outbox, peers) = (process.outbox().clone(), process.peers().clone());
-        let parts =
-            Parts { desk: desk.clone(), outbox: outbox.clone(), roster: roster.clone(), jobs: sender.clone(), chain };
+        let parts = Parts {
+            order_pool: order_pool.clone(),
+            outbox: outbox.clone(),
+            roster: roster.clone(),
+            jobs: sender.clone(),
+            chain,
+        };
         let neighbours = Neighbours { me, contacts, peers, outbox };
         let transmit = Box::new(transmit);
         let screening = Screening::new(config.cluster.account_rate, patience);
         let jobs = receiver;
-        let executor =
-            Executor { ledger, desk, roster, checkpoints, neighbours, screening, mark, shared, transmit, jobs, clocks };
+        let executor = Executor {
+            ledger,
+            order_pool,
+            roster,
+            checkpoints,
+            neighbours,
+            screening,
+            mark,
+            shared,
+            transmit,
+            jobs,
+            clocks,
+        };
         Ok((Running { process: Some(process), jobs: sender }, parts, move || executor.run()))
     }
 }
 
 /// What the data path's controller is made of.
 pub struct Parts {
-    desk: Arc<Desk>,
+    order_pool: Arc<OrderPool>,
     outbox: order::Outbox,
     roster: Arc<Roster>,
     jobs: Sender<Job>,
@@ -275,8 +291,8 @@ impl Parts {
         workers: crate::workers::Workers,
         shared: Arc<Shared>,
     ) -> Controller {
-        let Self { desk, outbox, roster, jobs, chain } = self;
-        Controller { desk, outbox, roster, jobs, chain, queries, workers, shared }
+        let Self { order_pool, outbox, roster, jobs, chain } = self;
+        Controller { order_pool, outbox, roster, jobs, chain, queries, workers, shared }
     }
 }
 

@@ -2,9 +2,9 @@
 
 use order::{Identity, Member, Outbox, Peers};
 
-use super::{desk::Desk, roster::Roster};
+use super::{order_pool::OrderPool, roster::Roster};
 
-/// Follows the changes of the set for the engine's connections and the desk.
+/// Follows the changes of the set for the engine's connections and the order pool.
 pub struct Neighbours {
     /// This replica's key of connections.
     pub me: Identity,
@@ -35,7 +35,7 @@ pub fn places(roster: &Roster, height: u64, me: &Identity, contacts: &[Member]) 
 
 impl Neighbours {
     /// Takes notice that the block of a height is executed, and whether it had approvals.
-    pub fn executed(&self, roster: &Roster, desk: &Desk, height: u64, approvals: bool) {
+    pub fn executed(&self, roster: &Roster, order_pool: &OrderPool, height: u64, approvals: bool) {
         let renumbered = {
             let membership = roster.membership();
             let is_new = membership.generation_at(height) != membership.generation_at(height + 1);
@@ -50,7 +50,7 @@ impl Neighbours {
                 Some(number) => tracing::info!(number, replicas, "the set of replicas has changed"),
                 None => tracing::warn!(replicas, "this replica is not a member of the set of replicas"),
             }
-            for group in desk.renumber(number, replicas) {
+            for group in order_pool.renumber(number, replicas) {
                 // What others do not hear of waits for this replica's turn.
                 self.outbox.send(group.bytes().clone());
             }

@@ -88,7 +88,7 @@ struct Pooled {
     since: Instant,
 }
 
-/// What the desk holds.
+/// Contents of the pool.
 #[derive(Debug)]
 pub struct Contents {
     /// In the order in which they came.
@@ -122,15 +122,15 @@ pub struct Contents {
     wakers: Vec<Waker>,
 }
 
-/// The desk of a replica.
+/// Operations that wait to be ordered, and frames that wait for theirs to be executed.
 #[derive(Debug)]
-pub struct Desk {
+pub struct OrderPool {
     replay_window: u64,
     state: Mutex<Contents>,
 }
 
-impl Desk {
-    /// An empty desk of the replica of this number, if it is a member. `past` has the states that no header covers
+impl OrderPool {
+    /// An empty pool for the replica of this number, if it is a member. `past` has the states that no header covers
     /// after the newest blocks, by height, as far as known. Whether a change of the set is decided is as in
     /// [`Self::executed`].
     pub fn new(
