@@ -14,7 +14,7 @@ use wire::{AccountId, ChangeFrame, Operation, Promise, SignedOperation, Status};
 use zerocopy::FromBytes;
 
 use super::{
-    body::{Entries, Group},
+    block_body::{Entries, Group},
     executor::{Job, extract, is_ordered},
     order_pool::OrderPool,
     roster::{self, Roster},
@@ -34,7 +34,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    fn submit(&self, held: Held, make: impl FnOnce(super::body::Key, &Held) -> Group) -> Result<(), Held> {
+    fn submit(&self, held: Held, make: impl FnOnce(super::block_body::Key, &Held) -> Group) -> Result<(), Held> {
         if let Some(group) = self.order_pool.submit(held, make)? {
             // What others do not hear of waits for this replica's turn.
             self.outbox.send(group.bytes().clone());

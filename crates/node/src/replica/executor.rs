@@ -24,7 +24,7 @@ use wire::{ChangeFrame, Operation, Promise, SignedOperation, Status};
 use zerocopy::FromBytes;
 
 use super::{
-    body::{Body, Entries, Group},
+    block_body::{Body, Entries, Group},
     clocks::Clocks,
     incarnation::Mark,
     neighbours::Neighbours,

@@ -11,7 +11,7 @@ use order::{Answer, Application, Block, Committee, Final, Identity, Payload, Ref
 use wire::SignedOperation;
 
 use super::{
-    body::{Body, Group, MOST_APPROVALS, MOST_SIGNED},
+    block_body::{Body, Group, MOST_APPROVALS, MOST_SIGNED},
     clocks::Clocks,
     executor::Job,
     order_pool::{OrderPool, Parent},

@@ -12,7 +12,7 @@
 //! of `crates/order` asks the [judge](judge) for proposals and for its verdict on others' proposals. The
 //! [executor](executor) is the ledger's only writer.
 
-mod body;
+mod block_body;
 mod clocks;
 mod controller;
 mod executor;
@@ -102,7 +102,7 @@ impl Identity {
         let replicas = self.founders.replicas().hash();
         // No two networks with epochs of other lengths, or with other bodies, are the same.
         let epoch = config.cluster.epoch.to_be_bytes();
-        let seed = TaggedHash::new(NETWORK_TAG).hash(&[&replicas, &epoch, &[body::FORMAT]]);
+        let seed = TaggedHash::new(NETWORK_TAG).hash(&[&replicas, &epoch, &[block_body::FORMAT]]);
         let (random, _) = seed.split_first_chunk().expect("a hash is longer");
         let header =
             BlockHeader::genesis_of_replicas(&config.network, random, config.cluster.began * 1_000_000, &replicas);
@@ -124,7 +124,7 @@ impl Identity {
             epoch: config.cluster.epoch(),
             keep: config.cluster.keep(),
             floor,
-            longest_body: body::LONGEST,
+            longest_body: block_body::LONGEST,
             partition: PARTITION.to_owned(),
         };
         let directory = config.data.join(DIRECTORY);

@@ -14,7 +14,7 @@ use order::Payload;
 use spv::Hash;
 use wire::{AccountId, Command, SignedOperation, Status};
 
-use super::body::{Body, Entries, Group, Key, LONGEST, MOST_APPROVALS, MOST_SIGNED};
+use super::block_body::{Body, Entries, Group, Key, LONGEST, MOST_APPROVALS, MOST_SIGNED};
 use crate::admission;
 
 /// Bytes of operations that wait to be ordered, shared out equally among the replicas that they come from.

@@ -17,7 +17,7 @@ use zerocopy::FromBytes;
 use super::{
     super::{
         Identity,
-        body::Body,
+        block_body::Body,
         incarnation,
         roster::{FILE, FOLDER},
     },
