@@ -184,7 +184,7 @@ impl Run {
             let (channels, messages, mut peers, _connections) =
                 connect(connections, *network, key, listen, room, *longest_body);
             know(&mut peers, 0, room, &places);
-            let heard = application.clone();
+            let recipient = application.clone();
             let order = context.child("order");
             let replica = Replica::start(order, config, application, channels, peers.clone(), peers.clone()).await;
             let (replica, ended) = match replica {
@@ -195,12 +195,12 @@ impl Run {
                 }
             };
             let Messages { mut sender, mut receiver } = messages;
-            let hear = move |_| async move {
+            let receive = move |_| async move {
                 while let Ok((from, message)) = receiver.recv().await {
-                    heard.heard(&identity_bytes(&from), message.into());
+                    recipient.received(&identity_bytes(&from), message.into());
                 }
             };
-            context.child("hear").spawn(hear);
+            context.child("hear").spawn(receive);
             let tell = move |_| async move {
                 let mut outbox = outbox;
                 while let Some(message) = outbox.next().await {

@@ -149,7 +149,7 @@ impl Application for Judge {
         self.roster.membership().committee(epoch).clone()
     }
 
-    fn heard(&self, replica: &Identity, message: Bytes) {
+    fn received(&self, replica: &Identity, message: Bytes) {
         let Some(group) = Group::decode(message) else { return };
         let height = self.chain.tip().height() + 1;
         let is_its_own = self
@@ -162,7 +162,7 @@ impl Application for Judge {
             return;
         }
         if group.signed().len() <= MOST_SIGNED && self.admits(&[&group], admission::now()) {
-            self.order_pool.hear(group);
+            self.order_pool.receive(group);
         }
     }
 }

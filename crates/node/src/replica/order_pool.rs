@@ -214,7 +214,7 @@ impl OrderPool {
     }
 
     /// Takes a group that came to another replica; what finds no room is dropped.
-    pub fn hear(&self, group: Group) {
+    pub fn receive(&self, group: Group) {
         let mut state = self.state();
         if state.pool(&group, Instant::now()) {
             wake(state);
