@@ -107,7 +107,7 @@ where
 
 /// Sets the addresses of the replicas, as update number `time`. Replicas not on this list are disconnected, as are
 /// those beyond [`room`].
-pub fn know(peers: &mut Peers, time: u64, room: NonZeroUsize, places: &[Member]) {
+pub fn set_members(peers: &mut Peers, time: u64, room: NonZeroUsize, places: &[Member]) {
     if places.len() > room.get() {
         tracing::warn!(replicas = places.len(), %room, "no room for all replicas: restart this one");
     }

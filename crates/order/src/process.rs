@@ -6,7 +6,7 @@ use crate::committee::identity_bytes;
 use crate::engine::{Config, Replica, StartError};
 use crate::member::Member;
 use crate::monotonic::Monotonic;
-use crate::network::{Messages, connect, know, room};
+use crate::network::{Messages, connect, room, set_members};
 use crate::status::Status;
 use crate::transport::{Linked, Transport};
 use bytes::Bytes;
@@ -83,7 +83,7 @@ pub struct Peers(mpsc::UnboundedSender<Vec<Member>>);
 
 impl Peers {
     /// Connects the engine to these replicas from now on, and to no others.
-    pub fn know(&self, members: Vec<Member>) {
+    pub fn set_members(&self, members: Vec<Member>) {
         // Fails only if the engine has ended.
         let _ = self.0.unbounded_send(members);
     }
@@ -183,7 +183,7 @@ impl Run {
             let (connections, room) = (Linked::new(context.child("network"), channels), room(places.len()));
             let (channels, messages, mut peers, _connections) =
                 connect(connections, *network, key, listen, room, *longest_body);
-            know(&mut peers, 0, room, &places);
+            set_members(&mut peers, 0, room, &places);
             let recipient = application.clone();
             let order = context.child("order");
             let replica = Replica::start(order, config, application, channels, peers.clone(), peers.clone()).await;
@@ -213,7 +213,7 @@ impl Run {
                 let mut time = 0;
                 while let Some(places) = moves.next().await {
                     time += 1;
-                    know(&mut peers, time, room, &places);
+                    set_members(&mut peers, time, room, &places);
                 }
             };
             context.child("places").spawn(follow);

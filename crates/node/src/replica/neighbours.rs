@@ -43,7 +43,7 @@ impl Neighbours {
             is_new.then(|| (number(members, &self.me), members.len()))
         };
         if approvals || renumbered.is_some() {
-            self.peers.know(places(roster, height + 1, &self.me, &self.contacts));
+            self.peers.set_members(places(roster, height + 1, &self.me, &self.contacts));
         }
         if let Some((number, replicas)) = renumbered {
             match number {
