@@ -132,7 +132,7 @@ impl Node {
 
     /// How the order fares, where the node is one of several replicas.
     pub fn order(&self) -> Option<order::StatusSnapshot> {
-        Some(self.shared.order()?.status.snapshot())
+        Some(self.shared.order()?.engine.snapshot())
     }
 
     /// Number of durable operations that are not yet in a block.

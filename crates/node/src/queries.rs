@@ -50,7 +50,7 @@ impl Queries {
             }
             Ok(FrameMut::Headers(request, room)) => self.headers(request, room),
             Ok(FrameMut::Finality(request, room)) => match self.shared.order() {
-                Some(standing) => standing.answer(request, room, &self.own.tip()),
+                Some(status) => status.answer(request, room, &self.own.tip()),
                 None => Answer::Refuse(Status::NotFound, 0),
             },
             Ok(_) => Answer::Refuse(Status::Malformed, 0),

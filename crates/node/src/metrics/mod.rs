@@ -100,11 +100,11 @@ pub fn of(shared: &Shared) -> String {
     if let Some(service) = shared.electrum() {
         electrum::write(&mut metrics, service);
     }
-    if let Some(standing) = shared.following() {
-        bitcoin::write(&mut metrics, standing);
+    if let Some(status) = shared.following() {
+        bitcoin::write(&mut metrics, status);
     }
-    if let Some(standing) = shared.order() {
-        order::write(&mut metrics, standing);
+    if let Some(status) = shared.order() {
+        order::write(&mut metrics, status);
     }
     let refusals = Status::ALL.iter().copied().filter(|status| !status.is_journalled());
     let refused = refusals.map(|status| ([status.name()], counters.refused(status)));

@@ -155,7 +155,7 @@ impl Node {
             }
         }
         if let Some(follower) = follower {
-            self.shared.set_following(follower.standing().clone());
+            self.shared.set_following(follower.status().clone());
             self.threads.extend(follower.start()?);
         }
         Ok(())

@@ -238,7 +238,7 @@ impl<O: Observer> Executor<O> {
         if self.has_failed() {
             return self.read(held);
         }
-        let is_current = || self.shared.order().is_none_or(|standing| standing.unready().is_none());
+        let is_current = || self.shared.order().is_none_or(|status| status.unready().is_none());
         match self.screening.decide(held, since, &mut self.ledger, &self.order_pool, is_current) {
             Some(Decision::Order(held, signed)) => self.order(held, &signed),
             Some(Decision::Answer(held)) => {

@@ -20,9 +20,9 @@ mod incarnation;
 mod judge;
 mod neighbours;
 mod order_pool;
+pub mod order_status;
 mod roster;
 mod screening;
-pub mod standing;
 pub mod state_sync;
 
 use std::{
@@ -61,9 +61,9 @@ pub use incarnation::{FILE as INCARNATION, check_votes};
 use judge::Judge;
 use neighbours::Neighbours;
 use order_pool::{Executed, OrderPool};
+pub use order_status::OrderStatus;
 use roster::Roster;
 use screening::Screening;
-pub use standing::Standing;
 use state_sync::{Checkpoints, Server};
 
 /// Threads of the engine.
@@ -244,7 +244,14 @@ impl<O: Observer + Send + 'static> Replica<O> {
         let checkpoints = Checkpoints::new(process.status().certificate().as_deref());
         let retries = config.ledger.limits().retries;
         let sync = Server::new(checkpoints.clone(), chain.clone(), ledger.log().clone(), retries);
-        shared.set_order(Standing::new(process.status().clone(), roster.clone(), me, patience, sync, clocks.clone()));
+        shared.set_order(OrderStatus::new(
+            process.status().clone(),
+            roster.clone(),
+            me,
+            patience,
+            sync,
+            clocks.clone(),
+        ));
         let (outbox, peers) = (process.outbox().clone(), process.peers().clone());
         let parts = Parts {
             order_pool: order_pool.clone(),
