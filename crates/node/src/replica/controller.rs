@@ -15,7 +15,7 @@ use zerocopy::FromBytes;
 
 use super::{
     block_body::{Entries, Group},
-    executor::{Job, extract, is_ordered},
+    executor::{ExecutorMessage, extract, is_ordered},
     order_pool::OrderPool,
     roster::{self, Roster},
 };
@@ -25,7 +25,7 @@ use crate::{admission, queries::Queries, shared::Shared, workers::Workers};
 pub struct Controller {
     pub order_pool: Arc<OrderPool>,
     pub outbox: Outbox,
-    pub jobs: Sender<Job>,
+    pub messages: Sender<ExecutorMessage>,
     pub chain: OwnReader,
     pub roster: Arc<Roster>,
     pub queries: Queries,
@@ -43,13 +43,13 @@ impl Controller {
     }
 
     fn read(&self, held: Held) -> Result<(), Held> {
-        self.give(Job::Read(held))
+        self.give(ExecutorMessage::Read(held))
     }
 
-    fn give(&self, job: Job) -> Result<(), Held> {
-        self.jobs.send(job).map_err(|SendError(job)| match job {
-            Job::Read(held) | Job::Screen(held) | Job::Refuse(held, _) => held,
-            Job::Block(_) | Job::Stop => unreachable!("it is what was sent"),
+    fn give(&self, message: ExecutorMessage) -> Result<(), Held> {
+        self.messages.send(message).map_err(|SendError(message)| match message {
+            ExecutorMessage::Read(held) | ExecutorMessage::Screen(held) | ExecutorMessage::Refuse(held, _) => held,
+            ExecutorMessage::Block(_) | ExecutorMessage::Stop => unreachable!("it is what was sent"),
         })
     }
 }
@@ -107,7 +107,7 @@ impl StoreController for Controller {
             }
             let signed = signed.to_vec();
             if !held.trusted {
-                return self.give(Job::Screen(held));
+                return self.give(ExecutorMessage::Screen(held));
             }
             return self.submit(held, |key, held| Group::of_signed(key, held.trusted, &signed));
         }
@@ -121,16 +121,16 @@ impl StoreController for Controller {
 
     fn change(&mut self, held: Held) -> Result<(), Held> {
         if self.shared.has_storage_failed() {
-            return self.give(Job::Refuse(held, Status::StorageFailed));
+            return self.give(ExecutorMessage::Refuse(held, Status::StorageFailed));
         }
         let approval =
             ChangeFrame::ref_from_bytes(&held).ok().and_then(|frame| Approval::read_from_bytes(&frame.approval).ok());
-        let Some(approval) = approval else { return self.give(Job::Refuse(held, Status::Malformed)) };
+        let Some(approval) = approval else { return self.give(ExecutorMessage::Refuse(held, Status::Malformed)) };
         // What does not hold now is not put to others.
         let result = self.roster.membership().check(&approval, self.chain.tip().height() + 1);
         match roster::status(result) {
             Status::Ok => self.submit(held, |key, _| Group::new(key, false, Entries::Approvals(&[approval]))),
-            status => self.give(Job::Refuse(held, status)),
+            status => self.give(ExecutorMessage::Refuse(held, status)),
         }
     }
 }

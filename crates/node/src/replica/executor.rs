@@ -40,8 +40,8 @@ const TICK: Duration = Duration::from_millis(10);
 /// The same while nothing is to be ordered: only an empty block now and then is waited for.
 const IDLE_TICK: Duration = Duration::from_millis(250);
 
-/// What there is to do.
-pub enum Job {
+/// A message to the executor.
+pub enum ExecutorMessage {
     /// A block that is final.
     Block(Box<Final>),
     /// A frame whose operations change nothing.
@@ -73,7 +73,7 @@ pub struct Executor<O> {
     pub mark: Mark,
     pub shared: Arc<Shared>,
     pub transmit: Box<dyn Transmit>,
-    pub jobs: Receiver<Job>,
+    pub messages: Receiver<ExecutorMessage>,
     pub clocks: Arc<Clocks>,
 }
 
@@ -85,23 +85,23 @@ impl<O: Observer> Executor<O> {
         let mut ticked = Instant::now();
         let mut tick = TICK;
         loop {
-            let result = match self.jobs.recv_timeout(tick) {
+            let result = match self.messages.recv_timeout(tick) {
                 // The engine keeps blocks that were not executed, and delivers them again after a restart.
-                Ok(Job::Block(_)) if self.has_failed() => Ok(()),
-                Ok(Job::Block(block)) => self.execute(&block),
-                Ok(Job::Read(held)) => {
+                Ok(ExecutorMessage::Block(_)) if self.has_failed() => Ok(()),
+                Ok(ExecutorMessage::Block(block)) => self.execute(&block),
+                Ok(ExecutorMessage::Read(held)) => {
                     self.read(held);
                     Ok(())
                 }
-                Ok(Job::Screen(held)) => {
+                Ok(ExecutorMessage::Screen(held)) => {
                     self.screen(held, Instant::now());
                     Ok(())
                 }
-                Ok(Job::Refuse(held, status)) => {
+                Ok(ExecutorMessage::Refuse(held, status)) => {
                     self.reply(Answered::Change(held, status));
                     Ok(())
                 }
-                Ok(Job::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(ExecutorMessage::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => Ok(()),
             };
             if let Err(error) = result {

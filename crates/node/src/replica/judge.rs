@@ -13,7 +13,7 @@ use wire::SignedOperation;
 use super::{
     block_body::{Body, Group, MOST_APPROVALS, MOST_SIGNED},
     clocks::Clocks,
-    executor::Job,
+    executor::ExecutorMessage,
     order_pool::{OrderPool, Parent},
     roster::Roster,
 };
@@ -25,7 +25,7 @@ pub struct Judge {
     pub rules: Arc<Rules>,
     pub chain: OwnReader,
     pub roster: Arc<Roster>,
-    pub jobs: Sender<Job>,
+    pub messages: Sender<ExecutorMessage>,
     pub clocks: Arc<Clocks>,
 }
 
@@ -140,7 +140,7 @@ impl Application for Judge {
             let height = block.block.height();
             // The executor is gone only when the node stops, or has failed: then this never ends, and the block comes
             // again.
-            let _ = self.jobs.send(Job::Block(Box::new(block)));
+            let _ = self.messages.send(ExecutorMessage::Block(Box::new(block)));
             self.order_pool.when(|state| (state.executed.height >= height).then_some(())).await;
         })
     }

@@ -55,7 +55,7 @@ use crate::{Config, Error, admission::Rules, config::Cluster, layout, sealing, s
 
 use clocks::Clocks;
 pub use controller::Controller;
-use executor::{Executor, Job};
+use executor::{Executor, ExecutorMessage};
 use incarnation::Mark;
 pub use incarnation::{FILE as INCARNATION, check_votes};
 use judge::Judge;
@@ -157,14 +157,14 @@ pub struct Replica<O> {
     roster: Arc<Roster>,
     floor: Option<Certificate>,
     mark: Mark,
-    jobs: (Sender<Job>, Receiver<Job>),
+    messages: (Sender<ExecutorMessage>, Receiver<ExecutorMessage>),
 }
 
 /// The threads of a replica.
 #[derive(Debug)]
 pub struct Running {
     process: Option<Process>,
-    jobs: Sender<Job>,
+    messages: Sender<ExecutorMessage>,
 }
 
 impl<O: Observer + Send + 'static> Replica<O> {
@@ -214,7 +214,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
         let order_pool = Arc::new(OrderPool::new(number, replicas, replay_window, executed, past, changing));
         let floor = state_sync::read_floor(data)?;
         let mark = Mark::begin(&config.cluster.key, data, tip.height())?;
-        Ok(Self { identity, chain: ledger.chain(), ledger, order_pool, roster, floor, mark, jobs: mpsc::channel() })
+        Ok(Self { identity, chain: ledger.chain(), ledger, order_pool, roster, floor, mark, messages: mpsc::channel() })
     }
 
     /// Begins to order. The work that is left is the executor's, on a thread of its own.
@@ -224,8 +224,8 @@ impl<O: Observer + Send + 'static> Replica<O> {
         transmit: impl Transmit + 'static,
         shared: Arc<Shared>,
     ) -> Result<(Running, Parts, impl FnOnce() + Send + 'static), Error> {
-        let Self { identity, ledger, chain, order_pool, roster, floor, mark, jobs } = self;
-        let (sender, receiver) = jobs;
+        let Self { identity, ledger, chain, order_pool, roster, floor, mark, messages } = self;
+        let (sender, receiver) = messages;
         let rules = Arc::new(Rules::of(config, chain.network_id()));
         let clocks = Arc::new(Clocks::default());
         let judge = Judge {
@@ -233,7 +233,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
             rules,
             chain: chain.clone(),
             roster: roster.clone(),
-            jobs: sender.clone(),
+            messages: sender.clone(),
             clocks: clocks.clone(),
         };
         let (me, contacts) = (identity.key.name().connections(), config.cluster.contacts.clone());
@@ -257,13 +257,13 @@ impl<O: Observer + Send + 'static> Replica<O> {
             order_pool: order_pool.clone(),
             outbox: outbox.clone(),
             roster: roster.clone(),
-            jobs: sender.clone(),
+            messages: sender.clone(),
             chain,
         };
         let neighbours = Neighbours { me, contacts, peers, outbox };
         let transmit = Box::new(transmit);
         let screening = Screening::new(config.cluster.account_rate, patience);
-        let jobs = receiver;
+        let messages = receiver;
         let executor = Executor {
             ledger,
             order_pool,
@@ -274,10 +274,10 @@ impl<O: Observer + Send + 'static> Replica<O> {
             mark,
             shared,
             transmit,
-            jobs,
+            messages,
             clocks,
         };
-        Ok((Running { process: Some(process), jobs: sender }, parts, move || executor.run()))
+        Ok((Running { process: Some(process), messages: sender }, parts, move || executor.run()))
     }
 }
 
@@ -286,7 +286,7 @@ pub struct Parts {
     order_pool: Arc<OrderPool>,
     outbox: order::Outbox,
     roster: Arc<Roster>,
-    jobs: Sender<Job>,
+    messages: Sender<ExecutorMessage>,
     chain: OwnReader,
 }
 
@@ -298,8 +298,8 @@ impl Parts {
         workers: crate::workers::Workers,
         shared: Arc<Shared>,
     ) -> Controller {
-        let Self { order_pool, outbox, roster, jobs, chain } = self;
-        Controller { order_pool, outbox, roster, jobs, chain, queries, workers, shared }
+        let Self { order_pool, outbox, roster, messages, chain } = self;
+        Controller { order_pool, outbox, roster, messages, chain, queries, workers, shared }
     }
 }
 
@@ -308,6 +308,6 @@ impl Running {
     pub fn stop(&mut self) {
         self.process = None;
         // It may have failed.
-        let _ = self.jobs.send(Job::Stop);
+        let _ = self.messages.send(ExecutorMessage::Stop);
     }
 }
