@@ -25,7 +25,7 @@ use wire::{
 
 use crate::{
     cycles::{cycles, processor_time},
-    turns::{Job, Limits},
+    turns::{Limits, SlicedWork},
 };
 
 /// Limits of waiting work for `threads` threads, and of the work of a turn: enough to fill the lanes of a pass with any
@@ -73,7 +73,7 @@ impl Request {
     }
 }
 
-impl Job for Request {
+impl SlicedWork for Request {
     fn cost(&self) -> Duration {
         self.cost
     }
