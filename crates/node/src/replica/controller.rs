@@ -19,7 +19,7 @@ use super::{
     order_pool::OrderPool,
     roster::{self, Roster},
 };
-use crate::{admission, queries::Queries, shared::Shared, workers::Workers};
+use crate::{admission, node_state::NodeState, queries::Queries, workers::Workers};
 
 /// Takes frames of operations to the order pool, and those that only ask to the executor.
 pub struct Controller {
@@ -30,7 +30,7 @@ pub struct Controller {
     pub roster: Arc<Roster>,
     pub queries: Queries,
     pub workers: Workers,
-    pub shared: Arc<Shared>,
+    pub node_state: Arc<NodeState>,
 }
 
 impl Controller {
@@ -76,7 +76,7 @@ impl StoreController for Controller {
     }
 
     fn defer(&mut self, query: QueryKind, held: Held) -> Result<(), Held> {
-        self.workers.defer(query, held, &self.shared.costs)
+        self.workers.defer(query, held, &self.node_state.costs)
     }
 
     fn verify(&mut self, held: Held) -> Result<(), Held> {
@@ -86,7 +86,7 @@ impl StoreController for Controller {
     fn verified(&mut self) -> Option<Held> {
         let mut held = self.workers.verified.try_recv().ok()?;
         if !held.trusted {
-            let room = self.shared.accounts_unreserved.saturating_sub(self.shared.accounts.load(Relaxed));
+            let room = self.node_state.accounts_unreserved.saturating_sub(self.node_state.accounts.load(Relaxed));
             let exists = |account: &AccountId| self.chain.account(account).is_ok_and(|found| found.is_some());
             admission::keep_reserve(&mut held, room, exists);
         }
@@ -100,7 +100,7 @@ impl StoreController for Controller {
     }
 
     fn order(&mut self, mut held: Held) -> Result<(), Held> {
-        let has_failed = self.shared.has_storage_failed();
+        let has_failed = self.node_state.has_storage_failed();
         if let Some(signed) = signed_operations(&mut held) {
             if has_failed || !signed.iter().any(|signed| is_ordered(&signed.operation)) {
                 return self.read(held);
@@ -120,7 +120,7 @@ impl StoreController for Controller {
     }
 
     fn change(&mut self, held: Held) -> Result<(), Held> {
-        if self.shared.has_storage_failed() {
+        if self.node_state.has_storage_failed() {
             return self.give(ExecutorMessage::Refuse(held, Status::StorageFailed));
         }
         let approval =

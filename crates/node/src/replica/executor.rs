@@ -33,7 +33,7 @@ use super::{
     screening::{Decision, Screening},
     state_sync::Checkpoints,
 };
-use crate::{Error, shared::Shared};
+use crate::{Error, node_state::NodeState};
 
 /// How often those are woken who wait for time to pass.
 const TICK: Duration = Duration::from_millis(10);
@@ -71,7 +71,7 @@ pub struct Executor<O> {
     pub neighbours: Neighbours,
     pub screening: Screening,
     pub mark: Mark,
-    pub shared: Arc<Shared>,
+    pub node_state: Arc<NodeState>,
     pub transmit: Box<dyn Transmit>,
     pub messages: Receiver<ExecutorMessage>,
     pub clocks: Arc<Clocks>,
@@ -105,7 +105,7 @@ impl<O: Observer> Executor<O> {
                 Err(RecvTimeoutError::Timeout) => Ok(()),
             };
             if let Err(error) = result {
-                self.shared.storage_failed.store(true, Relaxed);
+                self.node_state.storage_failed.store(true, Relaxed);
                 tracing::error!(%error, "cannot store final blocks: fix the disk, then restart the node");
             }
             if ticked.elapsed() >= TICK {
@@ -127,7 +127,7 @@ impl<O: Observer> Executor<O> {
     }
 
     fn has_failed(&self) -> bool {
-        self.shared.storage_failed.load(Relaxed)
+        self.node_state.storage_failed.load(Relaxed)
     }
 
     /// Executes a block, unless it was executed before a restart.
@@ -168,7 +168,7 @@ impl<O: Observer> Executor<O> {
         }
         let closing = Instant::now();
         let tip = self.ledger.close(time)?;
-        self.shared.sync.record(closing.elapsed(), 1);
+        self.node_state.sync.record(closing.elapsed(), 1);
         self.settle();
         let (height, hash) = (tip.height(), tip.hash);
         let recent = self.ledger.recent(height).expect("it is known of the tip");
@@ -188,7 +188,7 @@ impl<O: Observer> Executor<O> {
     /// Makes the NIC tier defer ledger reads to this thread, because a block is about to change the ledger: replies are
     /// as of a whole block. If the block cannot be closed, the tier stays deferred.
     fn unsettle(&self, body: &Body) {
-        if let Some(tier) = self.shared.tier_state() {
+        if let Some(tier) = self.node_state.tier_state() {
             let operations: usize = body.groups.iter().map(Group::operations).sum();
             tier.announce(self.ledger.ledger().last_sequence() + operations as u64);
         }
@@ -197,7 +197,7 @@ impl<O: Observer> Executor<O> {
     /// Lets the NIC tier answer again: all executed operations are final and durable. Replies to their clients are sent
     /// afterwards, so a client with a reply never reads an older state.
     fn settle(&self) {
-        if let Some(tier) = self.shared.tier_state() {
+        if let Some(tier) = self.node_state.tier_state() {
             let last = self.ledger.ledger().last_sequence();
             tier.durable(last);
             tier.executed(last);
@@ -205,7 +205,7 @@ impl<O: Observer> Executor<O> {
     }
 
     fn count(&self, codes: impl Iterator<Item = u8>) {
-        self.shared.counters.count_operations(codes);
+        self.node_state.counters.count_operations(codes);
     }
 
     fn execute_entries<E: Ordered>(&mut self, time: u64, mut entries: Vec<E>) {
@@ -221,7 +221,7 @@ impl<O: Observer> Executor<O> {
             self.ledger.execute(time, signed, &mut values);
             for (signed, value) in signed.iter().zip(&mut values) {
                 if signed.operation.status() == Ok(Status::DepositRequired) {
-                    *value = self.shared.deposit;
+                    *value = self.node_state.deposit;
                 }
             }
             return Answered::Signed(held, values);
@@ -238,7 +238,7 @@ impl<O: Observer> Executor<O> {
         if self.has_failed() {
             return self.read(held);
         }
-        let is_current = || self.shared.order().is_none_or(|status| status.unready().is_none());
+        let is_current = || self.node_state.order().is_none_or(|status| status.unready().is_none());
         match self.screening.decide(held, since, &mut self.ledger, &self.order_pool, is_current) {
             Some(Decision::Order(held, signed)) => self.order(held, &signed),
             Some(Decision::Answer(held)) => {
@@ -322,21 +322,21 @@ impl<O: Observer> Executor<O> {
         };
         if length > 0 {
             self.transmit.transmit(&mut std::iter::once(Reply { peer: held.peer, bytes: &held[..length] }));
-            self.shared.counters.latency(Promise::Final).record(held.since.elapsed(), 1);
+            self.node_state.counters.latency(Promise::Final).record(held.since.elapsed(), 1);
         }
     }
 
     /// Publishes metrics.
     fn tell(&self, executed: u64) {
-        let (tip, ledger, shared) = (self.ledger.tip(), self.ledger.ledger(), &self.shared);
+        let (tip, ledger, node_state) = (self.ledger.tip(), self.ledger.ledger(), &self.node_state);
         let time = tip.header.timestamp.get();
-        shared.executed.fetch_add(executed, Relaxed);
-        shared.accounts.store(ledger.accounts() as u64, Relaxed);
-        shared.retries.tell(ledger.retries(Now { elapsed: time, unix: time }));
-        shared.height.store(tip.height(), Relaxed);
-        shared.settled.store(tip.transactions, Relaxed);
+        node_state.executed.fetch_add(executed, Relaxed);
+        node_state.accounts.store(ledger.accounts() as u64, Relaxed);
+        node_state.retries.tell(ledger.retries(Now { elapsed: time, unix: time }));
+        node_state.height.store(tip.height(), Relaxed);
+        node_state.settled.store(tip.transactions, Relaxed);
         // Last: a reader that sees it sees the others as well.
-        shared.built.store(tip.end_sequence, Release);
+        node_state.built.store(tip.end_sequence, Release);
     }
 }
 

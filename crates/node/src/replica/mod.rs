@@ -51,7 +51,7 @@ use spv::{
 };
 use storage::DataDirectory;
 
-use crate::{Config, Error, admission::Rules, config::Cluster, layout, sealing, shared::Shared};
+use crate::{Config, Error, admission::Rules, config::Cluster, layout, node_state::NodeState, sealing};
 
 use clocks::Clocks;
 pub use controller::Controller;
@@ -222,7 +222,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
         self,
         config: &Config,
         transmit: impl Transmit + 'static,
-        shared: Arc<Shared>,
+        node_state: Arc<NodeState>,
     ) -> Result<(Running, Parts, impl FnOnce() + Send + 'static), Error> {
         let Self { identity, ledger, chain, order_pool, roster, floor, mark, messages } = self;
         let (sender, receiver) = messages;
@@ -244,7 +244,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
         let checkpoints = Checkpoints::new(process.status().certificate().as_deref());
         let retries = config.ledger.limits().retries;
         let sync = Server::new(checkpoints.clone(), chain.clone(), ledger.log().clone(), retries);
-        shared.set_order(OrderStatus::new(
+        node_state.set_order(OrderStatus::new(
             process.status().clone(),
             roster.clone(),
             me,
@@ -272,7 +272,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
             neighbours,
             screening,
             mark,
-            shared,
+            node_state,
             transmit,
             messages,
             clocks,
@@ -296,10 +296,10 @@ impl Parts {
         self,
         queries: crate::queries::Queries,
         workers: crate::workers::Workers,
-        shared: Arc<Shared>,
+        node_state: Arc<NodeState>,
     ) -> Controller {
         let Self { order_pool, outbox, roster, messages, chain } = self;
-        Controller { order_pool, outbox, roster, messages, chain, queries, workers, shared }
+        Controller { order_pool, outbox, roster, messages, chain, queries, workers, node_state }
     }
 }
 

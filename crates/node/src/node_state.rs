@@ -1,4 +1,4 @@
-//! What the threads of a node share: figures and states for anybody to look at.
+//! State that the threads of a node share: figures, and handles for whoever reports them.
 
 use std::{
     path::{Path, PathBuf},
@@ -23,9 +23,9 @@ use xdp::{Counter, Gauge, InNicLedger, Program, State};
 
 use crate::{config, disk::Disk, follower, replica::order_status::OrderStatus, retries::RetryFigures};
 
-/// Figures of a node. All are counters or gauges that one thread writes and any thread reads.
+/// State of a node. All figures are counters or gauges that one thread writes and any thread reads.
 #[derive(Debug)]
-pub struct Shared {
+pub struct NodeState {
     /// What the data path counts.
     pub counters: Arc<Counters>,
     /// What work costs.
@@ -85,7 +85,7 @@ pub struct Shared {
     chain: OnceLock<OwnReader>,
 }
 
-impl Shared {
+impl NodeState {
     /// Figures of a node that starts.
     pub(crate) fn new(
         counters: Arc<Counters>,
