@@ -122,7 +122,7 @@ impl Node {
 
     /// All figures as Prometheus reads them.
     pub fn metrics(&self) -> String {
-        metrics::of(&self.node_state)
+        metrics::render(&self.node_state)
     }
 
     /// The node's state.

@@ -136,7 +136,7 @@ impl NodeState {
 
     /// The room of the data directory's file system.
     pub fn disk(&self) -> Option<Disk> {
-        Disk::of(self.data.get()?).ok()
+        Disk::from_path(self.data.get()?).ok()
     }
 
     /// The damage that was found in blocks since the start.

@@ -128,7 +128,7 @@ impl Site for NodeSite {
         }
         match get.path {
             "/" => Reply::text(NODE),
-            "/metrics" => Reply::metrics(metrics::of(&self.node_state)),
+            "/metrics" => Reply::metrics(metrics::render(&self.node_state)),
             "/health" => health(&self.node_state.damage()),
             "/ready" => match self.node_state.unready() {
                 None => match self.node_state.order().and_then(|order| order.note()) {
@@ -202,7 +202,7 @@ impl Site for StoreSite {
     fn answer(&self, get: &Get<'_>) -> Reply {
         match get.path {
             "/" => Reply::text(STORE),
-            "/metrics" => Reply::metrics(metrics::of_store(&self.0)),
+            "/metrics" => Reply::metrics(metrics::render_store(&self.0)),
             "/health" => Reply::text("ok\n"),
             _ => Reply::text("there is /, /metrics and /health\n").with_status("404 Not Found"),
         }

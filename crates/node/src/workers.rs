@@ -57,7 +57,7 @@ pub fn start<B: Backend>(
     let verifying = (0..config.verify_threads()).map(|_| transmitter()).collect::<Result<Vec<_>, _>>()?;
     let waker = backend.waker();
     let system = |source| Error::System { what: "a thread", source };
-    let rules = Arc::new(Rules::of(config, network));
+    let rules = Arc::new(Rules::from_config(config, network));
     // As long as the pool of buffers, which is the limit then.
     let waiting = PoolSize::of(Class::Signed).total();
     let (sender, verified) = mpsc::sync_channel(waiting);

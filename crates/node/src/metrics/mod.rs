@@ -20,8 +20,8 @@ use crate::{node_state::NodeState, retries::KINDS};
 use text::Metrics;
 
 /// All figures as Prometheus reads them.
-pub fn of(node_state: &NodeState) -> String {
-    let mut metrics = Metrics::of("turnpike");
+pub fn render(node_state: &NodeState) -> String {
+    let mut metrics = Metrics::with_prefix("turnpike");
     let counters = &node_state.counters;
     metrics.counter("messages_total", "Messages received.", counters.messages.get());
     metrics.counter("datagrams_total", "Datagrams received.", counters.datagrams.get());
@@ -122,12 +122,12 @@ pub fn of(node_state: &NodeState) -> String {
     // Prices are picoseconds: a piece of work may cost less than a nanosecond.
     let prices = Work::all().map(|work| ([work.name()], costs.price(work) as f64 / 1e12));
     metrics.gauges("price_seconds", "Processor time charged for a piece of work.", ["work"], prices);
-    metrics.into_text() + &process::text() + &node_state.kv().map(|service| kv::of(service)).unwrap_or_default()
+    metrics.into_text() + &process::text() + &node_state.kv().map(|service| kv::render(service)).unwrap_or_default()
 }
 
 /// All figures of a key-value store alone.
-pub fn of_store(service: &::kv::service::Service) -> String {
-    kv::of(service) + &process::text()
+pub fn render_store(service: &::kv::service::Service) -> String {
+    kv::render(service) + &process::text()
 }
 
 /// Writes how full the memory is, as Prometheus reads it.

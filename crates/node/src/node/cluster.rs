@@ -33,7 +33,7 @@ use crate::{
 impl Node {
     /// Recovers the data directory, and orders and serves with the other replicas.
     pub(super) fn start_replica(config: &Config) -> Result<Self, Error> {
-        let identity = Identity::of(&config.cluster)?;
+        let identity = Identity::from_cluster(&config.cluster)?;
         let (choice, mut tier, memory) = tier::choose(config)?;
         let data = layout::open(&config.data)?;
         let journal = recovery::open_journal(&data)?;

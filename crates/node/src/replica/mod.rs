@@ -83,7 +83,7 @@ pub struct Identity {
 
 impl Identity {
     /// The configured identity.
-    pub fn of(cluster: &Cluster) -> Result<Self, Error> {
+    pub fn from_cluster(cluster: &Cluster) -> Result<Self, Error> {
         let founders = cluster.committee()?;
         let path = || cluster.key.clone();
         let secret = match storage::key_file::read(&cluster.key) {
@@ -140,12 +140,12 @@ impl Identity {
 /// What the engine of a replica of this configuration is to know, and where it is, as long as the founders are the set:
 /// for programs that play a replica.
 pub fn replica_engine(config: &Config) -> Result<(order::Config, Site), Error> {
-    Ok(Identity::of(&config.cluster)?.engine(config, None, config.cluster.replicas.clone()))
+    Ok(Identity::from_cluster(&config.cluster)?.engine(config, None, config.cluster.replicas.clone()))
 }
 
 /// The id of the network that a configuration of replicas makes.
 pub fn network_id(config: &Config) -> Result<Hash, Error> {
-    Ok(Identity::of(&config.cluster)?.network(config))
+    Ok(Identity::from_cluster(&config.cluster)?.network(config))
 }
 
 /// What a replica's node is put together from, before its threads run.
@@ -226,7 +226,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
     ) -> Result<(Running, Parts, impl FnOnce() + Send + 'static), Error> {
         let Self { identity, ledger, chain, order_pool, roster, floor, mark, messages } = self;
         let (sender, receiver) = messages;
-        let rules = Arc::new(Rules::of(config, chain.network_id()));
+        let rules = Arc::new(Rules::from_config(config, chain.network_id()));
         let clocks = Arc::new(Clocks::default());
         let judge = Judge {
             order_pool: order_pool.clone(),

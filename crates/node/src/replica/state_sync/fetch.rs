@@ -185,9 +185,9 @@ pub fn fetch(
     mut progress: impl FnMut(Progress),
 ) -> Result<u64, FetchError> {
     let data = layout::open(&config.data)?;
-    let identity = Identity::of(&config.cluster)?;
+    let identity = Identity::from_cluster(&config.cluster)?;
     incarnation::check(&config.cluster.key, &data)?;
-    let (own, began) = (Own::of(config, present, &identity, &data)?, Instant::now());
+    let (own, began) = (Own::read(config, present, &identity, &data)?, Instant::now());
     let mut attempt = 1;
     let height = loop {
         match gather(config, &identity, &data, own, source, &mut progress) {
@@ -223,7 +223,7 @@ enum Own {
 }
 
 impl Own {
-    fn of(config: &Config, present: Present, identity: &Identity, data: &DataDirectory) -> Result<Self, FetchError> {
+    fn read(config: &Config, present: Present, identity: &Identity, data: &DataDirectory) -> Result<Self, FetchError> {
         if present == Present::Replace {
             return Ok(incarnation::marked_height(&config.cluster.key)?.map_or(Self::Nothing, Self::Executed));
         }
