@@ -126,7 +126,7 @@ impl Membership {
         places.extend(self.newest().members.iter().cloned());
         let joining = self.approvals.iter().filter(|approval| approval.change.action() == Ok(MemberAction::Add));
         let joining = joining.filter(|approval| self.has_quorum(approval));
-        places.extend(joining.filter_map(|approval| Member::of(&approval.change)));
+        places.extend(joining.filter_map(|approval| Member::from_change(&approval.change)));
         let mut seen: Vec<ReplicaName> = Vec::new();
         places.retain(|member| {
             let is_new = !seen.contains(&member.name);
@@ -162,7 +162,7 @@ impl Membership {
     fn after(&self, change: &MemberChange) -> Option<Generation> {
         let newest = self.newest();
         let replicas = change.apply(newest.committee.replicas()).ok()?;
-        let member = Member::of(change)?;
+        let member = Member::from_change(change)?;
         let mut members = newest.members.clone();
         match change.action().ok()? {
             MemberAction::Add if member.address.ip().is_unspecified() || member.address.port() == 0 => return None,
@@ -384,8 +384,8 @@ mod tests {
             assert_eq!(wrong.parse::<Member>(), Err(ParseMemberError));
         }
         let at_six = Member { address: "[2001:db8::7]:9".parse().unwrap(), ..member(5) };
-        assert_eq!(Member::of(&at_six.joins(0, 0)), Some(at_six));
-        assert_eq!(Member::of(&member(5).joins(0, 0)), Some(member(5)));
+        assert_eq!(Member::from_change(&at_six.joins(0, 0)), Some(at_six));
+        assert_eq!(Member::from_change(&member(5).joins(0, 0)), Some(member(5)));
     }
 
     proptest! {
