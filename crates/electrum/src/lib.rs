@@ -12,7 +12,7 @@
 mod arguments;
 mod buffers;
 mod client;
-mod kept;
+mod generation_cache;
 mod limits;
 mod mempool;
 mod methods;
@@ -28,7 +28,7 @@ mod sums;
 mod version;
 
 use bitcoind::hex;
-pub use kept::Kept;
+pub use generation_cache::GenerationCache;
 pub use limits::{Limits, Share, Shares};
 pub use mempool::{Coin, Mempool, Outpoint, Read, Unconfirmed, Update};
 pub use node::Node;
