@@ -22,7 +22,7 @@ use rustix::{
 };
 
 use super::{
-    asker::{Asker, Question},
+    bitcoind_pool::{BitcoindPool, Question},
     connection::{Connection, Waits},
     inbox::{Answer, Asked, Inbox},
     socket::Socket,
@@ -95,7 +95,7 @@ pub struct Worker {
     listeners: Vec<Arc<Listener>>,
     stop: Arc<AtomicBool>,
     inbox: Inbox,
-    asker: Asker,
+    bitcoind_pool: BitcoindPool,
     /// Number of connections so far.
     accepted: u64,
     epoll: OwnedFd,
@@ -113,7 +113,7 @@ impl Worker {
     pub fn new(
         service: &Arc<Service>,
         listeners: &[Arc<Listener>],
-        asker: &Asker,
+        bitcoind_pool: &BitcoindPool,
         stop: &Arc<AtomicBool>,
     ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
@@ -127,7 +127,7 @@ impl Worker {
             listeners: listeners.to_vec(),
             stop: Arc::clone(stop),
             inbox,
-            asker: asker.clone(),
+            bitcoind_pool: bitcoind_pool.clone(),
             accepted: 0,
             epoll,
             places: Vec::new(),
@@ -281,7 +281,7 @@ impl Worker {
         }
         if let Some((session, message)) = place.connection.take_question() {
             let asked_by = Asked { number, connection: place.connection_number };
-            self.asker.ask(Question { session, message, asked_by }, self.inbox.clone());
+            self.bitcoind_pool.ask(Question { session, message, asked_by }, self.inbox.clone());
         }
         if matches!(waits, Waits::Turn | Waits::Credit(_)) {
             self.turns.push_back(number);
