@@ -34,5 +34,5 @@ pub use mempool::{Coin, Mempool, Outpoint, Read, Unconfirmed, Update};
 pub use node::Node;
 pub use paths::Path;
 pub use service::{Announcement, Counts, Error, Service, Settings, Snapshot};
-pub use session::{Fed, Next, Session};
+pub use session::{NextStep, Progress, Session};
 pub use sums::{Sum, Sums};
