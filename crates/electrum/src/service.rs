@@ -268,7 +268,7 @@ impl Service {
         snapshot: &Snapshot,
         script: &Hash,
     ) -> Result<(Option<Hash>, u64), chain::bitcoin::Error> {
-        let (mut status, read) = status::of(&self.statuses, (&snapshot.branch, snapshot.edition), script)?;
+        let (mut status, read) = status::read(&self.statuses, (&snapshot.branch, snapshot.edition), script)?;
         for (waiting, height) in self.mempool().of_script(script) {
             status.append(&waiting.hash, height.into());
         }

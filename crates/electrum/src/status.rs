@@ -60,7 +60,7 @@ fn push_line(text: &mut Vec<u8>, hash: &Hash, height: i64) {
 }
 
 /// The status of a script as of a branch, without unconfirmed transactions, and the number of transactions read for it.
-pub fn of(
+pub fn read(
     statuses: &GenerationCache<Status>,
     (branch, edition): (&Branch, u64),
     script: &Hash,
