@@ -69,7 +69,7 @@ pub struct Shard {
 impl Shard {
     /// An empty shard.
     pub fn new(limits: &Limits, hasher: &Hasher) -> Result<Self, table::Error> {
-        Self::of(Region::anonymous(Self::bytes(limits), Pages::Huge, false)?, limits, hasher)
+        Self::from_region(Region::anonymous(Self::bytes(limits), Pages::Huge, false)?, limits, hasher)
     }
 
     /// Bytes of memory for items.
@@ -78,8 +78,8 @@ impl Shard {
     }
 
     /// An empty shard in some memory.
-    pub(super) fn of(region: Region, limits: &Limits, hasher: &Hasher) -> Result<Self, table::Error> {
-        let blocks = Blocks::of(region)?;
+    pub(super) fn from_region(region: Region, limits: &Limits, hasher: &Hasher) -> Result<Self, table::Error> {
+        let blocks = Blocks::from_region(region)?;
         let bytes = blocks.bytes();
         Ok(Self {
             index: Index::new(bytes / SMALLEST_ITEM),
