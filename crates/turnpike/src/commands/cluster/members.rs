@@ -239,7 +239,7 @@ pub fn remove(args: &ClusterRemoveArgs, output: Output) -> Result<(), Error> {
 pub fn join(args: &ClusterJoinArgs, output: Output) -> Result<(), Error> {
     let like = Config::load(&args.like).map_err(Error::other)?;
     let home = Home { number: 0, folder: args.folder.clone() };
-    let sets = Sets::of(&like, args.node)?;
+    let sets = Sets::from_node(&like, args.node)?;
     let replica = ReplicaAddresses { listen: args.listen, http: args.http, others: args.others };
     let member = joining(&like, &home, &replica, sets.membership.members(u64::MAX).to_vec())?;
     if let Some(from) = &args.copy {
@@ -270,7 +270,7 @@ fn check_blocks(config: &Config, node: SocketAddr) -> Result<(), Error> {
 pub fn approve(args: &ClusterApproveArgs, output: Output) -> Result<(), Error> {
     let config = Config::load(&args.config).map_err(Error::other)?;
     let node = args.node.unwrap_or(config.listen);
-    let (sets, key) = (Sets::of(&config, node)?, key(&config)?);
+    let (sets, key) = (Sets::from_node(&config, node)?, key(&config)?);
     let change = match (&args.add, &args.remove) {
         (Some(member), _) => {
             sets.membership.addition(member).ok_or("the replica is already a member of the set, or the set is full")
