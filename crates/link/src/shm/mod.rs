@@ -37,7 +37,7 @@ use crate::{
     error::Tried,
     memory::Memory,
     notify::Notify,
-    pool::{FreeList, Home, Lease, Next, Pool, lease, private_pool},
+    pool::{FreeList, Home, Lease, Pool, ReuseOrder, lease, private_pool},
     tcp::frame::Greeting,
     transport::{Listener, Transport},
 };
@@ -158,7 +158,7 @@ impl Open {
             }),
         };
         let (memory, first) = pool(&ours);
-        let send_pool = Pool::new(memory, first, buffer_bytes, buffers, FreeList::new(buffers, 1, Next::Coldest));
+        let send_pool = Pool::new(memory, first, buffer_bytes, buffers, FreeList::new(buffers, 1, ReuseOrder::Coldest));
         let (memory, first) = pool(&theirs);
         Ok(Self {
             layout,
