@@ -107,7 +107,7 @@ impl Shm {
 
     fn new(socket: OwnedFd, config: &Config) -> Result<Self, Error> {
         let socket = Socket::new(socket);
-        socket.send_greeting(Greeting::of(config))?;
+        socket.send_greeting(Greeting::from_config(config))?;
         Ok(Self { socket: Arc::new(socket), config: config.clone(), phase: Phase::Greeting, is_signalled: true })
     }
 
@@ -115,7 +115,7 @@ impl Shm {
         if let Phase::Greeting = &self.phase
             && let Packet::Here(theirs) = self.socket.receive_greeting()?
         {
-            let layout = Layout::of(&self.config, theirs);
+            let layout = Layout::negotiated(&self.config, theirs);
             let (memory, file) = Memory::shared(layout.bytes())?;
             self.socket.send_memory(file.as_fd())?;
             self.phase = Phase::Sharing(layout, Arc::new(memory));
