@@ -58,7 +58,7 @@ struct Model {
 
 impl Model {
     fn new() -> Self {
-        let limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::of(1 << 16) };
+        let limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::with_operations(1 << 16) };
         Self { ledger: Ledger::new(limits, Secret::default()).unwrap(), counted: BTreeMap::new() }
     }
 

@@ -310,7 +310,7 @@ impl Scan {
     /// The newest times in an intact batch.
     fn newest(&mut self, segment: &Found, offset: u64, header: &BatchHeader) -> Result<Newest, Error> {
         let payload = self.window.payload(&*segment.file, offset, segment.length, header)?;
-        Ok(Newest::of(payload, header.count.get()))
+        Ok(Newest::new(payload, header.count.get()))
     }
 }
 
