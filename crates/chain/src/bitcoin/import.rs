@@ -254,12 +254,12 @@ impl<O: Observer> Importer<O> {
         let header = BlockHeader::parse(bytes).ok_or_else(short)?;
         let hash = header.hash();
         let height = match self.check_header(&header, hash) {
-            Ok(Place::Known) => {
+            Ok(ChainPosition::Known) => {
                 self.summary.known += 1;
                 return Ok(None);
             }
-            Ok(Place::At(height)) => height,
-            Ok(Place::Unlinked) => {
+            Ok(ChainPosition::At(height)) => height,
+            Ok(ChainPosition::Unlinked) => {
                 let added = self.orphans.add(header.previous, hash, bytes, origin, self.waiting_limit);
                 let too_many = || Error::TooManyUnlinked { origin: origin.clone(), limit: self.waiting_limit };
                 return added.map(|()| None).map_err(|()| too_many());
@@ -298,18 +298,18 @@ impl<O: Observer> Importer<O> {
     }
 
     /// Determines where a block belongs, from its header alone.
-    fn check_header(&self, header: &BlockHeader, hash: Hash) -> Result<Place, HeaderError> {
+    fn check_header(&self, header: &BlockHeader, hash: Hash) -> Result<ChainPosition, HeaderError> {
         let Some(headers) = &self.headers else {
             let start = self.chain.start();
             check_proof_of_work(self.chain.network(), header)?;
-            return Ok(if hash == start.hash { Place::At(start.height) } else { Place::Unlinked });
+            return Ok(if hash == start.hash { ChainPosition::At(start.height) } else { ChainPosition::Unlinked });
         };
         if headers.find(&hash).is_some() {
-            return Ok(Place::Known);
+            return Ok(ChainPosition::Known);
         }
         match headers.check(header, now()) {
-            Ok(height) => Ok(Place::At(height)),
-            Err(HeaderError::Unlinked { .. }) => Ok(Place::Unlinked),
+            Ok(height) => Ok(ChainPosition::At(height)),
+            Err(HeaderError::Unlinked { .. }) => Ok(ChainPosition::Unlinked),
             Err(error) => Err(error),
         }
     }
@@ -430,8 +430,8 @@ impl<O: Observer> Drop for Importer<O> {
     }
 }
 
-/// Where a block belongs.
-enum Place {
+/// Position of a block in the tree of headers.
+enum ChainPosition {
     Known,
     At(u32),
     Unlinked,
