@@ -226,7 +226,7 @@ mod tests {
 
     /// A prefix that is not trusted.
     fn stranger(number: u8) -> Sharer {
-        Sharer::of([192, 0, number, 1].into(), false)
+        Sharer::new([192, 0, number, 1].into(), false)
     }
 
     impl SlicedWork for Toy {
@@ -284,7 +284,7 @@ mod tests {
         turns.try_push(Toy(20, stranger(1))).unwrap();
         turns.try_push(Toy(15, stranger(1))).unwrap();
         // The prefix has 60 of 100, which is more than it leaves.
-        let refused = turns.try_push(Toy(1, Sharer::of([192, 0, 1, 99].into(), false)));
+        let refused = turns.try_push(Toy(1, Sharer::new([192, 0, 1, 99].into(), false)));
         assert!(refused.is_err(), "addresses of a prefix are one sender");
         // Another prefix has room for half of the rest and no more.
         turns.try_push(Toy(30, stranger(2))).unwrap();

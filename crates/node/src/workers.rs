@@ -59,7 +59,7 @@ pub fn start<B: Backend>(
     let system = |source| Error::System { what: "a thread", source };
     let rules = Arc::new(Rules::from_config(config, network));
     // As long as the pool of buffers, which is the limit then.
-    let waiting = PoolSize::of(Class::Signed).total();
+    let waiting = PoolSize::for_class(Class::Signed).total();
     let (sender, verified) = mpsc::sync_channel(waiting);
     let verifiers = WorkQueue::start_gathering("verify", config.verify_threads(), waiting, admission::FRAMES, || {
         let mut admission = Admission::new(rules.clone());
@@ -81,7 +81,7 @@ pub fn start<B: Backend>(
         }
     })
     .map_err(system)?;
-    let proofs = WorkQueue::start("proof", 1, PoolSize::of(Class::Proof).total(), move || {
+    let proofs = WorkQueue::start("proof", 1, PoolSize::for_class(Class::Proof).total(), move || {
         let mut prove = prove.take();
         move |held: Held| {
             if let Some(prove) = &mut prove {

@@ -172,7 +172,7 @@ impl<S: Site> Http<S> {
     }
 
     fn begin(&mut self, stream: TcpStream, from: IpAddr, now: Instant) {
-        let sharer = Sharer::of(from, self.trusted.iter().any(|prefix| prefix.contains(from)));
+        let sharer = Sharer::new(from, self.trusted.iter().any(|prefix| prefix.contains(from)));
         let own = self.connections.iter().filter(|connection| connection.sharer == sharer).count();
         if own >= PREFIX_CONNECTIONS && sharer != Sharer::Trusted {
             self.make_room(|connection| connection.sharer == sharer);

@@ -65,7 +65,8 @@ impl Node {
         let controller = parts.controller(queries, workers, node_state.clone());
         // Frames wait in the order pool, and none is parked.
         let (parking, _) = parking(parking::Limits { bytes: 0, replies: 0 });
-        let path = DataPath::new(backend, selector, controller, parking, Pools::new(PoolSize::of), counters, MESSAGES);
+        let path =
+            DataPath::new(backend, selector, controller, parking, Pools::new(PoolSize::for_class), counters, MESSAGES);
 
         let mut node = Self::new(local, network, chain_key, node_state, waker, data, budget);
         node.reload.rate = tier.is_none().then(|| path.rates());
