@@ -240,7 +240,7 @@ fn a_retry_moves_money_once() {
         retries: Some(memory),
     };
     let outcomes = within(&namespaces.client, || run(&target, "retries: a compact frame", |_| ())).unwrap();
-    assert_eq!(Summary::of(&outcomes), Summary { passed: 1, ..Summary::default() }, "{outcomes:?}");
+    assert_eq!(Summary::from_outcomes(&outcomes), Summary { passed: 1, ..Summary::default() }, "{outcomes:?}");
     assert!(figures(&namespaces, &service)["turnpike_in_nic_full_total"] > 0, "the program answered BUSY");
     service.stop();
 }

@@ -85,7 +85,7 @@ fn target(node: &Node, trusted: &str, stranger: &str) -> Target {
 fn conforms(node: &Node, trusted: &str, stranger: &str, filter: &str) {
     let target = target(node, trusted, stranger);
     let outcomes = run(&target, filter, |outcome| println!("{outcome}")).unwrap();
-    let summary = Summary::of(&outcomes);
+    let summary = Summary::from_outcomes(&outcomes);
     let rtl = node.state().rtl().unwrap();
     println!("{:?}", rtl.all());
     // The case of the rate limit, and those that fill the memory of retries.
@@ -249,7 +249,7 @@ fn remembers_little(promise: Promise) -> Option<u64> {
     let node = Node::start(&config).unwrap();
     let target = Target { retries: Some(memory), ..target(&node, "127.0.0.1", "127.0.0.2") };
     let outcomes = run(&target, "retries", |outcome| println!("{outcome}")).unwrap();
-    assert_eq!(Summary::of(&outcomes), Summary { passed: 3, ..Summary::default() });
+    assert_eq!(Summary::from_outcomes(&outcomes), Summary { passed: 3, ..Summary::default() });
     let rtl = node.state().rtl().unwrap();
     println!("{:?}", rtl.all());
     let executed = rtl.executed.get();
@@ -268,7 +268,7 @@ fn the_nic_verifies() {
     let outcomes = run(&target, "verify", |outcome| println!("{outcome}")).unwrap();
     let rtl = node.state().rtl().unwrap();
     println!("{:?}", rtl.all());
-    let summary = Summary::of(&outcomes);
+    let summary = Summary::from_outcomes(&outcomes);
     assert!(summary.failed == 0 && summary.skipped == 0, "{summary}");
     // The cases of single ECDSA and BIP340 signatures; those of trees; of headers all but the one with other parameters.
     let answered = [&rtl.signatures, &rtl.roots, &rtl.headers].map(|counter| counter.get());
