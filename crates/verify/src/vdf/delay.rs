@@ -188,7 +188,7 @@ impl<K: FnMut(DelayCheckpoint) -> ControlFlow<()>> InRing for Evaluation<'_, K> 
             let mut way = Way { modulus, ring, checkpoints: self.checkpoints, next: 0, number, at: 0 };
             let mut proofs = Vec::new();
             for iterations in segments(*iterations) {
-                let (digits, end) = (Digits::of(iterations), way.at + iterations);
+                let (digits, end) = (Digits::with_iterations(iterations), way.at + iterations);
                 let mut powers = Vec::new();
                 for _ in 0..digits.powers() {
                     way.take_checkpoint(&input)?;
