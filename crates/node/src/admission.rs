@@ -19,8 +19,8 @@ use crate::{
     config::{self, PublicKey},
 };
 
-/// Frames that are checked at once: the lanes of two passes where each has a single operation, and few enough for one
-/// of many operations not to wait long for the others.
+/// Frames to check together: the lanes of two passes if each frame has one operation, and few enough that frames with
+/// many operations do not delay the others for long.
 pub const FRAMES: usize = 16;
 
 /// The rules for signed operations.
@@ -32,7 +32,7 @@ pub struct Rules {
     pub issuers: Vec<PublicKey>,
     /// The least that an account pays for opening another.
     pub deposit: u64,
-    /// How old a signed operation may be.
+    /// Maximum age of a signed operation.
     pub replay_window: Duration,
 }
 
@@ -49,9 +49,9 @@ impl Admission {
         Self { rules, verifier: Verifier::default() }
     }
 
-    /// Writes into each operation that has no status yet the one that refuses it, if one does. With each frame comes
-    /// whether its sender is trusted. `now` is the time in microseconds since the Unix epoch. Gives the number of
-    /// signatures that were checked: those of all frames in one batch, as a frame alone may have but one.
+    /// Sets the status of each operation that is refused, unless it has one. Each frame comes with whether its sender
+    /// is trusted. `now` is the time in microseconds since the Unix epoch. Returns the number of verified signatures,
+    /// which form one batch over all frames, since a single frame may have only one.
     pub fn check<'a>(&mut self, frames: impl Iterator<Item = (bool, &'a mut [SignedOperation])>, now: u64) -> usize {
         let mut pushed = Vec::new();
         let entries =
@@ -131,7 +131,7 @@ pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_micros() as u64)
 }
 
-/// Microseconds of a clock that is never stepped, for how long something takes.
+/// Microseconds of a monotonic clock, for durations.
 pub fn monotonic() -> u64 {
     static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
     STARTED.elapsed().as_micros() as u64

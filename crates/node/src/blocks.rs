@@ -24,10 +24,10 @@ use crate::{Config, Error, admission, memory, node_state::NodeState};
 /// worthwhile.
 const NAP: Duration = Duration::from_millis(5);
 
-/// How long the builder sleeps after an error before it tries again.
+/// Pause of the builder after an error.
 const NAP_AFTER_ERROR: Duration = Duration::from_secs(1);
 
-/// How long the builder has had nothing to do before it gives memory back: longer than a block usually stays open.
+/// Idle time after which the builder returns memory to the system: longer than a block usually stays open.
 const IDLE: Duration = Duration::from_secs(3);
 
 /// Failed operations after which a block without transactions is closed, so that the journal can be cut: 72 MiB of it.
@@ -79,7 +79,7 @@ pub fn builder<O: Observer>(
 
 /// Builds blocks until ordered to stop. Retries after a disk failure: the journal holds all operations not in blocks.
 pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, node_state: &NodeState) {
-    // When the builder last had something to do, if memory was not given back since.
+    // When the builder last had work, if memory was not returned since.
     let mut busy = Some(Instant::now());
     loop {
         let order = order.load(Relaxed);

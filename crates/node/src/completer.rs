@@ -26,7 +26,7 @@ pub struct Completer {
 }
 
 impl Completer {
-    /// Puts the two together; replies leave through `transmit`.
+    /// A completer for this journal; replies leave through `transmit`.
     pub fn new(
         committer: Committer,
         departures: Departures,
@@ -77,7 +77,7 @@ impl Completer {
     }
 }
 
-/// What the journal thread does until the journal is closed.
+/// The loop of the journal thread, until the journal is closed.
 pub fn run(work: &Work, completer: &Mutex<Completer>) {
     while let Some(due) = work.wait() {
         completer.lock().unwrap_or_else(PoisonError::into_inner).complete(due);

@@ -32,7 +32,7 @@ pub const DEFAULT_TOML: &str = include_str!("config.toml");
 pub struct Config {
     /// The data directory.
     pub data: PathBuf,
-    /// What to log, unless the command line says: a level, or directives such as `node=debug`.
+    /// Log filter, unless the command line sets it: a level, or directives such as `node=debug`.
     pub log: String,
     /// Address of the protocol.
     pub listen: SocketAddr,
@@ -45,15 +45,15 @@ pub struct Config {
     pub chain_key: PathBuf,
     /// Socket of a signer that holds the chain's key; empty for none.
     pub chain_signer: PathBuf,
-    /// How long the signer may take, in milliseconds.
+    /// Timeout of the signer, in milliseconds.
     pub chain_signer_timeout: u64,
-    /// Prefixes from which unsigned operations are taken.
+    /// Prefixes from which unsigned operations are accepted.
     #[serde(with = "texts")]
     pub trusted: Vec<Prefix>,
     /// Keys that may sign ISSUE.
     #[serde(with = "texts")]
     pub issuers: Vec<PublicKey>,
-    /// Promise of replies to frames that ask for none.
+    /// Promise of replies to frames that request none.
     #[serde(with = "promise")]
     pub promise: Promise,
     /// Accounts and retries.
@@ -80,15 +80,15 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ledger {
-    /// How many accounts the table holds.
+    /// Maximum number of accounts in the table.
     pub accounts: u64,
-    /// For how many seconds after an operation its retry is recognised.
+    /// Seconds after an operation during which its retry is recognised.
     pub retry_seconds: u64,
-    /// How many operations without a signature are remembered for that.
+    /// Maximum number of unsigned operations remembered for retries.
     pub retry_operations: u64,
-    /// How old a signed operation may be, in seconds.
+    /// Maximum age of a signed operation, in seconds.
     pub replay_window: u64,
-    /// How many signed operations are remembered for that.
+    /// Maximum number of signed operations remembered for retries.
     pub signed_operations: u64,
     /// The least that an account pays for opening another.
     pub deposit: u64,
@@ -114,14 +114,14 @@ pub struct Blocks {
 pub struct Limits {
     /// Datagrams a second for each prefix; 0 for no limit.
     pub rate: u32,
-    /// Whose verify frames are answered.
+    /// Senders whose verify frames are answered.
     #[serde(with = "audience")]
     pub verify: Audience,
     /// Maximum number of TCP connections of trusted prefixes, and the same number of all others.
     pub connections: usize,
     /// TCP connections of one prefix that is not trusted.
     pub prefix_connections: usize,
-    /// How long a frame may take over TCP, in milliseconds.
+    /// Timeout of a frame over TCP, in milliseconds.
     pub frame_timeout: u64,
 }
 
@@ -164,7 +164,7 @@ pub enum Backend {
     Udp,
     /// These, and an XDP program that answers reads in the network driver.
     Xdp,
-    /// As `Xdp`, and what the program does not answer comes past the host's network stack.
+    /// As `Xdp`; other datagrams bypass the host's network stack.
     AfXdp,
     /// Sockets or a TAP device, and the simulated NIC between them and the node.
     Rtl,
@@ -327,7 +327,7 @@ impl Config {
             Ok(config) => return config.check().map(|()| config),
             Err(error) => error,
         };
-        // Text that is no TOML has one error. Else each key is tried alone, so that all that are wrong are reported.
+        // Text that is not TOML has one error. Else each key is parsed alone, so that all errors are reported.
         let Ok(mut table) = text.parse::<toml::Table>() else { return Err(error.into()) };
         let unreadable = check::take_unreadable(&mut table);
         let first = match unreadable.len() {
@@ -535,7 +535,7 @@ mod optional_address {
     }
 }
 
-/// Whom a service is for, by name.
+/// The senders that a service is for, by name.
 mod audience {
     use nic::selector::Audience;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};

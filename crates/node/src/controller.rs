@@ -15,8 +15,8 @@ use wire::{Operation, Promise, SignedOperation, Status};
 
 use crate::{admission, completer::Completer, node_state::NodeState, queries::Queries, workers::Workers};
 
-/// How long the data path sleeps, and how often, before operations for which the journal has no room are `BUSY`: long
-/// enough for a sync of a disk to end, which makes room, and short enough for reads.
+/// Length and number of the data path's sleeps before operations without room in the journal are `BUSY`: long enough
+/// for a disk sync, which makes room, and short enough for reads.
 const NAP: Duration = Duration::from_micros(500);
 const NAPS: u32 = 10;
 
@@ -99,7 +99,7 @@ impl Controller {
         }
         let now = self.now();
         self.ledger.execute(entries, values, now, |entry, value| push(&mut submission, entry, value));
-        // A failed journal takes nothing more, and nothing is answered that would have to be in it.
+        // A failed journal accepts nothing, and operations that would have to be in it are not answered.
         assert_eq!(submission.last_sequence(), self.ledger.last_sequence(), "the journal has what was executed");
         if let Some(tier) = self.node_state.tier_state() {
             tier.executed(self.ledger.last_sequence());

@@ -1,4 +1,4 @@
-//! How long work takes: a counter that costs next to nothing to read, and the processor's time.
+//! The cost of work: a counter that is nearly free to read, and processor time.
 
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Of the file system that has this path.
+    /// The space of the file system with this path.
     pub fn from_path(path: &Path) -> io::Result<Self> {
         let found = rustix::fs::statvfs(path)?;
         Ok(Self { size: found.f_blocks * found.f_frsize, free: found.f_bavail * found.f_frsize })

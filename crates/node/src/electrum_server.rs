@@ -12,7 +12,7 @@ use proof::Cache;
 
 use crate::{config::Electrum, error::Error};
 
-/// The service over a store of Bitcoin blocks; paths come out of `cache`.
+/// The service over a store of Bitcoin blocks; Merkle paths come from `cache`.
 pub fn service(
     config: &Electrum,
     bitcoin: Option<BitcoinChain>,

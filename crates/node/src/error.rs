@@ -16,16 +16,16 @@ pub enum Error {
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] ledger::journal::Error),
-    /// The ledger does not come back from the data directory.
+    /// The ledger cannot be recovered from the data directory.
     #[error(transparent)]
     Ledger(#[from] ledger::Error),
-    /// There is no memory for the proof cache.
+    /// No memory for the proof cache.
     #[error("no memory for the proof cache: {0}; lower `proofs.cache`")]
     ProofCache(#[source] table::Error),
     /// The Bitcoin blocks cannot be used.
     #[error(transparent)]
     Bitcoin(#[from] chain::bitcoin::Error),
-    /// There are no Bitcoin blocks yet, and the node that is followed does not say how they begin.
+    /// No Bitcoin blocks yet, and the followed node does not report its genesis.
     #[error("no Bitcoin blocks yet, and {0}")]
     BitcoinNode(#[from] bitcoind::Error),
     /// The node that is followed is of a network that is not known here.

@@ -24,17 +24,17 @@ use storage::DataDirectory;
 
 use crate::{config::Bitcoin, error::Error, layout, threads::spawn};
 
-/// Hashes of blocks that the node is asked for at once.
+/// Number of block hashes per request to the node.
 const HASHES: u32 = 256;
-/// Bytes of blocks after which readers see them, while there are more to come.
+/// Bytes of blocks after which readers see them, while more are to follow.
 const PIECE: usize = 32 << 20;
-/// Transactions that the node is asked for at once: the longest have 800,000 digits.
+/// Number of transactions per request to the node: the longest have 800,000 digits.
 const TRANSACTIONS: usize = 64;
 /// Maximum number of unconfirmed transactions to keep; Bitcoin Core keeps about this number in its 300 MB.
 const WAITING: usize = 500_000;
-/// How long the node is asked to wait for a block. It is as long as the end of the program may have to wait.
+/// Timeout of the node's wait for a block. The end of the program may have to wait that long.
 const WAIT: Duration = Duration::from_secs(1);
-/// How long nothing is asked after the node did not answer.
+/// Pause after the node did not answer.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Status of the follower.
@@ -369,11 +369,11 @@ fn find(outpoint: &Outpoint, service: &Service, branch: &Branch) -> Result<Optio
     }
 }
 
-/// Has the follower look whenever the node has another block.
+/// Makes the follower poll whenever the node has a new block.
 fn wait_for_blocks(client: &Client, nudge: &SyncSender<()>, stop: &AtomicBool) {
     while !stop.load(Relaxed) {
         match client.wait_for_new_block(WAIT) {
-            // If there is no room, it is about to look.
+            // If there is no room, a poll is due anyway.
             Ok(()) => drop(nudge.try_send(())),
             // The follower reports the failure to the operator.
             Err(_) => thread::sleep(PAUSE),

@@ -46,13 +46,13 @@ use crate::{
 /// Sleep after the ring was empty: a crash loses at most this time, beside the records being written.
 const NAP: Duration = Duration::from_millis(1);
 
-/// How long the journal has had nothing to write before it is sealed.
+/// Idle time after which the journal is sealed.
 const IDLE: Duration = Duration::from_millis(100);
 
-/// Operations written at once: 4 MiB of journal, a quarter of the ring.
+/// Maximum number of operations per write: 4 MiB of journal, a quarter of the ring.
 const MOST_AT_ONCE: usize = 1 << 16;
 
-/// How long the host's socket waits before it looks whether it is to end.
+/// Interval at which the host's socket checks for a stop.
 const LISTEN: Duration = Duration::from_millis(100);
 
 /// A running in-NIC ledger. Dropping it detaches the program, and ends the threads once all executed operations are in
@@ -70,7 +70,7 @@ pub struct InNic {
     order: Arc<AtomicU8>,
     builder: Option<JoinHandle<()>>,
     _scrubber: Scrubber,
-    /// Held until everything else is gone.
+    /// Dropped last.
     _data: storage::DataDirectory,
 }
 
@@ -290,7 +290,7 @@ fn refuse(socket: &UdpSocket, mut selector: Selector, node_state: &NodeState, st
             generator::refuse(frame, status, 0)
         };
         let length = match selection {
-            // The ring had no room, or a lock could not be had.
+            // The ring had no room, or a lock was not available.
             Selection::Compact if node_state.storage_failed.load(Acquire) => refused(Status::StorageFailed),
             Selection::Compact => refused(Status::Busy),
             Selection::Batch(..) | Selection::Signed | Selection::Change | Selection::Query(_) => {

@@ -34,7 +34,7 @@ impl KvTier {
         Ok((Self { state, program, interface, link }, mirror))
     }
 
-    /// Lets the program answer datagrams to a port from here on.
+    /// Makes the program answer datagrams to a port.
     pub fn open(self, config: &Kv, port: u16) -> Attached {
         let Self { state, program, interface, link } = self;
         state.set_trusted(config.udp_trusted.iter().map(|prefix: &Prefix| (prefix.address(), prefix.length())));

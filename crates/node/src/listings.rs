@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use spv::{IndexEntry, Locator};
 use wire::{AccountId, Operation};
 
-/// What a list has where nothing else is asked for.
+/// Default number of rows of a list.
 const COUNT: usize = 100;
-/// The most that one has: each transaction of a history takes three reads, and nothing else is answered meanwhile.
+/// Maximum number of rows of a list: each transaction of a history takes three reads, and its thread answers nothing
+/// else meanwhile.
 pub const MOST: usize = 1000;
 
 /// A part of the list of all accounts.

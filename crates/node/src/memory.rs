@@ -1,14 +1,14 @@
-//! Memory that was freed, and that the allocator keeps.
+//! Freed memory that the allocator keeps.
 //!
-//! Closing a block of a million transactions takes tens of megabytes for a moment. glibc keeps such pieces for the next
-//! time; an idle node need not hold them.
+//! Closing a block of a million transactions takes tens of megabytes for a moment. glibc caches such pieces; an idle
+//! node need not hold them.
 
-/// Pieces from this size on are given back as soon as they are freed. glibc would raise its own bound to 32 MiB with
-/// the first large piece that is freed; smaller pieces than this are too many to be mapped one by one.
+/// Pieces from this size on are returned to the system as soon as they are freed. glibc would raise its own bound to 32
+/// MiB with the first large piece that is freed; smaller pieces are too many to map one by one.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const LARGE: i32 = 256 << 10;
 
-/// Has large pieces given back when they are freed. To be called before the first of them is allocated.
+/// Makes freed large pieces return to the system. Call it before the first of them is allocated.
 pub fn set_up() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: the call takes no pointer; it sets a bound that glibc reads when it allocates.

@@ -37,7 +37,7 @@ pub struct Node {
     waker: Waker,
     /// The journal of a node alone.
     journal: Option<Submitter>,
-    /// What orders with other replicas, if there are any.
+    /// The replica's ordering, if the node is one.
     replica: Option<Running>,
     stop: Arc<AtomicBool>,
     tier: Option<Link>,
@@ -50,7 +50,7 @@ pub struct Node {
     pub(crate) reload: Reload,
     scrubber: Option<Scrubber>,
     threads: Vec<JoinHandle<()>>,
-    /// Held until everything else is gone.
+    /// Dropped last.
     _data: storage::DataDirectory,
 }
 
@@ -130,7 +130,7 @@ impl Node {
         &self.node_state
     }
 
-    /// How the order fares, where the node is one of several replicas.
+    /// The status of the order, if the node is a replica.
     pub fn order(&self) -> Option<order::StatusSnapshot> {
         Some(self.node_state.order()?.engine.snapshot())
     }

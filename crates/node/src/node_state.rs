@@ -1,4 +1,4 @@
-//! State that the threads of a node share: figures, and handles for whoever reports them.
+//! State shared by the threads of a node: counters and flags.
 
 use std::{
     path::{Path, PathBuf},
@@ -48,7 +48,7 @@ pub struct NodeState {
     pub retries: RetryFigures,
     /// Operations that were executed and journalled, since the start.
     pub executed: AtomicU64,
-    /// How long batches of the journal took to be written and synced; of a replica, whole blocks.
+    /// Time to write and sync batches of the journal; on a replica, whole blocks.
     pub sync: Histogram,
     /// Height of the own tip.
     pub height: AtomicU64,
@@ -66,7 +66,7 @@ pub struct NodeState {
     pub storage_failed: AtomicBool,
     /// The block builder has stopped because of an error.
     pub builder_failed: AtomicBool,
-    /// That is because nobody seals blocks.
+    /// The reason is that sealing fails.
     pub sealer_failed: AtomicBool,
     /// The socket failed: the node serves nothing.
     pub io_failed: AtomicBool,
@@ -169,7 +169,7 @@ impl NodeState {
         let _ = self.kv.set(service);
     }
 
-    /// What serves Electrum's clients, if anything does.
+    /// The Electrum server, if any.
     pub(crate) fn electrum(&self) -> Option<&Arc<electrum::Service>> {
         self.electrum.get()
     }
@@ -179,7 +179,7 @@ impl NodeState {
         let _ = self.electrum.set(service);
     }
 
-    /// Status of the follower of a Bitcoin node, if any.
+    /// The status of the Bitcoin follower, if any.
     pub(crate) fn following(&self) -> Option<&Arc<follower::FollowerStatus>> {
         self.following.get()
     }
@@ -189,7 +189,7 @@ impl NodeState {
         let _ = self.following.set(status);
     }
 
-    /// Status of the replica in the order, if the node is one.
+    /// The replica's status, if the node is one.
     pub(crate) fn order(&self) -> Option<&OrderStatus> {
         self.order.get()
     }
@@ -209,7 +209,7 @@ impl NodeState {
         let _ = self.rtl.set(counters);
     }
 
-    /// What the simulated NIC has done, if there is one.
+    /// Counters of the simulated NIC, if any.
     pub fn rtl(&self) -> Option<&RtlCounters> {
         self.rtl.get().map(AsRef::as_ref)
     }
@@ -218,12 +218,12 @@ impl NodeState {
         self.tier.get().map(|(state, ..)| state)
     }
 
-    /// How much AF_XDP has, if there are sockets of it.
+    /// Gauges of AF_XDP sockets, if any.
     pub(crate) fn gauges(&self) -> Option<&[Gauge]> {
         self.tier.get().map(|(_, _, gauges)| gauges.as_slice())
     }
 
-    /// How often the NIC tier did something.
+    /// The value of a counter of the NIC tier.
     pub fn tier_count(&self, counter: Counter) -> u64 {
         self.tier.get().map_or(0, |(_, program, _)| program.count(counter))
     }
@@ -298,7 +298,7 @@ impl NodeState {
     }
 }
 
-/// The in-NIC ledger, for this thread alone. What panicked while it had it left no change half done.
+/// Locks the in-NIC ledger. A thread that panicked with the lock left no partial change.
 pub(crate) fn lock(ledger: &Mutex<InNicLedger>) -> MutexGuard<'_, InNicLedger> {
     ledger.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 //! The limit of open files: raised at start, and divided among the connections of all listeners.
 //!
-//! Every limit of connections is made to fit, so that each listener refuses the clients above its own limit, and none
-//! of them takes the descriptors that the ledger, `/health` or an operator needs.
+//! Every limit of connections is lowered to fit, so that each listener refuses clients above its own limit, and none of
+//! them uses the descriptors that the ledger, `/health` or an operator needs.
 
 use std::fs;
 
@@ -54,7 +54,7 @@ pub fn raise() {
     }
 }
 
-/// How many files of the index of Bitcoin blocks may stay open: a quarter of all.
+/// Maximum number of open files of the index of Bitcoin blocks: a quarter of all.
 pub fn index_files() -> u64 {
     (limit() / 4).clamp(INDEX.0, INDEX.1)
 }
@@ -195,7 +195,7 @@ mod tests {
     fn too_few_descriptors_are_refused_with_the_limit_that_is_needed() {
         let error = budget(10).fit(&config(100, 200, 600)).unwrap_err().to_string();
         assert!(error.contains("110") && error.contains("1100"), "{error}");
-        // One connection can be all that is wanted.
+        // A single connection can be enough.
         let store = Kv { connections: 1, ..Kv::default() };
         assert_eq!(budget(1).fit_store(&store).unwrap().connections, 1);
     }

@@ -124,7 +124,7 @@ fn bitcoin_headers(bitcoin: &BitcoinChain, request: &mut HeadersFrame, room: &mu
     Ok(write(request, room, Chain::Bitcoin, headers.as_bytes()))
 }
 
-/// How many headers are asked for and have room.
+/// Number of headers that are requested and have room.
 fn count(request: &HeadersFrame, chain: Chain, room: &[u8]) -> usize {
     usize::from(request.count.get()).min(room.len() / HeadersFrame::size_of_header(chain))
 }

@@ -1,4 +1,4 @@
-//! Start-up: from the data directory to a ledger that goes on where it stopped.
+//! Start-up: recovers a ledger from the data directory, so that it resumes where it stopped.
 
 use chain::{
     bitcoin::BitcoinChain,

@@ -30,7 +30,7 @@ const ADOPTED: [&str; 14] = [
     "electrum.trusted",
 ];
 
-/// Where the parts of a running node take new limits and certificates from.
+/// The parts of a running node that accept new limits and certificates.
 #[derive(Debug)]
 pub(crate) struct Reload {
     pub budget: Budget,
@@ -48,7 +48,7 @@ impl Node {
     pub fn reload(&self, started: &Config, wanted: &Config) -> Result<Vec<String>, Error> {
         let fitted = self.reload.budget.fit(wanted)?;
         let Reload { streams, rate, electrum_tls, .. } = &self.reload;
-        // A receiver is gone only where its thread has ended, which health reports.
+        // A receiver is dropped only if its thread has ended, which health reports.
         let _ = streams.as_ref().map(|streams| streams.send(stream_limits(&fitted)));
         let has_rate = rate.as_ref().map(|rate| rate.send(rate_limit(&fitted))).is_some();
         if let Some(tls) = electrum_tls {
@@ -70,7 +70,7 @@ impl Node {
     }
 }
 
-/// Logs what came of reading a section's certificates and keys again.
+/// Logs the result of reloading a section's certificates and keys.
 pub fn log_result(section: &str, result: Result<(), TlsError>) {
     match result {
         Ok(()) => tracing::info!(section, "reloaded the certificates"),

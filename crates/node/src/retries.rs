@@ -7,7 +7,7 @@ use ledger::retries::Fill;
 /// The kinds of operations that are remembered apart.
 pub(crate) const KINDS: [&str; 2] = ["unsigned", "signed"];
 
-/// How full the memory of retries is. One thread writes them and any thread reads.
+/// The fill of the memory of retries. One thread writes it and any thread reads it.
 #[derive(Debug, Default)]
 pub struct RetryFigures([Figures; KINDS.len()]);
 

@@ -15,7 +15,7 @@ use crate::{
     sockets::{Carrier, Sockets},
 };
 
-/// What the rest of the node has of the NIC.
+/// The parts of the NIC for the rest of the node.
 pub struct Handles {
     /// Its counters.
     pub counters: Arc<RtlCounters>,
@@ -54,7 +54,7 @@ pub fn start(
 }
 
 fn settings(config: &Config, own: SocketAddr, is_empty: bool) -> Result<RtlConfig, Error> {
-    // Where the node trusts more than the NIC knows, the NIC would refuse what the node does not.
+    // If the node trusts more prefixes than the NIC knows, the NIC would refuse operations that the node accepts.
     let mut trusted = config.trusted.iter().filter(|prefix: &&Prefix| matches!(prefix.address(), IpAddr::V4(_)));
     let verify = trusted.next().copied().filter(|_| own.is_ipv4());
     let engine = verify.filter(|_| trusted.next().is_none() && is_empty);
@@ -69,9 +69,9 @@ fn settings(config: &Config, own: SocketAddr, is_empty: bool) -> Result<RtlConfi
         library: PathBuf::from(&config.io.rtl),
         own,
         engine,
-        // Of more prefixes it takes what comes from the first, and the node what comes from the others.
+        // Of several prefixes it serves the first, and the node serves the others.
         verify,
-        // The NIC does not count what anybody asks for.
+        // The NIC does not count requests by sender.
         proofs: config.proofs.cache > 0 && config.limits.rate == 0,
         promise: config.promise,
         retries: config.ledger.retry_operations,

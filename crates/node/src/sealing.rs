@@ -166,7 +166,7 @@ pub fn check(config: &Config) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes the genesis header of a new chain, and whoever is to seal the headers after it.
+/// Creates the genesis header of a new chain, and the sealer of the headers after it.
 pub fn begin(config: &Config) -> Result<(SealedHeader, Box<dyn Sealer>), own::Error> {
     let sealing = |source: Error| own::Error::Sealing { height: 0, source: source.into() };
     let (mut sealer, key): (Box<dyn Sealer>, ChainKey) = match signer(config) {

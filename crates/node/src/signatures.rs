@@ -17,8 +17,8 @@ use crate::{Error, admission::account_of};
 /// Operations that are gathered before they are checked: enough for all processors to have work for some milliseconds.
 const GATHERED: usize = 1 << 14;
 
-/// Operations that a processor takes at once: whole groups of what the vector kernels verify together, and few enough
-/// for all processors to end at about the same time.
+/// Number of operations per job: whole groups for the vector kernels, and few enough that all processors end at about
+/// the same time.
 const SHARE: usize = 256;
 
 /// Location of a stored operation.
@@ -58,8 +58,8 @@ pub enum Unsigned {
     Key(Location),
 }
 
-/// Checks the signatures of operations that are given one after the other. Whose keys are issuers' is configuration,
-/// and may have been another one then; so an ISSUE holds with any key, and a CREATE for which nobody pays.
+/// Checks the signatures of operations, added one after the other. The issuers are configuration that may have changed
+/// since; so an ISSUE is valid with any key, and so is a CREATE without a payer.
 pub struct Signatures {
     network: [u8; 32],
     pool: Pool,
@@ -124,7 +124,7 @@ fn first_unsigned(network: &[u8; 32], operations: &[(Location, SignedOperation)]
             _ => true,
         }
     };
-    // Those before the first that is malformed are in the batch then, and come first.
+    // Operations before the first malformed one are in the batch then, and are reported first.
     let malformed = operations.iter().position(is_malformed);
     verifier.verify_each().iter().position(Result::is_err).or(malformed)
 }

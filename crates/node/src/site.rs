@@ -33,7 +33,7 @@ source: quick-start.md to begin with, operations.md for what the figures mean, p
 "
 );
 
-/// What the root of Esplora's API says.
+/// The root page of Esplora's API.
 const ESPLORA: &str = "Esplora's API over Bitcoin blocks
 
 /api/blocks/tip/height   height of the last block
@@ -48,7 +48,7 @@ POST /api/tx             broadcasts a transaction
 All of them are in docs/electrum.md of the source.
 ";
 
-/// What the root says of a key-value store.
+/// The root page of a key-value store.
 const STORE: &str = concat!(
     "Turnpike ",
     env!("CARGO_PKG_VERSION"),
@@ -70,7 +70,7 @@ pub struct NodeSite {
 }
 
 impl NodeSite {
-    /// Of a node with these figures and lists.
+    /// A site of a node with these metrics and lists.
     pub fn new(node_state: Arc<NodeState>, listings: Listings) -> Self {
         Self { node_state, listings, esplora: None, origins: Vec::new() }
     }
@@ -91,7 +91,7 @@ impl NodeSite {
         self.allow_origin(get, reply)
     }
 
-    /// Lets the page that asks read a reply, where its origin is one that may.
+    /// Allows the requesting page to read a reply, if its origin is allowed.
     fn allow_origin(&self, get: &Get<'_>, reply: Reply) -> Reply {
         if self.origins.iter().any(|origin| origin == "*") {
             return reply.with_header("Access-Control-Allow-Origin", "*");

@@ -1,4 +1,4 @@
-//! What carries datagrams and connections, as configured.
+//! Opens sockets for datagrams and connections, as configured.
 
 use std::{
     io,
@@ -20,7 +20,7 @@ pub const MESSAGES: usize = 64;
 /// How long the io thread polls before it sleeps, with `busy_poll`: it does not sleep at all while there is traffic.
 const BUSY_POLL: Duration = Duration::from_millis(50);
 
-/// How often another port is asked for where any will do.
+/// Maximum number of attempts to find a port that is free for both protocols.
 const ANY_PORT_TRIES: usize = 8;
 
 /// Datagrams, frames past the host's network stack, and connections.
@@ -29,7 +29,7 @@ pub type Sockets = WithStreams<AfXdpBackend>;
 /// Sockets, or the simulated NIC between the node and them.
 pub type Carrier = Either<Sockets, RtlBackend<Sockets>>;
 
-/// What to say when an address cannot be listened on.
+/// The error for an address that cannot be listened on.
 pub fn listening(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::Listen { key, address, source }
 }
@@ -49,7 +49,7 @@ pub fn bind(config: &Config, counters: &Arc<Counters>, sockets: Vec<Socket>) -> 
         let local = datagrams.local_address().map_err(listening())?;
         match TcpListener::bind(SocketAddr::new(config.listen.ip(), local.port())) {
             Ok(listener) => break (datagrams, listener),
-            // The port that UDP was given may be in use with TCP.
+            // The port chosen for UDP may be in use for TCP.
             Err(_) if tries > 0 => {}
             Err(error) => return Err(listening()(error)),
         }

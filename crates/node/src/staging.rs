@@ -37,14 +37,14 @@ pub fn complete(data: &DataDirectory) -> Result<(), Error> {
     Ok(data.directory().directory(STAGING)?.replace(WHOLE, b"")?)
 }
 
-/// Moves the staged parts into place if they are whole, else removes them. After an error it can be tried again.
+/// Moves the new parts into place if they are complete; else removes them. It can be retried after an error.
 pub fn install(data: &DataDirectory) -> Result<(), Error> {
     let staging = data.path().join(STAGING);
     if staging.join(WHOLE).exists() {
         for part in PARTS {
             let (from, to) = (staging.join(part), data.path().join(part));
             if !from.exists() {
-                // It was put into its place before a crash.
+                // It was moved into place before a crash.
                 continue;
             }
             if to.exists() {
@@ -91,7 +91,7 @@ mod tests {
                 complete(&data).unwrap();
             }
             for (number, part) in PARTS.iter().enumerate().take(cut.saturating_sub(1)) {
-                // The old one may be gone already when the new one is not in its place yet.
+                // The old part may already be removed when the new one is not in place yet.
                 fs::remove_dir_all(folder.path().join(part)).unwrap();
                 if number + 2 < cut {
                     fs::rename(staging.join(part), folder.path().join(part)).unwrap();

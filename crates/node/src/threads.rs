@@ -45,9 +45,9 @@ pub(crate) const BUILDER: &str = "builder";
 /// The threads that change or keep money, or clients' items. If one of them panics, the program's state may be wrong.
 const KEEPERS: [&str; 6] = [IO, JOURNAL, EXECUTOR, BUILDER, kv::server::WORKER, kv::server::UDP];
 
-/// Logs the reason of a panic after its backtrace, where an operator sees it, and ends the process at once if the
-/// thread changes or keeps money: it answers nothing after that, and the durable operations are those that a crash
-/// leaves. For programs that run nothing but a node.
+/// Logs the reason of a panic after its backtrace, where an operator sees it, and aborts the process if the thread
+/// changes or keeps money: it answers nothing after that, and the durable operations are those that a crash leaves. For
+/// programs that run only a node.
 pub fn abort_on_panic() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

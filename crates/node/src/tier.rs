@@ -17,7 +17,7 @@ use crate::{
 /// AF_XDP.
 const BUSY_POLL: Duration = Duration::from_micros(20);
 
-/// What carries datagrams, and why that.
+/// The backend, and the reason for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// What serves.
@@ -34,7 +34,7 @@ pub struct Tier {
     program: Arc<Program>,
     interface: Interface,
     link: Link,
-    /// Of the interface's queues, in their order; none if the host's sockets serve alone.
+    /// Sockets of the interface's queues, in order; none if only the host's sockets serve.
     sockets: Vec<Socket>,
 }
 
@@ -100,7 +100,7 @@ fn open_sockets(config: &Config, interface: &Interface, program: &Program) -> Re
     let busy_poll = config.io.busy_poll.then_some(BUSY_POLL);
     let open = |queue| {
         let socket = match config.io.backend {
-            // Where each frame is copied nothing was found to be saved (docs/results.md, the NIC tier).
+            // Copying each frame saves nothing by measurement (docs/results.md, the NIC tier).
             Backend::Auto => Socket::open_as(interface, queue, busy_poll, Transfer::ZeroCopy)?,
             _ => Socket::open(interface, queue, busy_poll)?,
         };
@@ -176,7 +176,7 @@ fn flags(config: &Config, interface: &Interface, redirect: bool) -> Flags {
     .fold(Flags::default(), |flags, flag| flags | flag)
 }
 
-/// Bytes of everything that lies in the arena.
+/// Sizes of all tables in the arena.
 struct Sizes {
     ledger: [usize; 4],
     cache: Option<([usize; 3], u64)>,
@@ -213,7 +213,7 @@ impl Sizes {
     }
 }
 
-/// How large the proof cache is, if there is to be one.
+/// Size of the proof cache, if any.
 pub fn cache_config(config: &Config) -> Option<proof::Config> {
     let bytes = (config.proofs.cache as usize) << 20;
     (bytes > 0).then(|| proof::Config { bytes, ..proof::Config::default() })

@@ -30,12 +30,12 @@ pub trait SlicedWork: Send + 'static {
     fn sharer(&self) -> Sharer;
 }
 
-/// How much is done in a turn, and how much may wait.
+/// Limits of the work of a turn, and of waiting work.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Total cost of the jobs that a thread takes in a turn, without the last of them.
     pub slice: Duration,
-    /// While so much waits for trusted senders no more is taken of them, and as much of all others together.
+    /// Maximum cost of waiting jobs of trusted senders, and the same of all others together.
     pub waiting: Duration,
 }
 
@@ -61,15 +61,15 @@ struct JobQueue<J> {
     closed: bool,
 }
 
-/// Whose room a job takes, and how much of it.
+/// The sender whose room a job uses, and its cost.
 type Share = (Sharer, Duration);
 
-/// What all jobs cost that wait or that a thread is at.
+/// Total cost of jobs that wait or are being worked on.
 #[derive(Default)]
 struct Costs {
     /// By whose room they take; no more entries than jobs.
     of: HashMap<Sharer, Duration>,
-    /// Those that are not trusted, together.
+    /// All untrusted senders together.
     strangers: Duration,
 }
 
@@ -110,7 +110,7 @@ impl<J> SharedQueue<J> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the jobs of a turn, and what each is counted with; none once all is to end.
+    /// Takes the jobs of a turn, with their charges; none after a stop.
     fn take(&self) -> Option<(Vec<J>, Vec<Share>)>
     where
         J: SlicedWork,
@@ -191,7 +191,7 @@ impl<J: SlicedWork> Turns<J> {
         Ok(turns)
     }
 
-    /// Adds a job, or gives it back if so much waits that it may not.
+    /// Adds a job, or returns it if there is no room.
     pub fn try_push(&self, job: J) -> Result<(), J> {
         let mut state = self.queue.lock();
         if !state.costs.has_room(job.sharer(), self.queue.limits.waiting) {
@@ -280,7 +280,7 @@ mod tests {
         // It counts for 25, a quarter of the room.
         turns.try_push(Toy(40, stranger(1))).unwrap();
         assert_eq!(told.recv().unwrap(), [40]);
-        // What a thread is at counts, and the last may be larger than the room.
+        // Jobs being worked on count, and the last one may be larger than the room.
         turns.try_push(Toy(20, stranger(1))).unwrap();
         turns.try_push(Toy(15, stranger(1))).unwrap();
         // The prefix has 60 of 100, which is more than it leaves.
@@ -290,7 +290,7 @@ mod tests {
         turns.try_push(Toy(30, stranger(2))).unwrap();
         assert_eq!(turns.try_push(Toy(1, stranger(2))), Err(Toy(1, stranger(2))));
         turns.try_push(Toy(5, stranger(3))).unwrap();
-        // Trusted senders have room of their own.
+        // Trusted senders have their own room.
         turns.try_push(Toy(100, Trusted)).unwrap();
         assert_eq!(turns.try_push(Toy(1, Trusted)), Err(Toy(1, Trusted)));
         for (expected, sharer, has_room) in [

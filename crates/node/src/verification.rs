@@ -125,7 +125,7 @@ struct Turn {
     outcomes: Vec<Outcome>,
     /// What each was.
     works: Vec<(Work, u64)>,
-    /// How many of them are of each request, and what they were thought to cost.
+    /// Number of messages of each request, and their estimated cost.
     shares: Vec<(usize, Duration)>,
 }
 
@@ -222,7 +222,7 @@ impl<V: BatchVerifier<Rule: Copy + Into<RuleCode>>> Lanes<V> {
         Self { verifier, places: Vec::new() }
     }
 
-    /// Adds an item that could be parsed, whose verdict comes with the batch.
+    /// Adds a parsed item, whose verdict comes with the batch.
     fn push(&mut self, place: usize, parsed: Result<V::Item, V::Rule>) -> Result<(), RuleCode> {
         self.verifier.push(parsed.map_err(Into::into)?);
         self.places.push(place);

@@ -32,7 +32,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// The number of the replica that lied, in the epoch of its votes.
+    /// The number of the accused replica, in the epoch of its votes.
     pub fn replica(&self) -> u32 {
         match self {
             Self::DoubleVote(double) => double.replica.into(),

@@ -124,10 +124,10 @@ impl<E: Storage> Keeper<E> {
             Ok(true) => {
                 *pieces += 1;
                 self.status.keeps_evidence(*pieces as u64);
-                tracing::warn!(replica = evidence.replica(), "a replica equivocated: kept the evidence");
+                tracing::warn!(replica = evidence.replica(), "a replica broke the protocol: kept the evidence");
                 self.application.accused(&evidence);
             }
-            Err(error) => tracing::error!(%error, "cannot keep evidence that a replica equivocated"),
+            Err(error) => tracing::error!(%error, "cannot keep evidence that a replica broke the protocol"),
         }
     }
 }

@@ -195,7 +195,7 @@ mod tests {
         let nic = locks.map_err(refused("a map of locks")).and_then(|locks| {
             for stripe in 0..STRIPES as u32 {
                 // The upper half marks the lock as held; the lock itself is left unchanged.
-                sys::update(locks.as_fd(), stripe, 1 << 32).map_err(refused("to tell that a lock is held"))?;
+                sys::update(locks.as_fd(), stripe, 1 << 32).map_err(refused("to mark a lock as held"))?;
             }
             let config = InNicConfig { accounts: 64, retries: 64, ring: 4096, ..InNicConfig::default() };
             InNicLedger::load_with(&config, [7, 9], &locks, (OBJECT, "xdp"))

@@ -95,7 +95,7 @@ impl InNicStore {
         let layout = Layout::new(config);
         let (region, offset) = arena.take(layout.bytes())?;
         let region = Arc::new(region);
-        let words = |at, len| region.words(at, len).unwrap_or_else(|| unreachable!("the layout told the size"));
+        let words = |at, len| region.words(at, len).unwrap_or_else(|| unreachable!("the layout has the size"));
         let retention = retries::retention_ticks(config.retention);
         let store = Self {
             header: words(0, HEADER_BYTES / size_of::<u64>()),

@@ -14,9 +14,9 @@ pub struct Bitcoin {
     pub node: String,
     /// The file of its cookie, or of a user, a colon and a password; empty for the usual place of a node on mainnet.
     pub cookie: PathBuf,
-    /// How long it may take to answer, in milliseconds.
+    /// Timeout of its replies, in milliseconds.
     pub timeout: u64,
-    /// How often it is asked what waits to be in a block, in milliseconds.
+    /// Interval for polling its mempool, in milliseconds.
     pub interval: u64,
 }
 
@@ -28,7 +28,7 @@ impl Default for Bitcoin {
 }
 
 impl Bitcoin {
-    /// How the node is asked, if there is one.
+    /// The client of the node, if any.
     pub fn client(&self) -> Option<bitcoind::Settings> {
         let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".bitcoin").join(".cookie");
         let cookie = if self.cookie.as_os_str().is_empty() { home() } else { self.cookie.clone() };

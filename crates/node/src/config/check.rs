@@ -80,7 +80,7 @@ impl Listen {
     fn collides(&self, other: &Self) -> bool {
         let (one, two) = (self.address, other.address);
         let is_same_port = self.transport == other.transport && one.port() == two.port() && one.port() != 0;
-        // An IPv6 socket on all addresses takes those of IPv4 as well.
+        // An IPv6 socket on all addresses listens on those of IPv4 as well.
         let covers = |all: IpAddr, one: IpAddr| all.is_unspecified() && (all.is_ipv6() || one.is_ipv4());
         is_same_port && (one.ip() == two.ip() || covers(one.ip(), two.ip()) || covers(two.ip(), one.ip()))
     }
@@ -148,10 +148,10 @@ impl Config {
         findings.into_result()
     }
 
-    /// Listens on every address for a moment, so that nothing is created where one of them is taken.
+    /// Listens on every address for a moment, so that nothing is created if one of them is in use.
     pub(crate) fn check_listeners(&self) -> Result<(), Error> {
         if self.io.backend == Backend::Rtl {
-            // A device may have the address that it is given.
+            // A TAP device may have the address.
             return Ok(());
         }
         // All at once: they are closed at the end.

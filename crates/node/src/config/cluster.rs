@@ -11,11 +11,11 @@ use super::{Backend, Config, ConfigError, Findings, optional_address, text, text
 /// The fewest seconds for which retries are recognised in a cluster: longer than an operation waits to be ordered.
 const LEAST_RETRY_SECONDS: u64 = 10;
 
-/// The fewest blocks of an epoch: more than the engine gives out at once.
+/// Minimum number of blocks of an epoch: more than the engine delivers at a time.
 const SHORTEST_EPOCH: u64 = 32;
 
-/// Blocks of the engine that are kept by default: 16 GiB if all are full. A replica that was away while fewer blocks
-/// were ordered catches up by itself.
+/// Default number of engine blocks to keep: 16 GiB if all are full. A replica that was away while fewer blocks were
+/// ordered catches up by itself.
 const DEFAULT_KEEP: u64 = 16_384;
 
 /// Operations a second of an account by default: more than a person or a till needs, and a tenth of a prefix's rate.
@@ -31,23 +31,22 @@ pub struct Cluster {
     /// Names and addresses of replicas of the present set, for one that is to join it.
     #[serde(with = "texts")]
     pub contacts: Vec<Member>,
-    /// Where this one listens for the others.
+    /// The address where this replica listens for the others.
     #[serde(with = "optional_address")]
     pub listen: Option<SocketAddr>,
-    /// What carries the bytes between replicas, the same on all: `tcp`, `rdma`, or `shm` for those on one machine.
+    /// The transport between replicas, the same on all: `tcp`, `rdma`, or `shm` for those on one machine.
     #[serde(with = "text")]
     pub transport: Transport,
     /// File of its key.
     pub key: PathBuf,
     /// When the network began, in seconds since the Unix epoch.
     pub began: u64,
-    /// How long replicas wait for a leader, in milliseconds. They wait longer while blocks are proposed and given up
-    /// all the same.
+    /// Timeout for a leader, in milliseconds. It grows while proposed blocks are abandoned nevertheless.
     pub patience: u64,
     /// Blocks of an epoch. The set of replicas changes between two epochs only. The network id names it.
     pub epoch: u64,
-    /// Blocks of the engine that are kept for replicas that lag or join, beside those of the present epoch, at least
-    /// two epochs; 0 keeps all. The ledger's own blocks are not touched.
+    /// Number of engine blocks to keep for replicas that lag or join, beside those of the present epoch, at least two
+    /// epochs; 0 keeps all. The ledger's own blocks stay.
     pub keep: u64,
     /// Operations a second that this replica orders for an account of untrusted senders; 0 for no limit.
     pub account_rate: u32,
@@ -111,7 +110,7 @@ impl Cluster {
         Timing { leader, certification: 2 * leader, retry: least.retry.max(leader), silence, ..least }
     }
 
-    /// How many blocks of the engine are kept.
+    /// Number of engine blocks to keep.
     pub(crate) fn keep(&self) -> Option<u64> {
         (self.keep > 0).then_some(self.keep.max(2 * self.epoch))
     }

@@ -28,7 +28,7 @@ pub struct Electrum {
     pub esplora: bool,
     /// Origins whose pages may use Esplora's API; `*` is all of them.
     pub esplora_origins: Vec<String>,
-    /// Prefixes without limits of their own.
+    /// Prefixes without their own limits.
     #[serde(with = "texts")]
     pub trusted: Vec<Prefix>,
     /// Threads that serve connections.
@@ -47,7 +47,7 @@ pub struct Electrum {
     pub reply_size: usize,
     /// Bytes of the longest request.
     pub request_size: usize,
-    /// Bytes of unfinished requests and of replies that were not taken yet, of all connections.
+    /// Maximum size of incomplete requests and unread replies of all connections, in bytes.
     pub buffer_size: usize,
     /// The same of one prefix.
     pub prefix_buffer_size: usize,

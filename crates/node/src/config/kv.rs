@@ -14,7 +14,7 @@ use super::{ConfigError, Findings, texts};
 /// The smallest and the largest item that can be configured, in bytes (memcached's).
 pub const ITEM_SIZES: (u64, u64) = (1 << 10, 1 << 30);
 
-/// What serves datagrams to the key-value store.
+/// The backend for datagrams to the key-value store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KvIo {
@@ -91,7 +91,7 @@ pub struct KvTls {
     pub chain: PathBuf,
     /// The key of the server's certificate: a file in PEM form.
     pub key: PathBuf,
-    /// The authorities that clients' certificates come from: a file in PEM form.
+    /// CA certificates for client certificates: a PEM file.
     pub authorities: PathBuf,
     /// Which clients have to show a certificate.
     #[serde(with = "named")]

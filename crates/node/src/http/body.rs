@@ -1,12 +1,12 @@
-//! The body of a request, as it comes: of a length, or in chunks (RFC 9112, section 7.1).
+//! The body of a request as it arrives: with a length, or in chunks (RFC 9112, section 7.1).
 
 use super::request::{BODY_BYTES, Framing, Refusal};
 
-/// Longest line before a chunk: its length, and extensions that nobody looks at.
+/// Longest line before a chunk: its length, and extensions, which are ignored.
 const CHUNK_LINE: usize = 256;
-/// Longest trailer, which nobody looks at.
+/// Longest trailer, which is ignored.
 const TRAILER: usize = 4096;
-/// Most bytes of chunk lines and trailer: as much as a body. No honest client sends chunks of a few bytes.
+/// Maximum size of chunk lines and trailer in bytes: that of a body. No honest client sends chunks of a few bytes.
 const OVERHEAD: usize = BODY_BYTES;
 
 /// A body that is being received.
@@ -31,7 +31,7 @@ enum Expected {
 }
 
 impl Body {
-    /// A body of which nothing came yet.
+    /// A body of which nothing has arrived yet.
     pub fn new(framing: Framing) -> Self {
         let expected = match framing {
             Framing::Length(length) => Expected::Bytes(length),
@@ -62,7 +62,7 @@ impl Body {
         result
     }
 
-    /// Takes the next part: how many bytes that were. Nothing where it is not there yet.
+    /// Reads the next part, and returns its length; `None` if it has not arrived yet.
     fn step(&mut self, input: &[u8]) -> Result<Option<usize>, Refusal> {
         let count = match self.expected {
             Expected::Bytes(0) | Expected::Nothing => {
@@ -75,7 +75,7 @@ impl Body {
                 let rest = length - part.len();
                 let is_chunk = matches!(self.expected, Expected::Chunk(_));
                 self.expected = if is_chunk { Expected::Chunk(rest) } else { Expected::Bytes(rest) };
-                // An empty part means that more must come first.
+                // An empty part means that more must arrive first.
                 return Ok((!part.is_empty()).then_some(part.len()));
             }
             Expected::Bytes(_) | Expected::Chunk(_) => {

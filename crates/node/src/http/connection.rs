@@ -15,17 +15,17 @@ use super::{
     request::{self, Head, REQUEST_BYTES, Request},
 };
 
-/// How long a connection is kept while nothing is asked.
+/// Timeout of an idle connection.
 const IDLE: Duration = Duration::from_secs(60);
-/// How long a request may take from its first byte to its last, and a reply on top of what its length allows.
+/// Timeout of a request from its first byte to its last, and of a reply beyond the time that its length allows.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Minimum rate at which a client must read a reply, in bytes a second.
 const SLOWEST: u64 = 64 << 10;
-/// How long a connection is not read from after a 429.
+/// Pause of reading from a connection after a 429.
 const PAUSE: Duration = Duration::from_millis(250);
 /// The interim response to `Expect: 100-continue`.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-/// How long what a client still sends is read after the last reply: without that, it could lose the reply.
+/// How long to read from a client after the last reply: without that, it could lose the reply.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// A connection that does not block.
@@ -35,13 +35,13 @@ pub struct Connection {
     pub number: u64,
     /// The client's address.
     pub from: IpAddr,
-    /// Whose share of the connections it is in.
+    /// The prefix whose share of the connections it uses.
     pub sharer: Sharer,
     /// Since when nothing was done for it: since it began, or its last request was answered.
     pub since: Instant,
     /// Whether it has something to do though its socket has not.
     pub is_due: bool,
-    /// What came and is not answered yet.
+    /// Bytes that arrived and are not answered yet.
     received: Vec<u8>,
     phase: Phase,
     /// Deadline of the phase.
@@ -50,7 +50,7 @@ pub struct Connection {
 
 enum Phase {
     Reading,
-    /// Of a request whose head came.
+    /// The body of a request whose head has arrived.
     ReadingBody {
         head: Box<Head>,
         body: Body,
@@ -73,7 +73,7 @@ enum Phase {
 
 /// Where a connection stands.
 pub enum Step {
-    /// It has asked, and waits for [`Connection::send`].
+    /// Its request is complete; it waits for [`Connection::send`].
     Asked(Request),
     /// There is nothing to do yet.
     Waits,
@@ -128,7 +128,7 @@ impl Connection {
         matches!(self.phase, Phase::Asked { .. } | Phase::Paused) && events.intersects(PollFlags::HUP | PollFlags::ERR)
     }
 
-    /// Bytes of its request and of the reply, which is in memory until all of it is taken.
+    /// Bytes of its request and of the reply, which is in memory until the client has read all of it.
     pub fn held(&self) -> usize {
         let phase = match &self.phase {
             Phase::Writing { reply, .. } => reply.len(),
@@ -146,7 +146,7 @@ impl Connection {
         self.is_due = true;
     }
 
-    /// Goes on until it has asked something, or waits.
+    /// Advances until a request is complete, or it must wait.
     pub fn advance(&mut self, now: Instant) -> io::Result<Step> {
         loop {
             match &mut self.phase {
@@ -225,7 +225,8 @@ impl Connection {
         Ok(None)
     }
 
-    /// Asks for a body that the client holds back. Where that cannot be sent at once, the client goes on after a while.
+    /// Sends 100 Continue for a body that the client holds back. If that cannot be sent at once, the client continues
+    /// after a while.
     fn ask_for_body(&mut self) -> io::Result<()> {
         match self.stream.write(CONTINUE) {
             Ok(count) if count == CONTINUE.len() => Ok(()),

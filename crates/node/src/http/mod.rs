@@ -42,7 +42,7 @@ const PREFIX_CONNECTIONS: usize = 32;
 const PREFIX_HELD: usize = 64 << 20;
 /// Requests of a connection that are answered before others have their turn.
 const REQUESTS: usize = 16;
-/// How often the thread looks whether it is to stop, and whose time is over.
+/// Interval of checks for a stop and for timeouts.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The listener of a site.
@@ -52,7 +52,7 @@ pub struct Http<S> {
     trusted: Vec<Prefix>,
     site: Arc<S>,
     readers: Readers,
-    /// In the order in which they came.
+    /// In order of arrival.
     connections: Vec<Connection>,
     /// Number of the next connection.
     next: u64,
@@ -124,7 +124,7 @@ impl<S: Site> Http<S> {
         Ok(polled[own..].iter().map(PollFd::revents).collect())
     }
 
-    /// Does for a connection what can be done at once. Whether it goes on.
+    /// Advances a connection as far as possible without waiting. Returns whether it stays open.
     fn turn(&self, connection: &mut Connection, events: PollFlags, now: Instant) -> bool {
         if connection.is_over(now) || connection.has_left(events) {
             return false;
@@ -146,7 +146,7 @@ impl<S: Site> Http<S> {
         true
     }
 
-    /// Has a request answered, here or by a reader.
+    /// Answers a request here, or passes it to a reader.
     fn ask(&self, connection: &mut Connection, request: Request, now: Instant) {
         let read = ReadRequest { number: connection.number, from: connection.from, request };
         if self.site.is_slow(read.get().path) {
@@ -162,7 +162,7 @@ impl<S: Site> Http<S> {
                 Ok((stream, address)) => self.begin(stream, address.ip(), now),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
-                // The want of a descriptor, say: the longest silent gives its own.
+                // For example, no descriptor is left: the connection that was silent for longest is closed.
                 Err(_) => {
                     self.make_room(|_| true);
                     std::thread::sleep(Duration::from_millis(1));
@@ -181,7 +181,7 @@ impl<S: Site> Http<S> {
         }
         let Ok(mut connection) = Connection::new(stream, self.next, from, sharer, now) else { return };
         self.next += 1;
-        // One that has asked already is answered before the next may need its place.
+        // A connection with a complete request is answered before the next one may need its place.
         connection.is_due = true;
         if self.turn(&mut connection, PollFlags::empty(), now) {
             self.connections.push(connection);
@@ -193,7 +193,7 @@ impl<S: Site> Http<S> {
     fn enforce_held(&mut self) -> usize {
         loop {
             let total: usize = self.connections.iter().map(Connection::held).sum();
-            // Nothing is looked up as long as nobody can be over anything.
+            // The search is skipped while no timeout can have passed.
             if total <= PREFIX_HELD.min(HELD) {
                 return total;
             }

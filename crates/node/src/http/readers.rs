@@ -20,8 +20,8 @@ use crate::{
     threads::{join, spawn},
 };
 
-/// Bytes of replies that clients have yet to take: beyond, nothing more is read before some are taken. A reply that is
-/// being made comes on top.
+/// Maximum size of unread replies in bytes: above it, readers wait until clients have read some. A reply that is being
+/// built is not counted.
 pub const HELD: usize = 256 << 20;
 
 /// A request of a connection, for a thread that may wait for the disk.
@@ -30,7 +30,7 @@ pub struct ReadRequest {
     pub number: u64,
     /// The client's address.
     pub from: IpAddr,
-    /// The request itself.
+    /// The request.
     pub request: Request,
 }
 
@@ -44,7 +44,7 @@ impl ReadRequest {
         Get { path, query, posted: posted.as_deref(), is_preflight, origin: origin.as_deref(), from: self.from }
     }
 
-    /// What the site answers, as it is sent.
+    /// The encoded reply of the site.
     pub fn answer(&self, site: &impl Site) -> Encoded {
         let get = self.get();
         let takes_posts = site.takes_posts(get.path);
@@ -67,7 +67,7 @@ pub struct Readers {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Requests that the threads take, and their replies.
+/// The queues of requests and replies.
 struct ReadQueue {
     state: Mutex<Backlog>,
     /// There may be something for a thread to do.
@@ -78,7 +78,7 @@ struct ReadQueue {
 
 #[derive(Default)]
 struct Backlog {
-    /// One for each connection at most.
+    /// At most one per connection.
     requests: VecDeque<ReadRequest>,
     replies: Vec<(u64, Encoded)>,
     /// Bytes of these, and of what clients take.
@@ -142,7 +142,7 @@ impl Readers {
         self.queue.changed.notify_one();
     }
 
-    /// Forgets what a connection asked, which is over.
+    /// Drops the request of a closed connection.
     pub fn forget(&self, number: u64) {
         self.queue.state().requests.retain(|request| request.number != number);
     }

@@ -16,7 +16,7 @@ pub struct Encoded {
     pub pauses: bool,
 }
 
-/// The status of a reply to a client that asks for more than it may.
+/// The status of a reply to a client above its limit.
 const TOO_MANY: &str = "429 Too Many Requests";
 
 impl Reply {

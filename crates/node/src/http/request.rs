@@ -7,7 +7,7 @@ pub const REQUEST_BYTES: usize = 8 << 10;
 /// Longest body: transactions in hexadecimal digits. Bitcoin nodes pass on none, and no package, of more than 404,000
 /// bytes.
 pub const BODY_BYTES: usize = 1 << 20;
-/// Most header lines of a request.
+/// Maximum number of header lines of a request.
 const HEADERS: usize = 64;
 
 /// A method that is served.
@@ -39,7 +39,7 @@ pub struct Head {
     pub method: Method,
     /// The path with its query.
     pub target: String,
-    /// The page's origin, where a browser asks for a page.
+    /// The page's origin, if a browser requests for a page.
     pub origin: Option<String>,
     /// How the body is framed.
     pub framing: Framing,
@@ -56,7 +56,7 @@ pub struct Request {
     pub method: Method,
     /// The path with its query.
     pub target: String,
-    /// The page's origin, where a browser asks for a page.
+    /// The page's origin, if a browser requests for a page.
     pub origin: Option<String>,
     /// The body of a POST.
     pub posted: Option<Vec<u8>>,
@@ -82,7 +82,7 @@ impl Request {
 pub enum Refusal {
     /// It is no HTTP.
     Malformed,
-    /// It names no host, or several.
+    /// It has no Host header, or several.
     Host,
     /// Its length is no number, or there are several.
     Length,
@@ -90,7 +90,7 @@ pub enum Refusal {
     Coding,
     /// A chunk of its body is malformed.
     Chunk,
-    /// It expects something other than to go on.
+    /// It expects something other than 100-continue.
     Expectation,
     /// The head is longer, or has more lines, than the limit.
     TooLong,
@@ -186,7 +186,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// How the body is framed. Refuses a message that a proxy could take to end elsewhere: request smuggling.
+/// The framing of the body. Refuses a message that a proxy could parse differently: request smuggling.
 fn framing(values: &Values<'_>, is_1_1: bool) -> Result<Framing, Refusal> {
     let mut lengths = values.items("Content-Length");
     let length = lengths.next();

@@ -1,4 +1,4 @@
-//! How the store of the in-NIC ledger comes back: from the Rust ledger, which recovers as any node's does.
+//! Restores the store of the in-NIC ledger from the Rust ledger, which recovers as in any node.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ const SECRETS: usize = 4;
 
 /// Why a store cannot be restored.
 enum Failure {
-    /// Under this secret there is no place for something.
+    /// With this secret an entry has no place.
     NoPlace(xdp::Error),
     Other(Error),
 }
@@ -67,7 +67,7 @@ fn restore(
         if batch.timestamp < horizon {
             continue;
         }
-        // It was written after its operations were executed, so they are kept rather too long.
+        // It was written after its operations were executed, so they are kept slightly too long.
         let age = Duration::from_micros(now.saturating_sub(batch.timestamp));
         for (sequence, record) in (batch.first_sequence..).zip(batch.records) {
             let committed = committed(sequence, record).ok_or_else(other)?;

@@ -1,4 +1,4 @@
-//! The figures of a node, as Prometheus reads them.
+//! The metrics of a node, in the format of Prometheus.
 
 mod bitcoin;
 mod electrum;
@@ -19,7 +19,7 @@ use crate::{node_state::NodeState, retries::KINDS};
 
 use text::Metrics;
 
-/// All figures as Prometheus reads them.
+/// All metrics in the format of Prometheus.
 pub fn render(node_state: &NodeState) -> String {
     let mut metrics = Metrics::with_prefix("turnpike");
     let counters = &node_state.counters;
@@ -54,7 +54,7 @@ pub fn render(node_state: &NodeState) -> String {
     metrics.gauge("accounts_limit", "Maximum number of accounts.", node_state.accounts_limit);
     let unreserved = node_state.accounts_unreserved;
     metrics.gauge("accounts_unreserved", "Accounts above which only trusted senders open more.", unreserved);
-    // The program remembers by itself, and no operation that is signed.
+    // The program has its own memory of retries, without signed operations.
     let by_program = node_state.in_nic().map(|ledger| {
         let RetryFill { operations, capacity, age } = ledger.retries();
         [Fill { operations, capacity, age: age.as_micros() as u64 }, Fill::default()]

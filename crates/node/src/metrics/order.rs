@@ -37,7 +37,7 @@ pub fn write(metrics: &mut Metrics, order_status: &OrderStatus) {
         "Timeout for a leader, in multiples of `cluster.patience`.",
         timeout_factor.into(),
     );
-    metrics.gauge("order_evidence", "Pieces of evidence of equivocation by replicas.", evidence);
+    metrics.gauge("order_evidence", "Pieces of evidence that replicas broke the protocol.", evidence);
     metrics.gauge(
         "order_time_ahead_seconds",
         "Lead of the time of blocks over this node's clock, if more than 2 s.",

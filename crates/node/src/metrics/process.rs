@@ -27,7 +27,7 @@ pub fn text() -> String {
     metrics.into_text()
 }
 
-/// What `/proc/PID/stat` reports; proc(5) numbers its fields.
+/// The fields of `/proc/PID/stat`, numbered as in proc(5).
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     processor_ticks: u64,
@@ -56,7 +56,7 @@ fn ticks(count: u64) -> Duration {
     Duration::from_secs_f64(count as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
-/// When the process started, from how long after the machine's start that was.
+/// When the process started, computed from the time after the machine's start.
 fn start_time(start_ticks: u64) -> Option<Duration> {
     let uptime = fs::read_to_string("/proc/uptime").ok()?.split_whitespace().next()?.parse().ok()?;
     let age = Duration::try_from_secs_f64(uptime).ok()?.saturating_sub(ticks(start_ticks));

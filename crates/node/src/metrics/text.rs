@@ -7,7 +7,7 @@ use std::{
 
 use nic::histogram::{BOUNDS, HistogramSnapshot};
 
-/// The text that Prometheus reads, as it comes together.
+/// Builds the text that Prometheus reads.
 #[derive(Debug)]
 pub struct Metrics {
     /// What all names begin with.
@@ -121,7 +121,7 @@ impl Metrics {
         self.gauges(name, help, [], [([], value)]);
     }
 
-    /// What goes up and down, a figure for each of several cases, as with [`Metrics::counters`].
+    /// Gauges, one for each of several cases, as with [`Metrics::counters`].
     pub fn gauges<const N: usize>(
         &mut self,
         name: &str,

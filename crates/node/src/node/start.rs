@@ -247,7 +247,7 @@ pub(super) fn make_cache(
     Ok(Some(Arc::new(cache)))
 }
 
-/// What proves, of each chain that there is.
+/// The provers of the chains.
 pub(super) fn make_proofs(cache: &Option<Arc<Cache>>, own: &OwnReader, bitcoin: Option<&BitcoinChain>) -> Service {
     let proofs = Service::new(cache.clone()).with(Chain::Own, Arc::new(OwnSource::new(own.clone())));
     match bitcoin {
@@ -264,7 +264,7 @@ pub(crate) fn rate_limit(config: &Config) -> Option<RateLimit> {
     }
 }
 
-/// What the data path takes, from whom, and how much of it.
+/// The rules of the data path: accepted senders and limits.
 pub(super) fn selection(config: &Config, costs: Arc<Costs>) -> SelectorConfig {
     let rate_limit = rate_limit(config);
     let (trusted, verify) = (config.trusted.clone(), config.limits.verify);

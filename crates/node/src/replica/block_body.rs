@@ -1,5 +1,5 @@
-//! What an ordered block has in it: its time, how far its proposer has executed, and groups of operations, each of
-//! which came in one frame.
+//! The body of an ordered block: its time, its proposer's executed height, and groups of operations, each from one
+//! frame.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use spv::{
@@ -18,11 +18,11 @@ pub const FORMAT: u8 = 2;
 /// The longest body of a block.
 pub const LONGEST: usize = 1 << 20;
 
-/// Most signed operations of a block: what a processor verifies in some tens of milliseconds, while all wait for it.
+/// Maximum number of signed operations of a block: a processor verifies them in some tens of milliseconds, while all
+/// wait.
 pub const MOST_SIGNED: usize = 1024;
 
-/// Most approvals of changes of the set of a block: their signatures are checked as they are executed, in some
-/// milliseconds.
+/// Maximum number of approvals of a block: their signatures are verified during execution, in some milliseconds.
 pub const MOST_APPROVALS: usize = 64;
 
 /// What a body begins with.
@@ -33,7 +33,7 @@ struct Header {
     time: U64,
     /// Height of the block whose header's hash is the block's statement.
     executed: U64,
-    /// What that header does not cover: [`spv::hash::state_hash`].
+    /// The state that the header does not cover: [`spv::hash::state_hash`].
     state: Hash,
 }
 
@@ -41,11 +41,11 @@ struct Header {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct GroupHeader {
-    /// The replica that the frame came to.
+    /// The replica that received the frame.
     origin: u8,
     /// 1 for operations, 2 for signed ones, 3 for approvals of a change of the set.
     format: u8,
-    /// 1 where the frame came from a trusted prefix.
+    /// 1 if the frame came from a trusted prefix.
     trusted: u8,
     reserved: u8,
     count: U32,
@@ -57,7 +57,7 @@ const PLAIN: u8 = 1;
 const SIGNED: u8 = 2;
 const APPROVALS: u8 = 3;
 
-/// What names a group: the replica that its frame came to, and the frame's number there.
+/// The key of a group: the replica that received its frame, and the frame's number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     pub origin: u8,
@@ -72,7 +72,7 @@ pub enum Entries<'a> {
     Approvals(&'a [Approval]),
 }
 
-/// What one frame had, as it travels. Its shape has been checked.
+/// The encoded operations of one frame, with a checked format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group(Bytes);
 
@@ -208,7 +208,7 @@ pub struct Body {
     pub time: u64,
     /// Height of the block whose header's hash is the block's statement.
     pub executed: u64,
-    /// What that header does not cover: [`spv::hash::state_hash`].
+    /// The state that the header does not cover: [`spv::hash::state_hash`].
     pub state: Hash,
     /// The groups to execute, in order.
     pub groups: Vec<Group>,

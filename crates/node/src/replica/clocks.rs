@@ -1,4 +1,4 @@
-//! How this node's clock compares with the times of blocks, for the log, `/ready` and metrics.
+//! Compares this node's clock with the times of blocks, for the log, `/ready` and metrics.
 
 use std::{
     sync::{
@@ -10,11 +10,11 @@ use std::{
 
 use crate::admission;
 
-/// How often a difference is logged.
+/// Interval between logs of a difference.
 const REPORT: Duration = Duration::from_secs(60);
 
-/// Proposals in a row whose times are too far in the past, after which this node's clock is taken to be ahead: one may
-/// come from a leader whose own clock is slow.
+/// Number of consecutive proposals with times too far in the past after which this node's clock counts as ahead: a
+/// single one may be from a leader with a slow clock.
 const PROPOSALS: u32 = 8;
 
 const TOLERANCE: u64 = ledger::CLOCK_TOLERANCE.as_micros() as u64;
@@ -68,7 +68,7 @@ impl Clocks {
     /// A leader proposes a block of this time on a parent of that time.
     pub fn proposed(&self, time: u64, parent: u64) {
         let now = admission::now();
-        // Where the parent's time is ahead of its clock, a leader has no other to stamp its block with.
+        // If the parent's time is ahead of its clock, a leader can only repeat that time.
         if time <= parent {
             return;
         }
@@ -155,7 +155,7 @@ mod tests {
             clocks.proposed(now - 600 * SECOND, now - 700 * SECOND);
         }
         assert!((600..700).contains(&clocks.clock_ahead()));
-        // What only repeats its parent's time shows no clock.
+        // A block that repeats its parent's time says nothing about a clock.
         clocks.proposed(now - 700 * SECOND, now - 700 * SECOND);
         assert!(clocks.clock_ahead() > 0);
         clocks.proposed(admission::now(), now - 700 * SECOND);

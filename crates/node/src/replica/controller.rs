@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{admission, node_state::NodeState, queries::Queries, workers::Workers};
 
-/// Takes frames of operations to the order pool, and those that only ask to the executor.
+/// Passes frames with operations to the order pool, and queries to the executor.
 pub struct Controller {
     pub order_pool: Arc<OrderPool>,
     pub outbox: Outbox,
@@ -36,7 +36,7 @@ pub struct Controller {
 impl Controller {
     fn submit(&self, held: Held, make: impl FnOnce(super::block_body::Key, &Held) -> Group) -> Result<(), Held> {
         if let Some(group) = self.order_pool.submit(held, make)? {
-            // What others do not hear of waits for this replica's turn.
+            // A group that others do not receive waits for this replica's turn.
             self.outbox.send(group.bytes().clone());
         }
         Ok(())
@@ -49,7 +49,7 @@ impl Controller {
     fn give(&self, message: ExecutorMessage) -> Result<(), Held> {
         self.messages.send(message).map_err(|SendError(message)| match message {
             ExecutorMessage::Read(held) | ExecutorMessage::Screen(held) | ExecutorMessage::Refuse(held, _) => held,
-            ExecutorMessage::Block(_) | ExecutorMessage::Stop => unreachable!("it is what was sent"),
+            ExecutorMessage::Block(_) | ExecutorMessage::Stop => unreachable!("the message is the one that was sent"),
         })
     }
 }
@@ -126,7 +126,7 @@ impl StoreController for Controller {
         let approval =
             ChangeFrame::ref_from_bytes(&held).ok().and_then(|frame| Approval::read_from_bytes(&frame.approval).ok());
         let Some(approval) = approval else { return self.give(ExecutorMessage::Refuse(held, Status::Malformed)) };
-        // What does not hold now is not put to others.
+        // An approval that is not valid now is not sent to others.
         let result = self.roster.membership().check(&approval, self.chain.tip().height() + 1);
         match roster::status(result) {
             Status::Ok => self.submit(held, |key, _| Group::new(key, false, Entries::Approvals(&[approval]))),

@@ -35,7 +35,7 @@ use super::{
 };
 use crate::{Error, node_state::NodeState};
 
-/// How often those are woken who wait for time to pass.
+/// Interval of waking waiters for a time.
 const TICK: Duration = Duration::from_millis(10);
 /// The same while nothing is to be ordered: only an empty block now and then is waited for.
 const IDLE_TICK: Duration = Duration::from_millis(250);
@@ -233,7 +233,7 @@ impl<O: Observer> Executor<O> {
         Answered::Plain(held, operations, values)
     }
 
-    /// Orders, answers or parks a frame that came at some time.
+    /// Orders, answers or parks a frame that arrived at a given time.
     fn screen(&mut self, held: Held, since: Instant) {
         if self.has_failed() {
             return self.read(held);
@@ -257,10 +257,10 @@ impl<O: Observer> Executor<O> {
         }
     }
 
-    /// Has the operations of a frame ordered.
+    /// Submits the operations of a frame for ordering.
     fn order(&mut self, held: Held, signed: &[SignedOperation]) {
         match self.order_pool.submit(held, |key, held| Group::of_signed(key, held.trusted, signed)) {
-            // What others do not hear of waits for this replica's turn.
+            // A group that others do not receive waits for this replica's turn.
             Ok(Some(group)) => drop(self.neighbours.outbox.send(group.bytes().clone())),
             Ok(None) => {}
             Err(held) => self.refuse(held, Status::Busy),

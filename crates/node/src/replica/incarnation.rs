@@ -86,7 +86,7 @@ impl Incarnated {
     }
 }
 
-/// The line that ends a file: a hash of what comes before, against damage.
+/// The last line of a file: a hash of the preceding lines, against damage.
 fn sum(text: &str) -> String {
     let hash = TaggedHash::new("turnpike/incarnation").hash(&[text.as_bytes()]);
     format!("sum {:032x}\n", u128::from_be_bytes(*hash.first_chunk().expect("a hash is longer")))

@@ -1,4 +1,4 @@
-//! What the replica orders, as the engine asks for it.
+//! The application of the engine: proposals and verdicts of this replica.
 
 use std::{
     sync::{Arc, mpsc::Sender},
@@ -138,8 +138,8 @@ impl Application for Judge {
     fn finalized(&self, block: Final) -> Answer<'_, ()> {
         Box::pin(async move {
             let height = block.block.height();
-            // The executor is gone only when the node stops, or has failed: then this never ends, and the block comes
-            // again.
+            // The executor is dropped only when the node stops, or has failed: then this never completes, and the block
+            // is delivered again.
             let _ = self.messages.send(ExecutorMessage::Block(Box::new(block)));
             self.order_pool.when(|state| (state.executed.height >= height).then_some(())).await;
         })

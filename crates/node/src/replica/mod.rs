@@ -75,7 +75,7 @@ pub(crate) const DIRECTORY: &str = "order";
 /// The first part of the names of what the engine stores there.
 pub(crate) const PARTITION: &str = "replica";
 
-/// Whom this replica orders with at the beginning, and as whom.
+/// The founding set of this replica, and its identity.
 pub struct Identity {
     founders: Committee,
     key: ReplicaKey,
@@ -119,7 +119,7 @@ impl Identity {
             founders: self.founders,
             key: self.key,
             timing: config.cluster.timing(),
-            // Turns of one block: an idle leader holds up nobody for long, and each replica's clients get theirs.
+            // Turns of one block: an idle leader delays nobody for long, and the clients of each replica get theirs.
             term: NonZeroU32::MIN,
             epoch: config.cluster.epoch(),
             keep: config.cluster.keep(),
@@ -137,8 +137,8 @@ impl Identity {
     }
 }
 
-/// What the engine of a replica of this configuration is to know, and where it is, as long as the founders are the set:
-/// for programs that play a replica.
+/// The engine's configuration and directory of a replica with this configuration, while the founders are the set: for
+/// programs that simulate a replica.
 pub fn replica_engine(config: &Config) -> Result<(order::Config, Site), Error> {
     Ok(Identity::from_cluster(&config.cluster)?.engine(config, None, config.cluster.replicas.clone()))
 }
@@ -148,7 +148,7 @@ pub fn network_id(config: &Config) -> Result<Hash, Error> {
     Ok(Identity::from_cluster(&config.cluster)?.network(config))
 }
 
-/// What a replica's node is put together from, before its threads run.
+/// The parts of a replica's node, before its threads run.
 pub struct Replica<O> {
     identity: Identity,
     ledger: OrderedLedger<O>,
@@ -217,7 +217,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
         Ok(Self { identity, chain: ledger.chain(), ledger, order_pool, roster, floor, mark, messages: mpsc::channel() })
     }
 
-    /// Begins to order. The work that is left is the executor's, on a thread of its own.
+    /// Begins to order. The rest is the executor's work, on its own thread.
     pub fn start(
         self,
         config: &Config,
@@ -281,7 +281,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
     }
 }
 
-/// What the data path's controller is made of.
+/// The parts of the data path's controller.
 pub struct Parts {
     order_pool: Arc<OrderPool>,
     outbox: order::Outbox,
@@ -304,7 +304,7 @@ impl Parts {
 }
 
 impl Running {
-    /// Ends the engine, then the executor.
+    /// Stops the engine, then the executor.
     pub fn stop(&mut self) {
         self.process = None;
         // It may have failed.

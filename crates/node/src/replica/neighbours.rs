@@ -8,7 +8,7 @@ use super::{order_pool::OrderPool, roster::Roster};
 pub struct Neighbours {
     /// This replica's key of connections.
     pub me: Identity,
-    /// Whom it is to be connected to as long as it is of no set.
+    /// The replicas to connect to while it is a member of no set.
     pub contacts: Vec<Member>,
     /// Updates the engine.
     pub peers: Peers,
@@ -23,7 +23,7 @@ pub fn number(members: &[Member], me: &Identity) -> Option<u8> {
     Some(number as u8)
 }
 
-/// Whom a replica is to be connected to from the block of a height on.
+/// The replicas to connect to from the block of a height on.
 pub fn places(roster: &Roster, height: u64, me: &Identity, contacts: &[Member]) -> Vec<Member> {
     let mut places = roster.membership().places(height);
     if number(&places, me).is_none() {
@@ -34,7 +34,7 @@ pub fn places(roster: &Roster, height: u64, me: &Identity, contacts: &[Member]) 
 }
 
 impl Neighbours {
-    /// Takes notice that the block of a height is executed, and whether it had approvals.
+    /// Records that the block of a height is executed, and whether it had approvals.
     pub fn executed(&self, roster: &Roster, order_pool: &OrderPool, height: u64, approvals: bool) {
         let renumbered = {
             let membership = roster.membership();
@@ -51,7 +51,7 @@ impl Neighbours {
                 None => tracing::warn!(replicas, "this replica is not a member of the set of replicas"),
             }
             for group in order_pool.renumber(number, replicas) {
-                // What others do not hear of waits for this replica's turn.
+                // A group that others do not receive waits for this replica's turn.
                 self.outbox.send(group.bytes().clone());
             }
         }

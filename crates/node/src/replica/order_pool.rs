@@ -1,4 +1,4 @@
-//! Where operations wait to be ordered, and frames for their operations to be executed.
+//! The queue of operations waiting to be ordered, and of frames waiting for their execution.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque, hash_map::Entry},
@@ -17,28 +17,27 @@ use wire::{AccountId, Command, SignedOperation, Status};
 use super::block_body::{Body, Entries, Group, Key, LONGEST, MOST_APPROVALS, MOST_SIGNED};
 use crate::admission;
 
-/// Bytes of operations that wait to be ordered, shared out equally among the replicas that they come from.
+/// Maximum size of operations waiting to be ordered in bytes, divided equally among the replicas that received them.
 const POOL: usize = 16 << 20;
 
-/// Bytes that a group takes beside its own.
+/// Overhead of a group in bytes.
 const OVERHEAD: usize = 256;
 
-/// How long a group waits to be ordered, and a frame for its operations to be final. It is less than retries are
-/// recognised for, so that nothing is ordered twice that far apart. A client is answered [`Status::NotFinal`] then, and
-/// asks again.
+/// Timeout of a group to be ordered, and of a frame's operations to be final. It is shorter than the retry time, so
+/// that nothing is ordered twice that far apart. After it the client gets [`Status::NotFinal`], and retries.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long after its announcement a group is announced again, if its client asks again: links may have been down.
+/// Minimum time between announcements of a group, if its client retries: links may have been down.
 const ANNOUNCEMENT: Duration = Duration::from_secs(1);
 
-/// How long an empty block waits for the block before it to be final, so that one is enough.
+/// How long an empty block waits for the previous block to be final, so that one is enough.
 const SETTLING: Duration = Duration::from_millis(20);
 
-/// Longest time without a block, after which an empty one is ordered: it shows that a quorum is there, and lets
-/// replicas drop the votes before it. A day of them takes some megabytes.
+/// Longest time without a block, after which an empty one is ordered: it shows that a quorum is present, and lets
+/// replicas drop earlier votes. A day of them takes some megabytes.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
-/// How much later than its leader a replica counts on that block, so that the leader has the time to propose it.
+/// How much later than its leader a replica expects that block, so that the leader has time to propose it.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// The last block that was executed.
@@ -62,7 +61,7 @@ pub struct Parent {
     pub height: u64,
     /// Its time.
     pub time: u64,
-    /// How far its proposer had executed.
+    /// Its proposer's executed height.
     pub executed: u64,
     /// The highest block with operations that is not final.
     pub operations: u64,
@@ -78,7 +77,7 @@ pub struct Waiting {
     /// Its operations, as they are to be ordered.
     pub group: Group,
     since: Instant,
-    /// When the other replicas were last sent the group.
+    /// When the group was last sent to the other replicas.
     announced: Instant,
 }
 
@@ -91,7 +90,7 @@ struct Pooled {
 /// Contents of the pool.
 #[derive(Debug)]
 pub struct Contents {
-    /// In the order in which they came.
+    /// In order of arrival.
     pool: BTreeMap<u64, Pooled>,
     places: HashMap<Key, u64>,
     /// Accounts that operations in the pool create, and how many of them do.
@@ -100,7 +99,7 @@ pub struct Contents {
     /// Bytes of each replica's groups.
     taken: Vec<usize>,
     waiting: HashMap<u64, Waiting>,
-    /// Frames that were given up, with the status of their operations.
+    /// Abandoned frames, with the status of their operations.
     given_up: Vec<(Waiting, Status)>,
     /// This replica's number; `None` if this node is not a member, which orders nothing.
     origin: Option<u8>,
@@ -111,7 +110,7 @@ pub struct Contents {
     next_number: u64,
     /// The last block that was executed.
     pub executed: Executed,
-    /// What no header covers as of the newest blocks, by height.
+    /// The states that no header covers after the newest blocks, by height.
     past: VecDeque<(u64, Hash)>,
     /// The highest block with operations that was executed, as far as is known.
     operations: u64,
@@ -213,7 +212,7 @@ impl OrderPool {
         Ok(Some(group))
     }
 
-    /// Takes a group that came to another replica; what finds no room is dropped.
+    /// Adds a group that another replica received; drops it if there is no room.
     pub fn receive(&self, group: Group) {
         let mut state = self.state();
         if state.pool(&group, Instant::now()) {
@@ -256,7 +255,7 @@ impl OrderPool {
         Some(Payload { statement: executed.hash, body: body.encode() })
     }
 
-    /// What no header covers as of the block of a height, if it is one of the newest that were executed.
+    /// The state that no header covers after the block of a height, if it is one of the newest executed ones.
     pub fn state_at(&self, height: u64) -> Option<Hash> {
         let state = self.state();
         state.past.iter().rev().find(|(known, _)| *known == height).map(|(_, hash)| *hash)
@@ -275,7 +274,7 @@ impl OrderPool {
         !has_work && state.stated >= state.operations && state.last_block.elapsed() < HEARTBEAT + GRACE
     }
 
-    /// Takes notice of a block that was executed, with this body, and whether a change of the set is decided.
+    /// Records an executed block with this body, and whether a change of the set is decided.
     pub fn executed(&self, executed: Executed, body: &Body, changing: bool) {
         let mut state = self.state();
         state.executed = executed;
@@ -339,8 +338,8 @@ impl OrderPool {
         Some(waiting.held)
     }
 
-    /// Gives up groups and frames that waited too long, and wakes all waiters. Returns the frames to be answered
-    /// although their operations were not executed.
+    /// Drops groups and frames that waited too long, and wakes all waiters. Returns the frames to answer although their
+    /// operations were not executed.
     pub fn tick(&self) -> Vec<(Waiting, Status)> {
         let mut state = self.state();
         while let Some((_, pooled)) = state.pool.first_key_value()
@@ -379,7 +378,7 @@ fn wake(mut state: MutexGuard<'_, Contents>) {
 }
 
 impl Contents {
-    /// Puts a group into the pool, unless it is there or has no room.
+    /// Adds a group to the pool, unless it is there already or has no room.
     fn pool(&mut self, group: &Group, since: Instant) -> bool {
         let key = group.key();
         let share = POOL / self.taken.len().max(1);

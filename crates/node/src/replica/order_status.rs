@@ -29,12 +29,13 @@ pub struct OrderStatus {
     patience: Duration,
     /// Serves the ledger to joining replicas.
     pub sync: Server,
-    /// How its clock compares with the times of blocks.
+    /// The comparison of its clock with the times of blocks.
     pub clocks: Arc<Clocks>,
 }
 
 impl OrderStatus {
-    /// Status of the replica with the connection key `me`, which waits `patience` for a leader and serves `sync`.
+    /// The status of the replica with this connection key, this timeout for a leader, and this server for joining
+    /// replicas.
     pub fn new(
         engine: Status,
         roster: Arc<Roster>,

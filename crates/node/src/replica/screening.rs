@@ -35,10 +35,10 @@ const GRACE: u32 = 3;
 /// The longest grace: it leaves time to answer before a frame expires.
 const LONGEST_GRACE: Duration = Duration::from_secs(4);
 
-/// Operations of parked frames at most, which are looked up again after each block: that takes about a millisecond.
+/// Maximum number of operations of parked frames, which are looked up again after each block in about a millisecond.
 const MOST_PARKED: usize = 8192;
 
-/// Seconds' worth of operations that an account has at once.
+/// Burst of an account, in seconds of its rate.
 const BURST_SECONDS: u32 = 10;
 
 /// The least burst: more signed operations than fit a frame.
@@ -48,7 +48,7 @@ const LEAST_BURST: u32 = 512;
 pub enum Decision {
     /// Its operations are ordered.
     Order(Held, Vec<SignedOperation>),
-    /// Executing it leaves no trace, and gives the answer.
+    /// Executing it leaves no trace, and returns the first result.
     Answer(Held),
     /// It is refused.
     Refuse(Held, Status),
@@ -176,7 +176,7 @@ impl Screening {
         None
     }
 
-    /// Takes out parked frames to be decided on again, the oldest first: all, or those that waited for the grace.
+    /// Removes parked frames to decide again, the oldest first: all, or those that waited for the grace.
     pub fn take(&mut self, all: bool) -> Vec<(Held, Instant)> {
         let count = match all {
             true => self.parked.len(),

@@ -83,7 +83,7 @@ impl RemoteSigner {
         }
     }
 
-    /// Connects; not for longer than the timeout, even where nobody takes connections.
+    /// Connects within the timeout, even if nobody accepts connections.
     fn connect(&self) -> io::Result<UnixStream> {
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         set_socket_timeout(&socket, Timeout::Send, Some(self.timeout))?;
@@ -102,7 +102,7 @@ impl Sealer for RemoteSigner {
     }
 }
 
-/// Reads all of a reply, however it comes in pieces, until a time.
+/// Reads a whole reply, in any pieces, until a deadline.
 fn read(stream: &mut UnixStream, mut into: &mut [u8], until: Instant) -> io::Result<()> {
     while !into.is_empty() {
         stream.set_read_timeout(Some(remaining(until)?))?;
@@ -128,7 +128,7 @@ mod tests {
     use spv::SealingKey;
     use std::os::unix::net::UnixListener;
 
-    /// What a signer makes of a request.
+    /// The reply of a signer to a request.
     type Answer = fn(&[u8]) -> Vec<u8>;
 
     /// A signer that answers each connection with a function of its request, in two pieces, and the last one not at

@@ -1,4 +1,4 @@
-//! How a replica that has nothing gets the ledger of another one, and checks it.
+//! Fetches the ledger of another replica, and verifies it.
 
 use std::{
     thread,
@@ -43,10 +43,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// block every half minute, and the next one makes it a checkpoint.
 const REPLACEMENT: Duration = Duration::from_secs(90);
 
-/// What becomes of the ledger that is there.
+/// The treatment of the present ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Present {
-    /// It must be readable, and older than the one that is fetched.
+    /// It must be readable, and older than the fetched one.
     Extend,
     /// It is not read: it may be damaged.
     Replace,
@@ -61,7 +61,7 @@ pub trait Source {
 /// How far it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// The height of the last block that was taken.
+    /// The height of the last fetched block.
     pub height: u64,
     /// That of the checkpoint.
     pub of: u64,
@@ -100,7 +100,7 @@ pub enum FetchError {
     /// A part differs from what the replicas agreed on.
     #[error("{0} is not what the replicas agreed on: the replica lies, or is of another network; ask another one")]
     Untrue(&'static str),
-    /// It has nothing that is not here.
+    /// The other replica has no newer blocks.
     #[error("this replica has {own} blocks and the other one {of}: start it, and it fetches the rest")]
     NotNewer {
         /// Blocks that are here.
@@ -108,7 +108,7 @@ pub enum FetchError {
         /// The checkpoint's.
         of: u64,
     },
-    /// It has less than this replica had executed.
+    /// The other replica has fewer blocks than this replica had executed.
     #[error(
         "this replica has executed {own} blocks, but the other one's checkpoint has {of}: retry in a minute, or ask \
          another one"
@@ -142,7 +142,7 @@ struct Agreed {
 }
 
 impl Agreed {
-    /// Asks for the newest checkpoint.
+    /// Requests the newest checkpoint.
     fn ask(config: &Config, identity: &Identity, source: &mut dyn Source) -> Result<Self, FetchError> {
         let bytes = source.get("/replica/checkpoint")?;
         let checkpoint = Checkpoint::decode(&bytes).ok_or(FetchError::Form("checkpoint"))?;
@@ -291,7 +291,7 @@ fn gather(
     Ok(tip.height())
 }
 
-/// Takes the blocks before a height.
+/// Fetches the blocks before a height.
 fn take_blocks(
     restoring: &mut Restoring,
     source: &mut dyn Source,
@@ -316,7 +316,7 @@ fn take_blocks(
     }
 }
 
-/// Takes the batches up to the checkpoint, of which there is a first page.
+/// Fetches the batches up to the checkpoint, given their first page.
 fn take_batches(
     restoring: &mut Restoring,
     source: &mut dyn Source,

@@ -1,10 +1,9 @@
-//! State sync: how a replica that joins, or was away for too long, gets the ledger from another one instead of all
-//! ordered blocks.
+//! State sync: a replica that joins, or was away for too long, fetches the ledger of another one instead of all ordered
+//! blocks.
 //!
-//! It goes on from a checkpoint: an ordered block that is final, its *floor*, and a later one whose body states what
-//! the ledger came to with the floor. Two certificates cover that, so nothing of what follows is trusted: the chain's
-//! blocks up to the header that is stated, and the sets of replicas and the operations that retries are answered from,
-//! whose hash is. The new replica's engine begins on the floor.
+//! It starts from a checkpoint: a final ordered block, its *floor*, and a later one whose body states the ledger after
+//! the floor. Two certificates cover them, so the rest needs no trust: the chain's blocks up to the stated header, and
+//! the sets of replicas and the memory of retries, whose hash is stated. The new replica's engine begins on the floor.
 
 mod fetch;
 mod floor;

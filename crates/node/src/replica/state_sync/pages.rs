@@ -22,7 +22,7 @@ pub struct Checkpoint {
     pub floor: Certificate,
     /// That of a later block,
     pub stating: Certificate,
-    /// whose body states what the ledger came to with the floor.
+    /// whose body states the ledger after the floor.
     pub body: Vec<u8>,
     /// The encoded sets of replicas as of the floor.
     pub members: Vec<u8>,
@@ -59,7 +59,7 @@ fn take_certificate(bytes: &mut &[u8]) -> Option<Certificate> {
     Certificate::decode(take_part(bytes)?).ok()
 }
 
-/// What makes a transaction of a block a signed one.
+/// The signed part of a transaction of a block.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct SentTail {
@@ -67,8 +67,8 @@ struct SentTail {
     tail: [u8; TAIL_SIZE],
 }
 
-/// Puts a block on a page: the header, the number of signed transactions in four bytes, the operations, and of the
-/// signed ones the position in four bytes and what follows the operation.
+/// Appends a block to a page: the header, the number of signed transactions in four bytes, the operations, and for each
+/// signed one its position in four bytes and the part after the operation.
 pub fn put_block(page: &mut Vec<u8>, block: &WholeBlock) {
     page.extend(block.header.as_bytes());
     page.extend((block.tails.len() as u32).to_be_bytes());
@@ -78,7 +78,7 @@ pub fn put_block(page: &mut Vec<u8>, block: &WholeBlock) {
     }
 }
 
-/// Takes the next block off a page.
+/// Reads the next block of a page.
 pub fn take_block(page: &mut &[u8]) -> Option<WholeBlock> {
     let (header, rest) = BlockHeader::read_from_prefix(page).ok()?;
     let (count, rest) = U32::read_from_prefix(rest).ok()?;
@@ -90,7 +90,7 @@ pub fn take_block(page: &mut &[u8]) -> Option<WholeBlock> {
     Some(WholeBlock { header, operations: operations.to_vec(), tails })
 }
 
-/// What a page of batches begins with.
+/// The head of a page of batches.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct BatchesStart {
@@ -100,7 +100,7 @@ pub struct BatchesStart {
     pub before: Newest,
 }
 
-/// What a block's batch has before its records and tails.
+/// The head of a block's batch, before its records and tails.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct SentBatch {
@@ -109,7 +109,8 @@ struct SentBatch {
     tails: U32,
 }
 
-/// Puts a block's batch on a page: the header, the numbers of records and of tails in four bytes each, records, tails.
+/// Appends a block's batch to a page: the header, the numbers of records and of tails in four bytes each, records,
+/// tails.
 pub fn put_batch(page: &mut Vec<u8>, header: &BlockHeader, (records, tails): (&[Record], &[Tail])) {
     let counts = [records.len(), tails.len()].map(|count| U32::new(count as u32));
     page.extend(SentBatch { header: *header, records: counts[0], tails: counts[1] }.as_bytes());
@@ -117,7 +118,7 @@ pub fn put_batch(page: &mut Vec<u8>, header: &BlockHeader, (records, tails): (&[
     page.extend(tails.as_bytes());
 }
 
-/// Takes the next block's batch off a page.
+/// Reads the next block's batch of a page.
 pub fn take_batch<'a>(page: &mut &'a [u8]) -> Option<(BlockHeader, &'a [Record], &'a [Tail])> {
     let (start, rest) = SentBatch::read_from_prefix(page).ok()?;
     let (records, rest) = <[Record]>::ref_from_prefix_with_elems(rest, start.records.get() as usize).ok()?;

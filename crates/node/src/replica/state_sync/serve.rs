@@ -1,5 +1,4 @@
-//! What a replica gives to one that has nothing: the newest checkpoint, blocks of the chain, and batches of the
-//! journal.
+//! Serves the ledger to joining replicas: the newest checkpoint, blocks of the chain, and batches of the journal.
 
 use std::{
     collections::VecDeque,
@@ -22,7 +21,7 @@ use super::{
     pages::{BatchesStart, Checkpoint, PAGE, put_batch, put_block},
 };
 
-/// Certificates of the newest blocks that are kept: leaders state what came some blocks before.
+/// Number of certificates of the newest blocks to keep: leaders state results of some blocks before.
 const CERTIFICATES: usize = 64;
 
 /// The newest checkpoint, as blocks become final. Clones are of the same one.
@@ -35,7 +34,7 @@ struct Parts {
     newest: Option<Stated>,
 }
 
-/// What a checkpoint is made of: as it is asked for seldom, nothing is copied with each block.
+/// The parts of a checkpoint: since it is requested seldom, nothing is copied with each block.
 #[derive(Clone, Debug)]
 struct Stated {
     floor: Certificate,
