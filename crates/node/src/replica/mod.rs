@@ -110,7 +110,7 @@ impl Identity {
     }
 
     /// The engine's configuration and directory; it resumes after the block of a height.
-    fn engine(self, config: &Config, floor: Option<Certificate>, places: Vec<Member>) -> (order::Config, Site) {
+    fn engine(self, config: &Config, floor: Option<Certificate>, members: Vec<Member>) -> (order::Config, Site) {
         let network = self.network(config);
         let own = config.cluster.replicas.iter().find(|member| member.name == self.key.name());
         let listen = config.cluster.listen.or(own.map(|member| member.address));
@@ -129,7 +129,7 @@ impl Identity {
         };
         let directory = config.data.join(DIRECTORY);
         let listen = listen.expect("the configuration was checked");
-        (order, Site { listen, places, directory, transport: config.cluster.transport, threads: THREADS })
+        (order, Site { listen, members, directory, transport: config.cluster.transport, threads: THREADS })
     }
 
     fn network(&self, config: &Config) -> Hash {
@@ -237,8 +237,8 @@ impl<O: Observer + Send + 'static> Replica<O> {
             clocks: clocks.clone(),
         };
         let (me, contacts) = (identity.key.name().connections(), config.cluster.contacts.clone());
-        let places = neighbours::places(&roster, ledger.tip().height() + 1, &me, &contacts);
-        let (order, site) = identity.engine(config, floor, places);
+        let members = neighbours::connected(&roster, ledger.tip().height() + 1, &me, &contacts);
+        let (order, site) = identity.engine(config, floor, members);
         let patience = order.timing.leader;
         let process = Process::start(order, site, Arc::new(judge)).map_err(Error::Order)?;
         let checkpoints = Checkpoints::new(process.status().certificate().as_deref());

@@ -24,13 +24,13 @@ pub fn number(members: &[Member], me: &Identity) -> Option<u8> {
 }
 
 /// The replicas to connect to from the block of a height on.
-pub fn places(roster: &Roster, height: u64, me: &Identity, contacts: &[Member]) -> Vec<Member> {
-    let mut places = roster.membership().places(height);
-    if number(&places, me).is_none() {
-        let is_new = |contact: &&Member| places.iter().all(|member| member.name != contact.name);
-        places.extend(contacts.iter().filter(is_new).cloned().collect::<Vec<_>>());
+pub fn connected(roster: &Roster, height: u64, me: &Identity, contacts: &[Member]) -> Vec<Member> {
+    let mut replicas = roster.membership().connected(height);
+    if number(&replicas, me).is_none() {
+        let is_new = |contact: &&Member| replicas.iter().all(|member| member.name != contact.name);
+        replicas.extend(contacts.iter().filter(is_new).cloned().collect::<Vec<_>>());
     }
-    places
+    replicas
 }
 
 impl Neighbours {
@@ -43,7 +43,7 @@ impl Neighbours {
             is_new.then(|| (number(members, &self.me), members.len()))
         };
         if approvals || renumbered.is_some() {
-            self.peers.set_members(places(roster, height + 1, &self.me, &self.contacts));
+            self.peers.set_members(connected(roster, height + 1, &self.me, &self.contacts));
         }
         if let Some((number, replicas)) = renumbered {
             match number {

@@ -429,9 +429,9 @@ impl Cluster {
         let context = self.context.child("connections").with_attribute("number", number);
         let (listen, key) = (replicas[number], &self.keys[number]);
         let (channels, _, mut peers, _) = connect(context, self.network, key, listen, room(4), LONGEST_BODY);
-        let place = |(key, &address): (&ReplicaKey, _)| Member { name: key.name(), address };
-        let places: Vec<_> = self.keys.iter().zip(replicas).map(place).collect();
-        set_members(&mut peers, 0, room(4), &places);
+        let member = |(key, &address): (&ReplicaKey, _)| Member { name: key.name(), address };
+        let members: Vec<_> = self.keys.iter().zip(replicas).map(member).collect();
+        set_members(&mut peers, 0, room(4), &members);
         let running = self.run_on(number, config, self.journal(number), channels, peers.clone(), peers).await;
         self.running[number] = Some(running);
     }
