@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use native::{Engine, InNicConfig, Reference, frame};
 use wire::{CompactFrame, Status};
 
-const LIMITS: Limits = Limits { accounts: 16, retries: retries::Limits::of(retries::MIN_CAPACITY) };
+const LIMITS: Limits = Limits { accounts: 16, retries: retries::Limits::with_operations(retries::MIN_CAPACITY) };
 
 /// The same as in the tests; any values will do.
 const SECRET: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];

@@ -5,7 +5,7 @@
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
-use electrum::{Next, Session};
+use electrum::{NextStep, Session};
 use libfuzzer_sys::fuzz_target;
 use turnpike_fuzz::genesis::{LONGEST, service};
 /// Replies to bytes that arrive in pieces, and whether the session ends.
@@ -19,15 +19,15 @@ fn replies(pieces: &[&[u8]]) -> (Vec<u8>, bool) {
         pending.extend_from_slice(piece);
         loop {
             let mut output = Vec::new();
-            let fed = session.feed(&pending, &mut output, now);
-            pending.drain(..fed.consumed);
+            let progress = session.feed(&pending, &mut output, now);
+            pending.drain(..progress.consumed);
             all.extend_from_slice(&output);
-            match fed.next {
-                Next::More => break,
-                Next::Send => assert!(!output.is_empty(), "it goes on without having done anything"),
-                Next::Wait(_) => panic!("nobody has spent so much"),
-                Next::Ask(_) => panic!("there is no node to ask"),
-                Next::Close => return (all, true),
+            match progress.next {
+                NextStep::More => break,
+                NextStep::Send => assert!(!output.is_empty(), "it goes on without having done anything"),
+                NextStep::Wait(_) => panic!("nobody has spent so much"),
+                NextStep::Ask(_) => panic!("there is no node to ask"),
+                NextStep::Close => return (all, true),
             }
         }
     }

@@ -41,7 +41,7 @@ fn files() -> &'static Files {
 fn read(journal: &Journal) -> Option<u64> {
     let log = journal.log();
     let first = log.first_sequence();
-    let limits = Limits { accounts: 1024, retries: retries::Limits::of(retries::MIN_CAPACITY) };
+    let limits = Limits { accounts: 1024, retries: retries::Limits::with_operations(retries::MIN_CAPACITY) };
     let mut recovery = Recovery::new(limits, Secret::from_seed([1; 16]), 0, first).ok();
     let mut reader = log.reader(first).ok()?;
     let mut operations = 0;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kv::replies::Replies;
 use kv::service::{Service, Settings};
-use kv::session::{Next, Session};
+use kv::session::{NextStep, Session};
 use kv::store::{Config, Store};
 use kv::turn::Turn;
 use libfuzzer_sys::fuzz_target;
@@ -24,14 +24,14 @@ fn replies(pieces: &[&[u8]], gathered: usize) -> Vec<u8> {
         pending.extend_from_slice(piece);
         while pending.len() >= wanted {
             let mut out = Replies::new(gathered);
-            let fed = session.feed(&pending, &mut out, &mut Turn::new(), 10);
+            let progress = session.feed(&pending, &mut out, &mut Turn::new(), 10);
             assert!(out.len() <= gathered + LARGEST + 16384, "{} bytes at once", out.len());
-            pending.drain(..fed.consumed);
+            pending.drain(..progress.consumed);
             all.extend_from_slice(&out);
-            wanted = match fed.next {
-                Next::More(wanted) => wanted,
-                Next::Send | Next::Turn => 0,
-                Next::Close => return all,
+            wanted = match progress.next {
+                NextStep::More(wanted) => wanted,
+                NextStep::Send | NextStep::Turn => 0,
+                NextStep::Close => return all,
             };
             assert!(wanted > pending.len() || wanted == 0, "it waits for what is there");
         }

@@ -152,8 +152,8 @@ pub fn run(arguments: Arguments) {
     let state = Progress { log: log.expect("the log can be opened"), proposed: BTreeMap::new(), next: now() };
     let bodies = Bodies { committee: committee.clone(), state: Mutex::new(state), size: body };
     let listen = addresses[number];
-    let place = |(key, address): (&ReplicaKey, _)| Member { name: key.name(), address };
-    let places = keys.iter().zip(addresses).map(place).collect();
+    let member = |(key, address): (&ReplicaKey, _)| Member { name: key.name(), address };
+    let members = keys.iter().zip(addresses).map(member).collect();
     let key = keys[number].clone();
     let patience = Duration::from_millis(patience);
     let timing = Timing { leader: patience, certification: patience * 2, ..Timing::default() };
@@ -170,7 +170,7 @@ pub fn run(arguments: Arguments) {
         longest_body: body,
         partition,
     };
-    let site = Site { listen, places, directory: directory.join("order"), transport, threads: THREADS };
+    let site = Site { listen, members, directory: directory.join("order"), transport, threads: THREADS };
     let replica = Process::start(config, site, Arc::new(bodies)).expect("the replica starts");
     // What a bystander sees of the replica, once a second.
     while !replica.status().snapshot().ended {

@@ -185,7 +185,7 @@ impl Side {
     /// That proofs are hits is what is measured.
     fn check_hits(&self) -> Result<(), Failure> {
         let misses =
-            self.node.iter().filter_map(|node| node.shared().cache.as_ref()).map(|cache| cache.counters().misses);
+            self.node.iter().filter_map(|node| node.state().cache.as_ref()).map(|cache| cache.counters().misses);
         match misses.sum::<u64>() {
             misses if misses * 20 > self.generator.tally().replies => {
                 Err(format!("{}: {misses} proofs were not in the cache", self.name).into())
@@ -199,15 +199,15 @@ impl Side {
 /// it says.
 fn fill(node: &Node, accounts: u32) -> Result<(), Failure> {
     let since = Instant::now();
-    while node.shared().durable() < u64::from(accounts) || node.behind() > 0 || node.is_open() {
+    while node.state().durable() < u64::from(accounts) || node.behind() > 0 || node.is_open() {
         if since.elapsed() > SETTLED {
             return Err(
-                format!("{} of {accounts} accounts are durable after {SETTLED:?}", node.shared().durable()).into()
+                format!("{} of {accounts} accounts are durable after {SETTLED:?}", node.state().durable()).into()
             );
         }
         thread::sleep(Duration::from_millis(10));
     }
-    let cache = node.shared().cache.as_ref().ok_or("the node has no cache of proofs")?;
+    let cache = node.state().cache.as_ref().ok_or("the node has no cache of proofs")?;
     let tip = cache.tip(Chain::Own).ok_or("the cache knows no tip")?;
     let mut body = [&tip.hash[..], &tip.height.to_be_bytes()].concat();
     body.resize(PROOF_BODY, 7);

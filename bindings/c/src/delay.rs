@@ -32,7 +32,7 @@ pub unsafe extern "C" fn turnpike_delay_evaluate(
     context: *mut c_void,
     proof: *mut u8,
 ) -> Status {
-    Status::of(|| {
+    Status::run(|| {
         // SAFETY: the caller's promise.
         let (modulus, message) = unsafe { (slice(modulus, modulus_length)?, slice(message, message_length)?) };
         let delay = shared::delay(modulus, message, squarings)?;
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn turnpike_verify_delay(
     proof_length: usize,
     result: *mut u8,
 ) -> Status {
-    Status::of(|| {
+    Status::run(|| {
         // SAFETY: the caller's promise.
         let (modulus, message) = unsafe { (slice(modulus, modulus_length)?, slice(message, message_length)?) };
         // SAFETY: the caller's promise.

@@ -22,7 +22,7 @@ fn scheme(number: u8) -> Result<Scheme, Status> {
 /// The caller owns the verifier: free it with turnpike_verifier_free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_verifier_new(threads: u32, backend: u8, verifier: *mut *mut Verifier) -> Status {
-    Status::of(|| {
+    Status::run(|| {
         if verifier.is_null() || !verifier.is_aligned() {
             return Err(Status::Pointer);
         }
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn turnpike_verifier_new(threads: u32, backend: u8, verifi
 pub unsafe extern "C" fn turnpike_verifier_free(verifier: *mut Verifier) {
     if !verifier.is_null() {
         // SAFETY: it was made from a box, and is the caller's only use of it.
-        Status::of(|| unsafe {
+        Status::run(|| unsafe {
             drop(Box::from_raw(verifier));
             Ok(Status::Ok)
         });
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn turnpike_verifier_threads(verifier: *const Verifier) ->
 /// Writes the turnpike_backend that a verifier uses for a turnpike_scheme: never TURNPIKE_BACKEND_FASTEST.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_verifier_backend(verifier: *const Verifier, scheme: u8, backend: *mut u8) -> Status {
-    Status::of(|| {
+    Status::run(|| {
         // SAFETY: the caller's promise.
         let (verifier, backend) = unsafe { (reference(verifier)?, slice_mut(backend, 1)?) };
         backend[0] = verifier.backend(self::scheme(scheme)?)? as u8;
@@ -70,7 +70,7 @@ pub extern "C" fn turnpike_backend_available(scheme: u8, backend: u8) -> bool {
         let (scheme, backend) = (self::scheme(scheme)?, self::backend(backend)?);
         if backend.is_available(scheme) { Ok(Status::Ok) } else { Err(Status::Backend) }
     };
-    Status::of(available) == Status::Ok
+    Status::run(available) == Status::Ok
 }
 
 /// # Safety
@@ -84,7 +84,7 @@ unsafe fn hash(
     count: usize,
     digests: *mut u8,
 ) -> Status {
-    Status::of(|| {
+    Status::run(|| {
         let total = length.checked_mul(count).ok_or(Status::Length)?;
         // SAFETY: the caller's promise.
         let (verifier, messages) = unsafe { (reference(verifier)?, slice(messages, total)?) };
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn turnpike_merkle_parents(
     count: usize,
     parents: *mut u8,
 ) -> Status {
-    Status::of(|| {
+    Status::run(|| {
         // SAFETY: the caller's promise.
         let (verifier, children) = unsafe { (reference(verifier)?, slice(children.cast::<[u8; 32]>(), count)?) };
         // SAFETY: the caller's promise.
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn turnpike_merkle_root(
     root: *mut u8,
     ambiguous: *mut u8,
 ) -> Status {
-    Status::of(|| {
+    Status::run(|| {
         // SAFETY: the caller's promise.
         let (verifier, leaves) = unsafe { (reference(verifier)?, slice(leaves.cast::<[u8; 32]>(), count)?) };
         // SAFETY: the caller's promise.
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn turnpike_verify_equihash(
     count: usize,
     codes: *mut u8,
 ) -> Status {
-    Status::of(|| {
+    Status::run(|| {
         // SAFETY: the caller's promise.
         let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
         // SAFETY: the caller's promise.
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn turnpike_verify_zcash_headers(
     count: usize,
     codes: *mut u8,
 ) -> Status {
-    Status::of(|| {
+    Status::run(|| {
         // SAFETY: the caller's promise.
         let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
         let headers = Items::rows(headers, ZCASH_HEADER_LENGTH);
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn turnpike_verify_ecdsa(
     count: usize,
     codes: *mut u8,
 ) -> Status {
-    Status::of(|| {
+    Status::run(|| {
         let policy = shared::policy(policy).ok_or(Status::Argument)?;
         // SAFETY: the caller's promise.
         let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
@@ -279,7 +279,7 @@ pub unsafe extern "C" fn turnpike_recover_ecdsa(
     keys: *mut u8,
     codes: *mut u8,
 ) -> Status {
-    Status::of(|| {
+    Status::run(|| {
         let policy = shared::policy(policy).ok_or(Status::Argument)?;
         // SAFETY: the caller's promise.
         let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
@@ -310,7 +310,7 @@ unsafe fn verify_signed(
     count: usize,
     codes: *mut u8,
 ) -> Status {
-    Status::of(|| {
+    Status::run(|| {
         // SAFETY: the caller's promise.
         let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
         // SAFETY: the caller's promise.
@@ -390,7 +390,7 @@ pub unsafe extern "C" fn turnpike_verify_groth16(
     count: usize,
     codes: *mut u8,
 ) -> Status {
-    Status::of(|| {
+    Status::run(|| {
         // SAFETY: the caller's promise.
         let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
         // SAFETY: the caller's promise.
@@ -412,7 +412,7 @@ pub unsafe extern "C" fn turnpike_verify_pairings(
     count: usize,
     codes: *mut u8,
 ) -> Status {
-    Status::of(|| {
+    Status::run(|| {
         // SAFETY: the caller's promise.
         let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
         // SAFETY: the caller's promise.

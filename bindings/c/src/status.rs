@@ -59,7 +59,7 @@ impl Status {
     }
 
     /// Runs the body of a function, and turns a panic into a status.
-    pub(crate) fn of(call: impl FnOnce() -> Result<Self, Self>) -> Self {
+    pub(crate) fn run(call: impl FnOnce() -> Result<Self, Self>) -> Self {
         match catch_unwind(AssertUnwindSafe(call)) {
             Ok(Ok(status) | Err(status)) => status,
             Err(_) => Self::Internal,

@@ -96,7 +96,7 @@ impl Rows {
     }
 
     /// A table with rows of this length.
-    pub fn of<const N: usize>(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub fn with_width<const N: usize>(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let rows = Self::new(name, object)?;
         if rows.width() != N {
             return Err(PyValueError::new_err(format!(

@@ -96,8 +96,8 @@ impl Verifier {
         codes: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let messages = Source::new("messages", messages)?;
-        let signatures = Source::Rows(Rows::of::<SIGNATURE>("signatures", signatures)?);
-        let keys = Source::Rows(Rows::of::<KEY>("keys", keys)?);
+        let signatures = Source::Rows(Rows::with_width::<SIGNATURE>("signatures", signatures)?);
+        let keys = Source::Rows(Rows::with_width::<KEY>("keys", keys)?);
         let mut codes = self::codes(codes)?;
         let messages = messages.items().map_err(raise)?;
         let (signatures, keys) = (signatures.items().map_err(raise)?, keys.items().map_err(raise)?);
@@ -135,7 +135,7 @@ impl Verifier {
         messages: &Bound<'_, PyAny>,
         digests: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let (messages, mut digests) = (Rows::new("messages", messages)?, Rows::of::<32>("digests", digests)?);
+        let (messages, mut digests) = (Rows::new("messages", messages)?, Rows::with_width::<32>("digests", digests)?);
         let function = match tag {
             Some(tag) => Function::Tagged(Tag::new(tag)),
             None if double => Function::Sha256d,
@@ -146,13 +146,13 @@ impl Verifier {
     }
 
     fn merkle_parents(&self, py: Python<'_>, children: &Bound<'_, PyAny>, parents: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (children, mut parents) = (Rows::of::<32>("children", children)?, Rows::of::<32>("parents", parents)?);
+        let (children, mut parents) = (Rows::with_width::<32>("children", children)?, Rows::with_width::<32>("parents", parents)?);
         let (children, parents) = (children.arrays(), parents.arrays_mut()?);
         detached(py, &self.0, |call| call.merkle_parents(children, parents))
     }
 
     fn merkle_root(&self, py: Python<'_>, leaves: &Bound<'_, PyAny>) -> PyResult<([u8; 32], bool)> {
-        let leaves = Rows::of::<32>("leaves", leaves)?;
+        let leaves = Rows::with_width::<32>("leaves", leaves)?;
         let leaves = leaves.arrays();
         let root = detached(py, &self.0, |call| call.merkle_root(leaves))?;
         Ok((root.hash, root.ambiguous))
@@ -178,7 +178,7 @@ impl Verifier {
     }
 
     fn zcash_headers(&self, py: Python<'_>, headers: &Bound<'_, PyAny>, codes: &Bound<'_, PyAny>) -> PyResult<()> {
-        let headers = Source::Rows(Rows::of::<{ shared::ZCASH_HEADER_LENGTH }>("headers", headers)?);
+        let headers = Source::Rows(Rows::with_width::<{ shared::ZCASH_HEADER_LENGTH }>("headers", headers)?);
         let mut codes = self::codes(codes)?;
         let (headers, codes) = (headers.items().map_err(raise)?, codes.values_mut()?);
         detached(py, &self.0, |call| call.zcash_headers(headers, codes))
@@ -194,7 +194,7 @@ impl Verifier {
         codes: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let policy = self::policy(policy)?;
-        let digests = Rows::of::<32>("digests", digests)?;
+        let digests = Rows::with_width::<32>("digests", digests)?;
         let (signatures, keys) = (Source::new("signatures", signatures)?, Source::new("keys", keys)?);
         let mut codes = self::codes(codes)?;
         let digests = digests.arrays();
@@ -215,7 +215,7 @@ impl Verifier {
         codes: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let policy = self::policy(policy)?;
-        let (digests, mut keys) = (Rows::of::<32>("digests", digests)?, Rows::of::<33>("keys", keys)?);
+        let (digests, mut keys) = (Rows::with_width::<32>("digests", digests)?, Rows::with_width::<33>("keys", keys)?);
         let (signatures, ids) = (Source::new("signatures", signatures)?, Array::new("ids", ids, "uint8", 1)?);
         let mut codes = self::codes(codes)?;
         let (digests, signatures) = (digests.arrays(), signatures.items().map_err(raise)?);
@@ -267,7 +267,7 @@ impl Verifier {
         inputs: &Bound<'_, PyAny>,
         codes: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let proofs = Source::Rows(Rows::of::<192>("proofs", proofs)?);
+        let proofs = Source::Rows(Rows::with_width::<192>("proofs", proofs)?);
         let inputs = Source::new("inputs", inputs)?;
         let mut codes = self::codes(codes)?;
         let (proofs, inputs) = (proofs.items().map_err(raise)?, inputs.items().map_err(raise)?);

@@ -102,7 +102,7 @@ impl Call<'_> {
 }
 
 fn product(backend: Backend, pairs: &[u8]) -> Result<Product, Rule> {
-    Ok(Product::of(backend, &eip2537::pairs_on(backend, pairs)?))
+    Ok(Product::new(backend, &eip2537::pairs_on(backend, pairs)?))
 }
 
 fn check(product: Product) -> Result<(), Rule> {

@@ -32,7 +32,7 @@ pub fn evaluate_delay(
     delay: &Delay,
     mut progress: impl FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Option<Vec<u8>>, DelayError> {
-    let evaluated = delay.evaluate(&[], |kept| progress(kept.at))?;
+    let evaluated = delay.evaluate(&[], |checkpoint| progress(checkpoint.at))?;
     Ok(evaluated.map(|evaluated| evaluated.to_bytes()))
 }
 

@@ -161,7 +161,7 @@ fn check(chain: &BitcoinChain, blocks: &[Mined]) {
     let Some(tip) = view.tip() else { return };
     let index = blocks.iter().position(|block| block.hash == tip.hash).unwrap();
     let active = branch(blocks, index);
-    let model = Model::of(FIRST_HEIGHT, active.iter().map(|block| &block.bytes));
+    let model = Model::from_blocks(FIRST_HEIGHT, active.iter().map(|block| &block.bytes));
     model.check(&view);
     assert_eq!(view.audit(|_| ()).unwrap(), model.transactions.len() as u64);
     for block in blocks {
@@ -271,7 +271,7 @@ fn a_coinbase_that_is_repeated_overwrites_the_earlier_one() {
         }
         importer.commit().unwrap();
         assert_eq!(chain.view().tip().map(|tip| tip.hash), active.last().map(|block| block.hash));
-        Model::of(FIRST_HEIGHT, active.iter().map(|block| &block.bytes)).check(&chain.view());
+        Model::from_blocks(FIRST_HEIGHT, active.iter().map(|block| &block.bytes)).check(&chain.view());
     }
 }
 

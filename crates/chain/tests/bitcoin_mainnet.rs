@@ -84,7 +84,7 @@ fn the_first_blocks_of_mainnet() {
     assert_eq!(view.tip().unwrap().height, BLOCKS - 1);
     assert_eq!(view.audit(|_| ()).unwrap(), TRANSACTIONS);
     let blocks = read_all(&path);
-    Model::of(0, &blocks).check(&view);
+    Model::from_blocks(0, &blocks).check(&view);
 
     // A client that knows only genesis takes the headers, and then verifies a proof of every transaction.
     let mut headers = HeaderChain::new(Network::Mainnet);
@@ -165,7 +165,7 @@ fn an_import_goes_on_where_it_was_interrupted() {
     let summary = import(&chain, &path).unwrap();
     assert_eq!((summary.known, summary.stored), (4001, u64::from(BLOCKS) - 4001));
     assert_eq!(chain.view().audit(|_| ()).unwrap(), TRANSACTIONS);
-    Model::of(0, &blocks).check(&chain.view());
+    Model::from_blocks(0, &blocks).check(&chain.view());
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn blocks_in_any_order_and_from_any_start() {
     let view = chain.view();
     assert_eq!(view.tip().unwrap().height, 2999);
     assert_eq!((view.block(999).unwrap(), view.headers(1000, 5).unwrap().len()), (None, 5));
-    Model::of(1000, &blocks[1000..3000]).check(&view);
+    Model::from_blocks(1000, &blocks[1000..3000]).check(&view);
     view.audit(|_| ()).unwrap();
     drop((view, chain));
 
@@ -304,7 +304,7 @@ fn reorganisation_of_btcd() {
     let chain = open_mainnet(store.path());
     let first = read_all(&folder.join("blk_0_to_4.dat"));
     import(&chain, &folder.join("blk_0_to_4.dat")).unwrap();
-    Model::of(0, &first).check(&chain.view());
+    Model::from_blocks(0, &first).check(&chain.view());
     let before = chain.view();
     assert_eq!(import(&chain, &folder.join("blk_3A.dat")).unwrap().connected, 0);
     assert_eq!(import(&chain, &folder.join("blk_4A.dat")).unwrap().connected, 0);
@@ -318,11 +318,12 @@ fn reorganisation_of_btcd() {
     }
     let view = chain.view();
     assert_eq!(view.tip().unwrap().height, 5);
-    Model::of(0, &second).check(&view);
+    Model::from_blocks(0, &second).check(&view);
     view.audit(|_| ()).unwrap();
     // Nothing of the old branch remains, and the earlier view still sees it.
-    let old = Model::of(0, &first);
-    for hash in old.transactions.keys().filter(|hash| !Model::of(0, &second).transactions.contains_key(*hash)) {
+    let old = Model::from_blocks(0, &first);
+    for hash in old.transactions.keys().filter(|hash| !Model::from_blocks(0, &second).transactions.contains_key(*hash))
+    {
         assert_eq!(view.transaction(hash).unwrap(), None);
     }
     old.check(&before);
@@ -361,7 +362,7 @@ fn check_full_blocks(height: u32, blocks: &[Vec<u8>]) {
     let summary = import(&chain, folder.path()).unwrap();
     assert_eq!(summary.connected, blocks.len() as u64);
     let view = chain.view();
-    Model::of(height, blocks).check(&view);
+    Model::from_blocks(height, blocks).check(&view);
     assert_eq!(view.audit(|_| ()).unwrap(), summary.transactions);
     for (height, bytes) in (height..).zip(blocks) {
         let transactions = Block::parse(bytes).unwrap().transactions().len() as u32;

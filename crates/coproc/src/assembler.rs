@@ -212,7 +212,7 @@ fn value(word: &str, fields: &[&str]) -> Result<Vec<Slot>, Problem> {
         let wrong = || Problem::Number((*field).to_string());
         // A number of a larger type must only be below the modulus of the base field.
         let single = if kind == Kind::Scalar { Kind::Scalar } else { Kind::Fp };
-        let mut slot = number(field).filter(|number| Kind::of(number) == Kind::Scalar).ok_or_else(wrong)?;
+        let mut slot = number(field).filter(|number| Kind::from_slot(number) == Kind::Scalar).ok_or_else(wrong)?;
         slot[0] |= (single as u8) << 5;
         Value::read(&[slot]).map_err(|_| wrong())?;
         slot[0] = slot[0] & 0x1f | (kind as u8) << 5;

@@ -29,5 +29,5 @@ pub fn disassemble(program: &Program) -> String {
 
 fn raw(slot: &Slot) -> String {
     let digits: String = slot.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{} {digits}", Kind::of(slot).name())
+    format!("{} {digits}", Kind::from_slot(slot).name())
 }

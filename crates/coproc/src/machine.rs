@@ -175,7 +175,7 @@ enum Point {
 }
 
 impl Point {
-    fn of(value: &Value) -> Option<Self> {
+    fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::G1Affine(point) => Some(Self::G1(point.jacobian())),
             Value::G1Jacobian(point) => Some(Self::G1(*point)),
@@ -202,7 +202,7 @@ fn add(left: Value, right: Value) -> Result<Value, Fault> {
         (Value::Fp(left), Value::Fp(right)) => Value::Fp(left + right),
         (Value::Fp2(left), Value::Fp2(right)) => Value::Fp2(left + right),
         (Value::Fp12(left), Value::Fp12(right)) => Value::Fp12(left + right),
-        (left, right) => match (Point::of(&left), Point::of(&right)) {
+        (left, right) => match (Point::from_value(&left), Point::from_value(&right)) {
             (Some(Point::G1(left)), Some(Point::G1(right))) => Value::G1Jacobian(left.add(&right)),
             (Some(Point::G2(left)), Some(Point::G2(right))) => Value::G2Jacobian(left.add(&right)),
             _ => return Err(Fault::Type),
@@ -248,7 +248,7 @@ fn final_exponentiation(element: &Fp12) -> Result<Fp12, Fault> {
 }
 
 fn multiply_point(scalar: &Scalar, point: Value) -> Result<Value, Fault> {
-    Ok(match Point::of(&point).ok_or(Fault::Type)? {
+    Ok(match Point::from_value(&point).ok_or(Fault::Type)? {
         Point::G1(point) => Value::G1Jacobian(point.multiply(scalar)),
         Point::G2(point) => Value::G2Jacobian(point.multiply(scalar)),
     })

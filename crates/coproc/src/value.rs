@@ -7,7 +7,7 @@ use crate::{Fault, Kind, Slot};
 
 impl Kind {
     /// The type in a slot's mark.
-    pub fn of(slot: &Slot) -> Self {
+    pub fn from_slot(slot: &Slot) -> Self {
         Self::ALL[usize::from(slot[0] >> 5)]
     }
 }
@@ -54,9 +54,9 @@ impl Value {
 
     /// The value that begins in the first of these slots.
     pub fn read(slots: &[Slot]) -> Result<Self, Fault> {
-        let kind = Kind::of(slots.first().ok_or(Fault::Address)?);
+        let kind = Kind::from_slot(slots.first().ok_or(Fault::Address)?);
         let slots = slots.get(..kind.slots()).ok_or(Fault::Address)?;
-        if slots.iter().any(|slot| Kind::of(slot) != kind) {
+        if slots.iter().any(|slot| Kind::from_slot(slot) != kind) {
             return Err(Fault::Type);
         }
         let numbers: Vec<[u8; 48]> = slots.iter().map(number).collect();

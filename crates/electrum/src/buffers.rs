@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     fn sharer(network: u8) -> Sharer {
-        Sharer::of(std::net::Ipv4Addr::new(192, 0, network, 1).into(), network == 0)
+        Sharer::new(std::net::Ipv4Addr::new(192, 0, network, 1).into(), network == 0)
     }
 
     /// Connections of networks, and which of them were evicted.

@@ -12,7 +12,7 @@
 mod arguments;
 mod buffers;
 mod client;
-mod kept;
+mod generation_cache;
 mod limits;
 mod mempool;
 mod methods;
@@ -28,11 +28,11 @@ mod sums;
 mod version;
 
 use bitcoind::hex;
-pub use kept::Kept;
+pub use generation_cache::GenerationCache;
 pub use limits::{Limits, Share, Shares};
 pub use mempool::{Coin, Mempool, Outpoint, Read, Unconfirmed, Update};
 pub use node::Node;
 pub use paths::Path;
 pub use service::{Announcement, Counts, Error, Service, Settings, Snapshot};
-pub use session::{Fed, Next, Session};
+pub use session::{NextStep, Progress, Session};
 pub use sums::{Sum, Sums};

@@ -135,7 +135,7 @@ impl Shares {
     pub fn connect(self: &Arc<Self>, address: IpAddr, now: Instant) -> Option<Share> {
         let limits = self.limits();
         let is_trusted = limits.trusted.iter().any(|prefix| prefix.contains(address));
-        let sharer = Sharer::of(address, is_trusted);
+        let sharer = Sharer::new(address, is_trusted);
         let used = {
             let mut shares = lock(&self.shares);
             if shares.len() >= REMEMBERED {

@@ -12,7 +12,7 @@ use proof::{Cache, Refusal};
 use spv::Hash;
 
 use crate::{
-    kept::Kept,
+    generation_cache::GenerationCache,
     limits::{Limits, Shares},
     mempool::{Mempool, Update},
     node::Node,
@@ -137,11 +137,11 @@ pub struct Service {
     snapshot: RwLock<Arc<Snapshot>>,
     mempool: RwLock<Mempool>,
     node: OnceLock<Node>,
-    statuses: Kept<Status>,
+    statuses: GenerationCache<Status>,
     /// Sums of scripts, as far as their histories were read.
-    pub sums: Kept<Sums>,
+    pub sums: GenerationCache<Sums>,
     /// By block hash.
-    witness_trees: Kept<Option<Arc<WitnessTree>>>,
+    witness_trees: GenerationCache<Option<Arc<WitnessTree>>>,
 }
 
 /// A change that sessions report to their clients.
@@ -178,9 +178,9 @@ impl Service {
             snapshot: RwLock::new(Arc::new(Snapshot { branch, edition: 0 })),
             mempool: RwLock::default(),
             node: OnceLock::new(),
-            statuses: Kept::new(STATUSES),
-            sums: Kept::new(SUMS),
-            witness_trees: Kept::new(WITNESS_TREES),
+            statuses: GenerationCache::new(STATUSES),
+            sums: GenerationCache::new(SUMS),
+            witness_trees: GenerationCache::new(WITNESS_TREES),
         })
     }
 
@@ -268,7 +268,7 @@ impl Service {
         snapshot: &Snapshot,
         script: &Hash,
     ) -> Result<(Option<Hash>, u64), chain::bitcoin::Error> {
-        let (mut status, read) = status::of(&self.statuses, (&snapshot.branch, snapshot.edition), script)?;
+        let (mut status, read) = status::read(&self.statuses, (&snapshot.branch, snapshot.edition), script)?;
         for (waiting, height) in self.mempool().of_script(script) {
             status.append(&waiting.hash, height.into());
         }

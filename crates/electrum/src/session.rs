@@ -20,18 +20,18 @@ const REFUSAL_COST: u64 = 5;
 /// Bytes of replies gathered before they are sent.
 const GATHERED: usize = 256 << 10;
 
-/// Result of feeding bytes to a session.
+/// Progress of a session by some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fed {
+pub struct Progress {
     /// Number of bytes consumed.
     pub consumed: usize,
     /// The next step.
-    pub next: Next,
+    pub next: NextStep,
 }
 
 /// What a session needs in order to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextStep {
     /// More bytes.
     More,
     /// Its replies must be sent; complete requests may remain.
@@ -93,24 +93,24 @@ impl Session {
 
     /// Answers the requests in `input`, one per line, and appends the replies to `output`. Pass unconsumed bytes again,
     /// with those that follow.
-    pub fn feed(&mut self, input: &[u8], output: &mut Vec<u8>, now: Instant) -> Fed {
+    pub fn feed(&mut self, input: &[u8], output: &mut Vec<u8>, now: Instant) -> Progress {
         let mut consumed = 0;
         let mut is_first = true;
         loop {
             let rest = &input[consumed..];
-            let more = |consumed| Fed { consumed, next: Next::More };
+            let more = |consumed| Progress { consumed, next: NextStep::More };
             if self.client.closing && self.batch.is_none() {
-                return Fed { consumed, next: Next::Close };
+                return Progress { consumed, next: NextStep::Close };
             }
             if rest.is_empty() && self.batch.is_none() {
                 return more(consumed);
             }
             if let Some(debt) = self.debt(now) {
-                return Fed { consumed, next: Next::Wait(debt) };
+                return Progress { consumed, next: NextStep::Wait(debt) };
             }
             // At least one request is answered per turn, however short it is.
             if output.len() >= GATHERED || !is_first && self.is_turn_over() {
-                return Fed { consumed, next: Next::Send };
+                return Progress { consumed, next: NextStep::Send };
             }
             is_first = false;
             if let Some(batch) = self.batch.take() {
@@ -122,7 +122,7 @@ impl Session {
             let end = end.map(|end| end + self.scanned);
             if end.unwrap_or(rest.len()) > limit {
                 self.refuse_long(output);
-                return Fed { consumed: input.len(), next: Next::Close };
+                return Progress { consumed: input.len(), next: NextStep::Close };
             }
             let Some(end) = end else {
                 self.scanned = rest.len();
@@ -131,7 +131,7 @@ impl Session {
             self.scanned = 0;
             let message = Message::parse(&rest[..end]);
             if self.asks_node(&message) {
-                return Fed { consumed, next: Next::Ask(end) };
+                return Progress { consumed, next: NextStep::Ask(end) };
             }
             match message {
                 Ok(Message::Batch(requests)) => {

@@ -7,7 +7,7 @@ use chain::bitcoin::{Branch, Error};
 use sha2::{Digest, Sha256};
 use spv::{Hash, Locator};
 
-use crate::{hex, kept::Kept};
+use crate::{generation_cache::GenerationCache, hex};
 
 /// Transactions read at a time.
 const PIECE: usize = 1024;
@@ -60,7 +60,11 @@ fn push_line(text: &mut Vec<u8>, hash: &Hash, height: i64) {
 }
 
 /// The status of a script as of a branch, without unconfirmed transactions, and the number of transactions read for it.
-pub fn of(statuses: &Kept<Status>, (branch, edition): (&Branch, u64), script: &Hash) -> Result<(Status, u64), Error> {
+pub fn read(
+    statuses: &GenerationCache<Status>,
+    (branch, edition): (&Branch, u64),
+    script: &Hash,
+) -> Result<(Status, u64), Error> {
     let (mut status, is_whole) = statuses.get(script, edition);
     if is_whole {
         return Ok((status, 0));

@@ -12,7 +12,7 @@ use proof::Source;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use spv::bitcoin::{BlockHeader, root_of_path, sha256d};
-use turnpike_electrum::{Error, Limits, Next, Service, Settings, Update};
+use turnpike_electrum::{Error, Limits, NextStep, Service, Settings, Update};
 use wire::Query;
 
 /// The public key hash of the address with most payments in these blocks, `12higDjoCCNXSA95xZMWUdPvXNmkAduhWv`.
@@ -242,12 +242,12 @@ fn errors(service: &Arc<Service>) {
     // The version must come first, and an unsupported one ends the session.
     let mut client = Client::new(service, STRANGER);
     let (replies, next) = client.send("{\"id\":1,\"method\":\"server.ping\"}\n{\"id\":2,\"method\":\"server.ping\"}\n");
-    assert_eq!((replies.len(), next), (1, Next::Close));
+    assert_eq!((replies.len(), next), (1, NextStep::Close));
     assert_eq!(replies[0]["error"]["message"], "use server.version to identify client");
     let mut client = Client::new(service, STRANGER);
     let asked = json!({"id": 1, "method": "server.version", "params": ["x", ["1.9", "1.10"]]});
     let (replies, next) = client.send(&format!("{asked}\n"));
-    assert_eq!((&replies[0]["error"]["code"], next), (&json!(1), Next::Close));
+    assert_eq!((&replies[0]["error"]["code"], next), (&json!(1), NextStep::Close));
     let mut client = Client::new(service, STRANGER);
     assert_eq!(client.ask("server.version", json!(["", ["1.4", "1.6"]]))[1], "1.6");
 }
@@ -284,8 +284,8 @@ fn batches_pieces_and_limits() {
         let (mut pending, mut output) = (Vec::new(), Vec::new());
         for piece in requests.as_bytes().chunks(size) {
             pending.extend_from_slice(piece);
-            let fed = client.session.feed(&pending, &mut output, client.now);
-            pending.drain(..fed.consumed);
+            let progress = client.session.feed(&pending, &mut output, client.now);
+            pending.drain(..progress.consumed);
         }
         let lines: Vec<Value> = output
             .split(|byte| *byte == b'\n')
@@ -308,7 +308,7 @@ fn batches_pieces_and_limits() {
     // With the end of the line or without.
     for long in ["x".repeat(10_001), "x".repeat(10_001) + "\n"] {
         let (replies, next) = client.send(&long);
-        assert_eq!((&replies[0]["error"]["code"], next), (&json!(-101), Next::Close));
+        assert_eq!((&replies[0]["error"]["code"], next), (&json!(-101), NextStep::Close));
     }
     let counts = &service.counts;
     let limited = [&counts.refused_subscriptions, &counts.refused_replies, &counts.refused_requests];
@@ -326,11 +326,11 @@ fn who_asks_for_too_much_waits() {
     client.ask("server.version", json!(["", "1.4"]));
     let request = json!({"id": 1, "method": "server.ping"}).to_string() + "\n";
     let (replies, next) = client.send(&request.repeat(1000));
-    let Next::Wait(debt) = next else { panic!("{next:?}") };
+    let NextStep::Wait(debt) = next else { panic!("{next:?}") };
     assert!(replies.len() > 100 && replies.len() < 1000, "{}", replies.len());
-    assert!(matches!(client.send(&request), (none, Next::Wait(_)) if none.is_empty()));
+    assert!(matches!(client.send(&request), (none, NextStep::Wait(_)) if none.is_empty()));
     client.now += debt + std::time::Duration::from_millis(1);
-    assert!(matches!(client.send(&request), (one, Next::More) if one.len() == 1));
+    assert!(matches!(client.send(&request), (one, NextStep::More) if one.len() == 1));
     // A trusted client does not wait.
     let mut client = Client::speaking(&service, "1.4");
     assert_eq!(client.send(&request.repeat(1000)).0.len(), 1000);

@@ -44,26 +44,26 @@ impl Age {
 
 impl Reply {
     pub(crate) fn text(body: impl Into<String>, age: Age) -> Self {
-        Self::of("text/plain", body.into().into_bytes(), age)
+        Self::new("text/plain", body.into().into_bytes(), age)
     }
 
     pub(crate) fn bytes(body: Vec<u8>, age: Age) -> Self {
-        Self::of("application/octet-stream", body, age)
+        Self::new("application/octet-stream", body, age)
     }
 
     pub(crate) fn json(value: &impl Serialize, age: Age) -> Self {
         match serde_json::to_vec(value) {
-            Ok(body) => Self::of("application/json", body, age),
+            Ok(body) => Self::new("application/json", body, age),
             Err(error) => Failure::internal(&error).into(),
         }
     }
 
     /// JSON that is already encoded.
     pub(crate) fn encoded_json(body: String) -> Self {
-        Self::of("application/json", body.into_bytes(), Age::Short)
+        Self::new("application/json", body.into_bytes(), Age::Short)
     }
 
-    fn of(kind: &'static str, body: Vec<u8>, age: Age) -> Self {
+    fn new(kind: &'static str, body: Vec<u8>, age: Age) -> Self {
         Self { status: "200 OK", kind, max_age: Some(age.seconds()), body }
     }
 }

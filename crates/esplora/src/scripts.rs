@@ -1,7 +1,7 @@
 //! Addresses and script hashes: their histories, sums and unspent outputs.
 use bitcoin::{Address, Network, address::NetworkUnchecked};
 use chain::bitcoin::{is_spendable, script_hash};
-use electrum::{Coin, Kept, Sums};
+use electrum::{Coin, GenerationCache, Sums};
 use spv::{Hash, Locator};
 
 use crate::{
@@ -49,11 +49,16 @@ pub fn history(
 }
 
 /// What was ever paid to a script and what of it was spent. Reads only what is new since the last request.
-pub fn stats(reader: &mut Reader<'_>, kept: &Kept<Sums>, edition: u64, script: &Hash) -> Result<Stats, Failure> {
-    let (mut sums, is_whole) = kept.get(script, edition);
+pub fn stats(
+    reader: &mut Reader<'_>,
+    cache: &GenerationCache<Sums>,
+    edition: u64,
+    script: &Hash,
+) -> Result<Stats, Failure> {
+    let (mut sums, is_whole) = cache.get(script, edition);
     if !is_whole {
         read_sums(reader, script, &mut sums)?;
-        kept.put(script, sums, edition);
+        cache.put(script, sums, edition);
     }
     Ok(sums.into())
 }

@@ -35,18 +35,18 @@ const ALL_SHARDS: usize = 64;
 /// The reply to datagrams with commands that take long: their source may be forged.
 const NOT_BY_UDP: &[u8] = b"SERVER_ERROR not available over UDP\r\n";
 
-/// The result of a connection's bytes.
+/// Progress of a session by some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fed {
+pub struct Progress {
     /// Bytes that are done with.
     pub consumed: usize,
     /// The next step.
-    pub next: Next,
+    pub next: NextStep,
 }
 
 /// The event that a session waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextStep {
     /// More bytes are needed: at least this number, including those left.
     More(usize),
     /// Replies must be sent; then the rest of the bytes is handled, if any.
@@ -135,22 +135,22 @@ impl Session {
     }
 
     /// Refuses a request that starts with `input`, for lack of room.
-    pub fn refuse(&mut self, input: &[u8], out: &mut Replies, now: Seconds) -> Fed {
+    pub fn refuse(&mut self, input: &[u8], out: &mut Replies, now: Seconds) -> Progress {
         self.refuses = true;
-        let fed = self.feed(input, out, &mut Turn::new(), now);
+        let progress = self.feed(input, out, &mut Turn::new(), now);
         self.refuses = false;
-        fed
+        progress
     }
 
     /// Executes the requests in `input`, and appends replies to `out`, until one is incomplete, replies must be sent,
     /// or the turn is over.
     #[inline]
-    pub fn feed(&mut self, input: &[u8], out: &mut Replies, turn: &mut Turn, now: Seconds) -> Fed {
+    pub fn feed(&mut self, input: &[u8], out: &mut Replies, turn: &mut Turn, now: Seconds) -> Progress {
         let mut consumed = 0;
         loop {
             if let Some(walk) = &mut self.walk {
                 if !walk.go_on(&self.service, out, turn, now) {
-                    return Fed { consumed, next: if out.is_full() { Next::Send } else { Next::Turn } };
+                    return Progress { consumed, next: if out.is_full() { NextStep::Send } else { NextStep::Turn } };
                 }
                 self.walk = None;
             }
@@ -162,8 +162,8 @@ impl Session {
             let rest = &input[consumed..];
             let step = match rest.first() {
                 None => Step::More(1),
-                Some(_) if out.is_full() => return Fed { consumed, next: Next::Send },
-                Some(_) if turn.is_over() => return Fed { consumed, next: Next::Turn },
+                Some(_) if out.is_full() => return Progress { consumed, next: NextStep::Send },
+                Some(_) if turn.is_over() => return Progress { consumed, next: NextStep::Turn },
                 Some(first) if self.is_binary(*first) => self.binary(rest, out, turn, now),
                 Some(_) => self.text(rest, out, turn, now),
             };
@@ -172,10 +172,10 @@ impl Session {
                     consumed += count;
                     turn.spend(1);
                 }
-                Step::More(wanted) => return Fed { consumed, next: Next::More(wanted) },
-                Step::Send => return Fed { consumed, next: Next::Send },
-                Step::Turn => return Fed { consumed, next: Next::Turn },
-                Step::Close => return Fed { consumed: input.len(), next: Next::Close },
+                Step::More(wanted) => return Progress { consumed, next: NextStep::More(wanted) },
+                Step::Send => return Progress { consumed, next: NextStep::Send },
+                Step::Turn => return Progress { consumed, next: NextStep::Turn },
+                Step::Close => return Progress { consumed: input.len(), next: NextStep::Close },
             }
         }
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use turnpike_kv::{
     replies::Replies,
     service::{Service, Settings},
-    session::{Next, Session},
+    session::{NextStep, Session},
     store::{Config, Store},
     turn::Turn,
 };
@@ -31,7 +31,7 @@ fn replies(pieces: &[&[u8]], gathered: usize, requests: usize) -> Vec<u8> {
         while pending.len() >= wanted {
             let (mut out, mut turn) = (Replies::new(gathered), Turn::for_datagram());
             turn.spend(TURN - requests);
-            let fed = session.feed(&pending, &mut out, &mut turn, 10);
+            let progress = session.feed(&pending, &mut out, &mut turn, 10);
             let value = out.take_value();
             if let Some(value) = value {
                 value.read(&service.store, usize::MAX, &mut out).unwrap();
@@ -39,14 +39,14 @@ fn replies(pieces: &[&[u8]], gathered: usize, requests: usize) -> Vec<u8> {
             }
             assert!(out.len() < gathered + (1 << 21), "replies are bounded");
             all.extend_from_slice(&out);
-            pending.drain(..fed.consumed);
-            match fed.next {
-                Next::More(more) => {
+            pending.drain(..progress.consumed);
+            match progress.next {
+                NextStep::More(more) => {
                     assert!(more > pending.len(), "it waits for what is there");
                     wanted = more;
                 }
-                Next::Send | Next::Turn => wanted = 0,
-                Next::Close => return all,
+                NextStep::Send | NextStep::Turn => wanted = 0,
+                NextStep::Close => return all,
             }
         }
     }

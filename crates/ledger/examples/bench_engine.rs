@@ -72,7 +72,7 @@ fn main() {
     let retention = Duration::from_micros(window as u64 / RATE);
     // Forgotten operations stay a little longer.
     let operations = window + window / 32;
-    let retries = retries::Limits { operations, retention, ..retries::Limits::of(1024) };
+    let retries = retries::Limits { operations, retention, ..retries::Limits::with_operations(1024) };
     let mut ledger = Ledger::new(Limits { accounts, retries }, Secret::from_seed([7; 16])).unwrap();
     let mut elapsed = 0;
     let mut values = vec![0; ROUND];

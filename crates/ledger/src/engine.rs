@@ -440,9 +440,11 @@ mod tests {
     use crate::testing::{account, transaction, transfer};
 
     fn ledger() -> Ledger {
-        let mut ledger =
-            Ledger::new(Limits { accounts: 10, retries: retries::Limits::of(1 << 10) }, Secret::from_seed([7; 16]))
-                .unwrap();
+        let mut ledger = Ledger::new(
+            Limits { accounts: 10, retries: retries::Limits::with_operations(1 << 10) },
+            Secret::from_seed([7; 16]),
+        )
+        .unwrap();
         execute(&mut ledger, Operation::create(transaction(1), account(1)));
         execute(&mut ledger, Operation::create(transaction(2), account(2)));
         execute(&mut ledger, Operation::issue(transaction(3), account(1), 1000));

@@ -35,6 +35,7 @@
 //! again.
 
 mod batch;
+mod batch_index;
 mod copy;
 mod error;
 mod format;
@@ -42,7 +43,6 @@ mod group_commit;
 mod log;
 mod mark;
 mod open;
-mod places;
 mod reader;
 mod recall;
 mod segment;

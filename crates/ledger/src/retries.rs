@@ -71,7 +71,7 @@ impl Limits {
     }
 
     /// Limits for this number of operations of each kind, with the node's default durations.
-    pub const fn of(operations: usize) -> Self {
+    pub const fn with_operations(operations: usize) -> Self {
         let (retention, replay) = (Duration::from_secs(10), Duration::from_secs(120));
         Self { operations, retention, signed: operations, replay }
     }

@@ -13,7 +13,7 @@ use wire::{Operation, SignedOperation, Status};
 
 const ACCOUNTS: usize = 24;
 /// More retries than the tests have operations; time stands still.
-const LIMITS: Limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::of(1 << 13) };
+const LIMITS: Limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::with_operations(1 << 13) };
 const NOW: Now = Now { elapsed: 0, unix: 1_000_000 };
 
 /// A journal as the tests keep it: operations with their statuses, and values.
@@ -170,7 +170,7 @@ fn a_full_table_stays_full_in_the_journal() {
 fn a_ledger_lies_in_memory_given() {
     const PAGE: usize = 4096;
     // Larger than in other tests, so that each part takes more than a page.
-    let limits = Limits { accounts: 10_000, retries: retries::Limits::of(1 << 14) };
+    let limits = Limits { accounts: 10_000, retries: retries::Limits::with_operations(1 << 14) };
     let within = |sizes: [usize; 4]| {
         let [accounts, header, index, ring] =
             sizes.map(|bytes| table::Region::anonymous(bytes, table::Pages::default(), false).unwrap());
@@ -218,7 +218,7 @@ fn what_the_journal_has_no_room_for_is_refused() {
 /// A journal with more operations than can be remembered, plus a quarter, reports which limit to raise.
 #[test]
 fn a_journal_of_more_retries_than_there_is_memory_for() {
-    let limits = Limits { accounts: 10_000, retries: retries::Limits::of(retries::MIN_CAPACITY) };
+    let limits = Limits { accounts: 10_000, retries: retries::Limits::with_operations(retries::MIN_CAPACITY) };
     let most = retries::MIN_CAPACITY as u64 * 5 / 4;
     for (is_signed, expected) in [(false, "ledger.retry_operations"), (true, "ledger.signed_operations")] {
         let mut recovery = Recovery::new(limits, Secret::default(), 0, 1).unwrap();
@@ -372,7 +372,7 @@ fn an_id_with_a_time_expires_for_ever() {
 /// An operation without room is refused, and nothing is forgotten for it.
 #[test]
 fn a_full_memory_of_retries_is_busy() {
-    let limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::of(1024) };
+    let limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::with_operations(1024) };
     let mut ledger = Ledger::new(limits, Secret::default()).unwrap();
     let issue = |id| Operation::issue(transaction(id), account(1), 1);
     execute_one(&mut ledger, &Operation::create(transaction(0), account(1)), at(0));

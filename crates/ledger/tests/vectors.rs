@@ -214,7 +214,7 @@ fn deposits_give_what_the_vectors_say() {
 
 /// Executes the lines of a file one by one, as the entry that `entry` makes of the operation and its line number.
 fn check<E: Executable>(text: &str, statuses: &[u16], entry: impl Fn(Operation, u64) -> E) {
-    let limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::of(WINDOW) };
+    let limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::with_operations(WINDOW) };
     let mut ledger = Ledger::new(limits, Secret::default()).unwrap();
     let mut seen = std::collections::BTreeSet::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
@@ -243,7 +243,7 @@ fn a_talk_in_compact_frames() {
     assert_eq!((requests.len(), replies.len()), (500, 500));
     // One by one, and in batches of many sizes.
     for batch in [1, 2, 3, 7, 64, 500] {
-        let limits = Limits { accounts: 4096, retries: retries::Limits::of(WINDOW) };
+        let limits = Limits { accounts: 4096, retries: retries::Limits::with_operations(WINDOW) };
         let mut ledger = Ledger::new(limits, Secret::default()).unwrap();
         let mut answered = Vec::new();
         for requests in requests.chunks(batch) {

@@ -30,7 +30,7 @@ impl Role {
         }
     }
 
-    fn of(message: &[u8]) -> Option<Self> {
+    fn from_message(message: &[u8]) -> Option<Self> {
         [Self::Echo, Self::Drop, Self::Copy].into_iter().find(|role| message == [role.code()])
     }
 }
@@ -104,7 +104,7 @@ impl Responder {
         while let Some(mut buffer) = channel.buffer()? {
             let Some(message) = channel.receive()? else { return selector.set_interest(key, Operations::RECEIVE) };
             match role {
-                None => *role = Some(Role::of(&message).ok_or(Error::BadFrame("the message names no role"))?),
+                None => *role = Some(Role::from_message(&message).ok_or(Error::BadFrame("the message names no role"))?),
                 Some(Role::Echo) => {
                     buffer.fill(&message);
                     channel.send(buffer)?;

@@ -241,7 +241,7 @@ impl fmt::Debug for Message {
 
 /// Which free index to take next.
 #[derive(Clone, Copy)]
-pub(crate) enum Next {
+pub(crate) enum ReuseOrder {
     /// The one that was used last: its bytes are still in this processor's cache.
     Hottest,
     /// The one that was used first. For buffers that another processor read last: its own cache releases lines slowly,
@@ -257,7 +257,7 @@ pub(crate) struct FreeList {
 struct FreeState {
     /// In order of last use.
     free: VecDeque<u16>,
-    next: Next,
+    order: ReuseOrder,
     /// Indexes that users returned since the last check.
     given_back: u16,
     /// Number of returned indexes that justifies a notification and a frame of credits.
@@ -267,13 +267,13 @@ struct FreeState {
 
 impl FreeList {
     /// All `count` indexes are free. A notification is sent once users have returned `worth` of them.
-    pub(crate) fn new(count: u16, worth: u16, next: Next) -> Self {
+    pub(crate) fn new(count: u16, worth: u16, order: ReuseOrder) -> Self {
         // Index 0 is taken first.
-        let free = match next {
-            Next::Hottest => (0..count).rev().collect(),
-            Next::Coldest => (0..count).collect(),
+        let free = match order {
+            ReuseOrder::Hottest => (0..count).rev().collect(),
+            ReuseOrder::Coldest => (0..count).collect(),
         };
-        let state = FreeState { free, next, given_back: 0, worth, notify: None };
+        let state = FreeState { free, order, given_back: 0, worth, notify: None };
         Self { state: Mutex::new(state) }
     }
 
@@ -283,9 +283,9 @@ impl FreeList {
 
     pub(crate) fn take(&self) -> Option<u16> {
         let mut state = self.state();
-        match state.next {
-            Next::Hottest => state.free.pop_back(),
-            Next::Coldest => state.free.pop_front(),
+        match state.order {
+            ReuseOrder::Hottest => state.free.pop_back(),
+            ReuseOrder::Coldest => state.free.pop_front(),
         }
     }
 
@@ -348,7 +348,7 @@ fn notify_if_due(state: MutexGuard<'_, FreeState>) {
 /// A pool in private memory of this process.
 pub(crate) fn private_pool(count: u16, buffer_bytes: u32, worth: u16) -> Result<Arc<Pool<FreeList>>, Error> {
     let memory = Arc::new(Memory::private(FIRST + stride(buffer_bytes) * usize::from(count))?);
-    Ok(Pool::new(memory, FIRST, buffer_bytes, count, FreeList::new(count, worth, Next::Hottest)))
+    Ok(Pool::new(memory, FIRST, buffer_bytes, count, FreeList::new(count, worth, ReuseOrder::Hottest)))
 }
 
 /// Takes a free buffer.

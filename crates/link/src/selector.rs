@@ -38,7 +38,7 @@ pub struct SelectionKey {
 pub struct Selector {
     events: Events,
     doorbell: Arc<Doorbell>,
-    places: Vec<Place>,
+    slots: Vec<Slot>,
     free: Vec<usize>,
     /// Slots of server channels, which have deadlines.
     servers: Vec<usize>,
@@ -54,7 +54,7 @@ pub struct Selector {
     spinning: Spinning,
 }
 
-struct Place {
+struct Slot {
     generation: u32,
     entry: Option<Entry>,
 }
@@ -90,7 +90,7 @@ impl Selector {
         Ok(Self {
             events,
             doorbell,
-            places: Vec::new(),
+            slots: Vec::new(),
             free: Vec::new(),
             servers: Vec::new(),
             hot: Vec::new(),
@@ -126,10 +126,10 @@ impl Selector {
     }
 
     fn insert(&mut self, mut endpoint: Endpoint, interest: Operations) -> Result<SelectionKey, Error> {
-        let token = self.free.last().copied().unwrap_or(self.places.len());
+        let token = self.free.last().copied().unwrap_or(self.slots.len());
         self.events.watch(endpoint.descriptor(), token as u64)?;
         if self.free.pop().is_none() {
-            self.places.push(Place { generation: 0, entry: None });
+            self.slots.push(Slot { generation: 0, entry: None });
         }
         match &mut endpoint {
             Endpoint::Channel(channel) => {
@@ -141,8 +141,8 @@ impl Selector {
             Endpoint::Server(_) => self.servers.push(token),
         }
         let notify = Notify::new(Arc::clone(&self.doorbell), token);
-        let place = &mut self.places[token];
-        place.entry = Some(Entry {
+        let slot = &mut self.slots[token];
+        slot.entry = Some(Entry {
             endpoint,
             interest,
             notify,
@@ -152,7 +152,7 @@ impl Selector {
             is_selected: false,
             idle: 0,
         });
-        let generation = place.generation;
+        let generation = slot.generation;
         self.heat(token);
         Ok(SelectionKey { token, generation })
     }
@@ -186,9 +186,9 @@ impl Selector {
 
     fn remove(&mut self, key: SelectionKey) -> Result<Endpoint, Error> {
         self.entry(key)?;
-        let place = &mut self.places[key.token];
-        let entry = place.entry.take().ok_or(Error::StaleKey)?;
-        place.generation = place.generation.wrapping_add(1);
+        let slot = &mut self.slots[key.token];
+        let entry = slot.entry.take().ok_or(Error::StaleKey)?;
+        slot.generation = slot.generation.wrapping_add(1);
         self.free.push(key.token);
         for tokens in [&mut self.hot, &mut self.used, &mut self.servers] {
             tokens.retain(|token| *token != key.token);
@@ -204,9 +204,9 @@ impl Selector {
     ///
     /// [`Error::StaleKey`], also for the key of a server channel.
     pub fn channel(&mut self, key: SelectionKey) -> Result<&mut Channel, Error> {
-        let place = self.places.get_mut(key.token).filter(|place| place.generation == key.generation);
+        let slot = self.slots.get_mut(key.token).filter(|slot| slot.generation == key.generation);
         let Some(Entry { endpoint: Endpoint::Channel(channel), is_used, .. }) =
-            place.and_then(|place| place.entry.as_mut())
+            slot.and_then(|slot| slot.entry.as_mut())
         else {
             return Err(Error::StaleKey);
         };
@@ -249,13 +249,13 @@ impl Selector {
     }
 
     fn entry(&mut self, key: SelectionKey) -> Result<&mut Entry, Error> {
-        let place = self.places.get_mut(key.token).filter(|place| place.generation == key.generation);
-        place.and_then(|place| place.entry.as_mut()).ok_or(Error::StaleKey)
+        let slot = self.slots.get_mut(key.token).filter(|slot| slot.generation == key.generation);
+        slot.and_then(|slot| slot.entry.as_mut()).ok_or(Error::StaleKey)
     }
 
     /// Number of channels and server channels.
     pub fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.slots.len() - self.free.len()
     }
 
     /// Whether the selector has no channels.
@@ -274,7 +274,7 @@ impl Selector {
     pub fn select(&mut self, timeout: Option<Duration>) -> Result<usize, Error> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         for (key, _) in self.selected.drain(..) {
-            if let Some(entry) = self.places[key.token].entry.as_mut() {
+            if let Some(entry) = self.slots[key.token].entry.as_mut() {
                 entry.is_selected = false;
             }
         }
@@ -313,7 +313,7 @@ impl Selector {
     /// Sends what is queued in channels that the user accessed.
     fn flush(&mut self) {
         for token in self.used.drain(..) {
-            if let Some(entry) = self.places[token].entry.as_mut() {
+            if let Some(entry) = self.slots[token].entry.as_mut() {
                 entry.is_used = false;
                 if let Endpoint::Channel(channel) = &mut entry.endpoint {
                     channel.flush();
@@ -347,12 +347,12 @@ impl Selector {
 
     /// Takes events from the kernel and marks their channels hot.
     fn wait(&mut self, timeout: Option<Duration>) -> Result<(), Error> {
-        let (places, hot, doorbell) = (&mut self.places, &mut self.hot, &self.doorbell);
+        let (slots, hot, doorbell) = (&mut self.slots, &mut self.hot, &self.doorbell);
         self.events.wait(timeout, |token, may_be_over| match token {
             DOORBELL => doorbell.drain(),
             token => {
                 let token = token as usize;
-                if let Some(entry) = places.get_mut(token).and_then(|place| place.entry.as_mut()) {
+                if let Some(entry) = slots.get_mut(token).and_then(|slot| slot.entry.as_mut()) {
                     entry.endpoint.signalled(may_be_over);
                     entry.heat(token, hot);
                 }
@@ -367,7 +367,7 @@ impl Selector {
     }
 
     fn deadline(&self, token: usize) -> Option<Instant> {
-        match &self.places[token].entry.as_ref()?.endpoint {
+        match &self.slots[token].entry.as_ref()?.endpoint {
             Endpoint::Server(server) => server.next_deadline(),
             Endpoint::Channel(_) => None,
         }
@@ -384,7 +384,7 @@ impl Selector {
     }
 
     fn heat(&mut self, token: usize) {
-        if let Some(entry) = self.places[token].entry.as_mut() {
+        if let Some(entry) = self.slots[token].entry.as_mut() {
             entry.heat(token, &mut self.hot);
         }
     }
@@ -394,7 +394,7 @@ impl Selector {
         let mut tokens = std::mem::take(&mut self.tokens);
         self.doorbell.take_tokens(&mut tokens);
         for token in tokens.drain(..) {
-            if let Some(entry) = self.places[token].entry.as_ref() {
+            if let Some(entry) = self.slots[token].entry.as_ref() {
                 entry.notify.seen();
                 self.heat(token);
             }
@@ -403,8 +403,8 @@ impl Selector {
         let looks = self.spinning.looks(self.tokens.len());
         for at in 0..self.tokens.len() {
             let token = self.tokens[at];
-            let place = &mut self.places[token];
-            let Some(entry) = place.entry.as_mut() else { continue };
+            let slot = &mut self.slots[token];
+            let Some(entry) = slot.entry.as_mut() else { continue };
             let ready = entry.look();
             entry.is_hot = !ready.is_empty() || entry.is_awake(looks);
             if entry.is_hot {
@@ -413,7 +413,7 @@ impl Selector {
             if !ready.is_empty() {
                 entry.idle = 0;
                 if !std::mem::replace(&mut entry.is_selected, true) {
-                    self.selected.push((SelectionKey { token, generation: place.generation }, ready));
+                    self.selected.push((SelectionKey { token, generation: slot.generation }, ready));
                 }
             }
         }

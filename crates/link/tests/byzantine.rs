@@ -24,7 +24,7 @@ fn server() -> (ServerChannel, SocketAddr) {
 }
 
 fn greeting() -> [u8; frame::Greeting::BYTES] {
-    frame::Greeting::of(&config()).encode()
+    frame::Greeting::from_config(&config()).encode()
 }
 
 fn message(sequence: u32, body: &[u8], credits: u16) -> Vec<u8> {

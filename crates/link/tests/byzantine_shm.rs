@@ -79,7 +79,7 @@ impl Peer {
     }
 
     fn greet(&self) {
-        send(&self.socket, &Greeting::of(&config()).encode(), SendFlags::empty()).unwrap();
+        send(&self.socket, &Greeting::from_config(&config()).encode(), SendFlags::empty()).unwrap();
     }
 
     fn share(&self, file: BorrowedFd<'_>) {
@@ -187,7 +187,7 @@ fn who_shares_something_else_is_not_accepted() {
         is_refused(&mut server, &peer);
     }
     // No file at all, a greeting that is too long, or none.
-    for packets in [&[&Greeting::of(&config()).encode()[..], &[0]][..], &[&[0x54; 17][..]], &[&[][..]]] {
+    for packets in [&[&Greeting::from_config(&config()).encode()[..], &[0]][..], &[&[0x54; 17][..]], &[&[][..]]] {
         let (mut server, name) = server(&config());
         let peer = Peer::connect(&name);
         for packet in packets {

@@ -58,7 +58,7 @@ impl Default for Pools {
     fn default() -> Self {
         Self::new(|class| match class {
             Class::Ordered => PoolSize { small: 0, large: 0 },
-            class => PoolSize::of(class),
+            class => PoolSize::for_class(class),
         })
     }
 }
@@ -102,7 +102,7 @@ impl PoolSize {
     /// A worker verifies about 30,000 signatures per second: 4096 single frames wait for at most some tenths of a
     /// second, and so do 64 batches of 356. Clients wait for few proofs at a time. The waiting work of verify frames
     /// has its own limit. Ordering takes some milliseconds, or as long as there is no quorum.
-    pub const fn of(class: Class) -> Self {
+    pub const fn for_class(class: Class) -> Self {
         match class {
             Class::Signed => Self { small: 4096, large: 64 },
             Class::Proof => Self { small: 1024, large: 32 },
@@ -143,7 +143,7 @@ impl Pool {
 
     fn hold(&self, peer: Peer, trusted: bool, datagram: &[u8]) -> Option<Held> {
         let home = [&self.small, &self.large].into_iter().find(|free| datagram.len() <= free.size)?;
-        let mut buffer = home.take(Sharer::of(peer.address.ip(), trusted))?;
+        let mut buffer = home.take(Sharer::new(peer.address.ip(), trusted))?;
         buffer[..datagram.len()].copy_from_slice(datagram);
         let since = Instant::now();
         Some(Held { peer, trusted, since, buffer, length: datagram.len(), home: home.clone() })
@@ -182,7 +182,7 @@ impl Free {
 impl Held {
     /// The sharer that it counts for.
     pub fn sharer(&self) -> Sharer {
-        Sharer::of(self.peer.address.ip(), self.trusted)
+        Sharer::new(self.peer.address.ip(), self.trusted)
     }
 }
 

@@ -114,7 +114,7 @@ pub enum Sharer {
 
 impl Sharer {
     /// The sharer that a message from an address counts for.
-    pub fn of(address: IpAddr, trusted: bool) -> Self {
+    pub fn new(address: IpAddr, trusted: bool) -> Self {
         if trusted { Self::Trusted } else { Self::Stranger(Prefix::shared_by(address)) }
     }
 }

@@ -81,7 +81,7 @@ impl Admission {
 
 impl Rules {
     /// The rules that are configured, on a network.
-    pub fn of(config: &Config, network: [u8; 32]) -> Self {
+    pub fn from_config(config: &Config, network: [u8; 32]) -> Self {
         let config::Ledger { deposit, replay_window, .. } = config.ledger;
         Self { network, issuers: config.issuers.clone(), deposit, replay_window: Duration::from_secs(replay_window) }
     }

@@ -18,7 +18,7 @@ use nic::rtl;
 use proof::Cache;
 use wire::{Chain, Operation};
 
-use crate::{Config, Error, admission, memory, shared::Shared};
+use crate::{Config, Error, admission, memory, node_state::NodeState};
 
 /// How long the idle builder sleeps: a fraction of a sensible block interval, and long enough for batches to be
 /// worthwhile.
@@ -78,7 +78,7 @@ pub fn builder<O: Observer>(
 }
 
 /// Builds blocks until ordered to stop. Retries after a disk failure: the journal holds all operations not in blocks.
-pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, shared: &Shared) {
+pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, node_state: &NodeState) {
     // When the builder last had work, if memory was not returned since.
     let mut busy = Some(Instant::now());
     loop {
@@ -88,11 +88,11 @@ pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, shared
             DRAIN => drain(&mut builder).map(|()| false),
             _ => return,
         };
-        shared.tell_built(&builder);
+        node_state.tell_built(&builder);
         match result {
             Ok(progress) => {
-                shared.sealer_failed.store(false, Relaxed);
-                if shared.builder_failed.swap(false, Relaxed) {
+                node_state.sealer_failed.store(false, Relaxed);
+                if node_state.builder_failed.swap(false, Relaxed) {
                     tracing::info!("building blocks again");
                 }
                 if order == DRAIN {
@@ -109,8 +109,10 @@ pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, shared
             }
             Err(error) => {
                 let unsealed = own::Error::is_of_the_sealer;
-                shared.sealer_failed.store(matches!(&error, ledger::Error::Chain(error) if unsealed(error)), Relaxed);
-                if !shared.builder_failed.swap(true, Relaxed) {
+                node_state
+                    .sealer_failed
+                    .store(matches!(&error, ledger::Error::Chain(error) if unsealed(error)), Relaxed);
+                if !node_state.builder_failed.swap(true, Relaxed) {
                     tracing::error!(%error, "cannot build blocks: transfers stay in the journal");
                 }
                 if order == DRAIN {

@@ -9,7 +9,7 @@ use ledger::journal::{Committer, Due, Work};
 use nic::{Departures, Transmit};
 use wire::{Promise, Status};
 
-use crate::shared::Shared;
+use crate::node_state::NodeState;
 
 /// A commit up to this long is quick: a few times the cost of handing it to another thread, and a harmless wait for any
 /// other request.
@@ -21,7 +21,7 @@ pub struct Completer {
     committer: Committer,
     departures: Departures,
     transmit: Box<dyn Transmit>,
-    shared: Arc<Shared>,
+    node_state: Arc<NodeState>,
     took: Duration,
 }
 
@@ -31,21 +31,21 @@ impl Completer {
         committer: Committer,
         departures: Departures,
         transmit: impl Transmit + 'static,
-        shared: Arc<Shared>,
+        node_state: Arc<NodeState>,
     ) -> Self {
-        Self { committer, departures, transmit: Box::new(transmit), shared, took: Duration::MAX }
+        Self { committer, departures, transmit: Box::new(transmit), node_state, took: Duration::MAX }
     }
 
     /// Commits or seals, then sends the replies that were waiting.
     pub fn complete(&mut self, due: Due) {
         let result = match due {
             Due::Commit => {
-                let (before, start) = (self.shared.durable(), Instant::now());
+                let (before, start) = (self.node_state.durable(), Instant::now());
                 let result = self.committer.commit();
                 // A commit without data says nothing about the disk.
-                if self.shared.durable() > before {
+                if self.node_state.durable() > before {
                     self.took = start.elapsed();
-                    self.shared.sync.record(self.took, 1);
+                    self.node_state.sync.record(self.took, 1);
                 }
                 result
             }
@@ -56,14 +56,14 @@ impl Completer {
         };
         match result {
             Ok(durable) => {
-                if let Some(tier) = self.shared.tier_state() {
+                if let Some(tier) = self.node_state.tier_state() {
                     tier.durable(durable);
                 }
-                let latency = self.shared.counters.latency(Promise::Durable);
+                let latency = self.node_state.counters.latency(Promise::Durable);
                 self.departures.release(durable, &mut *self.transmit, latency);
             }
             Err(error) => {
-                if !self.shared.storage_failed.swap(true, Relaxed) {
+                if !self.node_state.storage_failed.swap(true, Relaxed) {
                     tracing::error!(%error, "cannot write the journal: answering reads only from now on");
                 }
                 self.departures.refuse(Status::StorageFailed, &mut *self.transmit);

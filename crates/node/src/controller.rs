@@ -13,7 +13,7 @@ use ledger::{
 use nic::{Answer, Held, Peer, QueryKind, Release, StoreController};
 use wire::{Operation, Promise, SignedOperation, Status};
 
-use crate::{admission, completer::Completer, queries::Queries, shared::Shared, workers::Workers};
+use crate::{admission, completer::Completer, node_state::NodeState, queries::Queries, workers::Workers};
 
 /// Length and number of the data path's sleeps before operations without room in the journal are `BUSY`: long enough
 /// for a disk sync, which makes room, and short enough for reads.
@@ -32,7 +32,7 @@ pub struct Controller {
     promise: Promise,
     queries: Queries,
     workers: Workers,
-    shared: Arc<Shared>,
+    node_state: Arc<NodeState>,
     /// A reply waits for the journal.
     is_awaited: bool,
     /// The last sequence included in the metrics.
@@ -50,12 +50,12 @@ impl Controller {
         promise: Promise,
         queries: Queries,
         workers: Workers,
-        shared: Arc<Shared>,
+        node_state: Arc<NodeState>,
     ) -> Self {
         let told = ledger.last_sequence();
-        shared.accounts.store(ledger.accounts() as u64, Relaxed);
+        node_state.accounts.store(ledger.accounts() as u64, Relaxed);
         let started = Instant::now();
-        Self { ledger, journal, completer, promise, queries, workers, shared, is_awaited: false, told, started }
+        Self { ledger, journal, completer, promise, queries, workers, node_state, is_awaited: false, told, started }
     }
 
     fn now(&self) -> Now {
@@ -65,8 +65,8 @@ impl Controller {
     /// Waits while the block builder lags far, so that the journal does not grow without bound: the larger the lag, the
     /// longer the wait.
     fn wait_for_builder(&self) {
-        let excess = self.shared.behind().saturating_sub(BEHIND);
-        if excess > 0 && !self.shared.builder_failed.load(Relaxed) {
+        let excess = self.node_state.behind().saturating_sub(BEHIND);
+        if excess > 0 && !self.node_state.builder_failed.load(Relaxed) {
             std::thread::sleep((NAP * (1 + excess / (BEHIND / 8)) as u32).min(NAP * NAPS));
         }
     }
@@ -94,14 +94,14 @@ impl Controller {
         let (mut submission, room) = wait_for_room(&self.journal, entries.len());
         let refusal = submission.refusal();
         refuse_beyond(entries, room, refusal);
-        if let Some(tier) = self.shared.tier_state() {
+        if let Some(tier) = self.node_state.tier_state() {
             tier.announce(self.ledger.last_sequence() + entries.len() as u64);
         }
         let now = self.now();
         self.ledger.execute(entries, values, now, |entry, value| push(&mut submission, entry, value));
         // A failed journal accepts nothing, and operations that would have to be in it are not answered.
         assert_eq!(submission.last_sequence(), self.ledger.last_sequence(), "the journal has what was executed");
-        if let Some(tier) = self.shared.tier_state() {
+        if let Some(tier) = self.node_state.tier_state() {
             tier.executed(self.ledger.last_sequence());
         }
     }
@@ -120,7 +120,7 @@ impl StoreController for Controller {
         self.execute_entries(operations, values, |submission, signed, value| submission.push_signed(signed, value));
         for (signed, value) in operations.iter().zip(values) {
             if signed.operation.status() == Ok(Status::DepositRequired) {
-                *value = self.shared.deposit;
+                *value = self.node_state.deposit;
             }
         }
     }
@@ -145,7 +145,7 @@ impl StoreController for Controller {
     }
 
     fn defer(&mut self, query: QueryKind, held: Held) -> Result<(), Held> {
-        self.workers.defer(query, held, &self.shared.costs)
+        self.workers.defer(query, held, &self.node_state.costs)
     }
 
     fn verify(&mut self, held: Held) -> Result<(), Held> {
@@ -155,7 +155,7 @@ impl StoreController for Controller {
     fn verified(&mut self) -> Option<Held> {
         let mut held = self.workers.verified.try_recv().ok()?;
         if !held.trusted {
-            let room = self.shared.accounts_unreserved.saturating_sub(self.ledger.accounts() as u64);
+            let room = self.node_state.accounts_unreserved.saturating_sub(self.ledger.accounts() as u64);
             admission::keep_reserve(&mut held, room, |account| self.ledger.balance(account).is_some());
         }
         Some(held)
@@ -165,9 +165,9 @@ impl StoreController for Controller {
         let last = self.ledger.last_sequence();
         let has_work = std::mem::take(&mut self.is_awaited) || last != self.told;
         if last != self.told {
-            self.shared.executed.fetch_add(last - self.told, Relaxed);
-            self.shared.accounts.store(self.ledger.accounts() as u64, Relaxed);
-            self.shared.retries.tell(self.ledger.retries(self.now()));
+            self.node_state.executed.fetch_add(last - self.told, Relaxed);
+            self.node_state.accounts.store(self.ledger.accounts() as u64, Relaxed);
+            self.node_state.retries.tell(self.ledger.retries(self.now()));
             self.told = last;
         }
         if has_work && !(lone && self.complete()) {

@@ -13,7 +13,7 @@ pub struct Disk {
 
 impl Disk {
     /// The space of the file system with this path.
-    pub fn of(path: &Path) -> io::Result<Self> {
+    pub fn from_path(path: &Path) -> io::Result<Self> {
         let found = rustix::fs::statvfs(path)?;
         Ok(Self { size: found.f_blocks * found.f_frsize, free: found.f_bavail * found.f_frsize })
     }

@@ -37,9 +37,9 @@ const WAIT: Duration = Duration::from_secs(1);
 /// Pause after the node did not answer.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How the following fares.
+/// Status of the follower.
 #[derive(Debug, Default)]
-pub struct Standing {
+pub struct FollowerStatus {
     /// Whether the node answered the last time.
     pub is_up: AtomicBool,
     /// The height that the node reported last.
@@ -75,7 +75,7 @@ pub struct Follower {
     cache: Option<Arc<Cache>>,
     service: Option<Arc<Service>>,
     announcer: Announcer,
-    standing: Arc<Standing>,
+    status: Arc<FollowerStatus>,
     stop: Arc<AtomicBool>,
     interval: Duration,
 }
@@ -130,7 +130,7 @@ impl Follower {
             cache,
             service: None,
             announcer: Announcer::default(),
-            standing: Arc::default(),
+            status: Arc::default(),
             stop,
             interval: Duration::from_millis(config.interval),
         })
@@ -142,9 +142,9 @@ impl Follower {
         self.announcer = announcer;
     }
 
-    /// How it fares.
-    pub fn standing(&self) -> &Arc<Standing> {
-        &self.standing
+    /// Status of the follower.
+    pub fn status(&self) -> &Arc<FollowerStatus> {
+        &self.status
     }
 
     /// Starts the threads.
@@ -166,8 +166,8 @@ impl Follower {
                 Ok(()) if failed.take().is_some() => tracing::info!("following the Bitcoin node again"),
                 Ok(()) => {}
                 Err(error) => {
-                    self.standing.failures.fetch_add(1, Relaxed);
-                    self.standing.is_up.store(!matches!(error, Failure::Node(_)), Relaxed);
+                    self.status.failures.fetch_add(1, Relaxed);
+                    self.status.is_up.store(!matches!(error, Failure::Node(_)), Relaxed);
                     let text = error.to_string();
                     if failed.as_ref() != Some(&text) {
                         tracing::warn!(%error, "cannot follow the Bitcoin node: retrying");
@@ -187,8 +187,8 @@ impl Follower {
             if info.network != Some(self.chain.network()) {
                 return Err(Failure::OtherChain(self.chain.network().name()));
             }
-            self.standing.is_up.store(true, Relaxed);
-            self.standing.node_height.store(info.height.into(), Relaxed);
+            self.status.is_up.store(true, Relaxed);
+            self.status.node_height.store(info.height.into(), Relaxed);
             let imported = self.import(&info);
             // Blocks that were committed before an error are published, too.
             let published = self.publish(matches!(imported, Ok(true)));
@@ -273,7 +273,7 @@ impl Follower {
     fn publish(&mut self, is_at_tip: bool) -> Result<(), Failure> {
         let gathered = std::mem::take(&mut self.importer()?.observer_mut().gathered);
         if let Some(tip) = self.chain.view().tip() {
-            self.standing.height.store(tip.height.into(), Relaxed);
+            self.status.height.store(tip.height.into(), Relaxed);
         }
         let Some(service) = self.service.clone() else { return Ok(()) };
         let snapshot = service.snapshot();

@@ -34,9 +34,9 @@ use crate::{
     http::Http,
     listings::Listings,
     memory,
+    node_state::{NodeState, lock},
     recovery::{self, Recovered},
     scrub::Scrubber,
-    shared::{Shared, lock},
     site::NodeSite,
     sockets::listening,
     threads::{self, join, spawn},
@@ -64,7 +64,7 @@ pub struct InNic {
     network: [u8; 32],
     link: Option<Link>,
     ledger: Arc<Mutex<InNicLedger>>,
-    shared: Arc<Shared>,
+    node_state: Arc<NodeState>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
     order: Arc<AtomicU8>,
@@ -110,16 +110,16 @@ impl InNic {
         state.set_flags(if interface.is_loopback() { Flags::LOOPBACK } else { Flags::default() });
 
         let counters = Arc::new(Counters::default());
-        let shared = Arc::new(Shared::new(counters, log, None, &config.ledger));
-        shared.set_data(data.path());
-        shared.tell_built(&builder);
-        shared.set_chain(reader.clone());
+        let node_state = Arc::new(NodeState::new(counters, log, None, &config.ledger));
+        node_state.set_data(data.path());
+        node_state.tell_built(&builder);
+        node_state.set_chain(reader.clone());
         let scrubber = Scrubber::start(reader.clone())?;
-        shared.accounts.store(ledger.accounts(), Relaxed);
+        node_state.accounts.store(ledger.accounts(), Relaxed);
         let link = Link::attach(&ledger, &interface).map_err(|error| in_nic(error.to_string()))?;
         let mode = link.mode();
         let ledger = Arc::new(Mutex::new(ledger));
-        shared.set_in_nic(ledger.clone());
+        node_state.set_in_nic(ledger.clone());
         let stop = Arc::new(AtomicBool::new(false));
         let mut service = Self {
             local,
@@ -127,7 +127,7 @@ impl InNic {
             network,
             link: Some(link),
             ledger: ledger.clone(),
-            shared: shared.clone(),
+            node_state: node_state.clone(),
             stop: stop.clone(),
             threads: vec![],
             order: Arc::new(AtomicU8::new(blocks::BUILD)),
@@ -136,21 +136,21 @@ impl InNic {
             _data: data,
         };
         service.threads.push(spawn(threads::JOURNAL, None, {
-            let (stop, shared) = (stop.clone(), shared.clone());
-            move || follow(&ledger, journal, &shared, &stop)
+            let (stop, node_state) = (stop.clone(), node_state.clone());
+            move || follow(&ledger, journal, &node_state, &stop)
         })?);
         service.builder = Some(spawn(threads::BUILDER, None, {
-            let (order, shared) = (service.order.clone(), shared.clone());
-            move || blocks::build(builder, &order, &shared)
+            let (order, node_state) = (service.order.clone(), node_state.clone());
+            move || blocks::build(builder, &order, &node_state)
         })?);
         let selector =
             Selector::new(SelectorConfig { trusted: config.trusted.clone(), ..SelectorConfig::default() }, local);
         service.threads.push(spawn("host", None, {
-            let (stop, shared) = (stop.clone(), shared.clone());
-            move || refuse(&socket, selector, &shared, &stop)
+            let (stop, node_state) = (stop.clone(), node_state.clone());
+            move || refuse(&socket, selector, &node_state, &stop)
         })?);
         if let Some(address) = config.http {
-            let http = Http::bind(address, config.http_trusted(), NodeSite::new(shared, Listings::new(reader)))?;
+            let http = Http::bind(address, config.http_trusted(), NodeSite::new(node_state, Listings::new(reader)))?;
             service.http = Some(http.local_address());
             service.threads.push(spawn("http", None, move || http.run(&stop))?);
         }
@@ -176,9 +176,9 @@ impl InNic {
         &self.network
     }
 
-    /// Its figures.
-    pub fn shared(&self) -> &Shared {
-        &self.shared
+    /// Its state.
+    pub fn state(&self) -> &NodeState {
+        &self.node_state
     }
 
     /// How often something happened.
@@ -188,7 +188,7 @@ impl InNic {
 
     /// Sequence of the last operation that was executed, and of the last that is in the journal.
     pub fn sequences(&self) -> (u64, u64) {
-        (lock(&self.ledger).sequence(), self.shared.durable())
+        (lock(&self.ledger).sequence(), self.node_state.durable())
     }
 
     /// Stops executing, writes all executed operations to the journal, and settles them in blocks.
@@ -233,17 +233,17 @@ fn operation(committed: &Committed) -> Operation {
 
 /// Writes operations that the program executed to the journal. After a failed write the ring fills up, and the program
 /// stops executing. So it does while the block builder lags far, which bounds the journal.
-fn follow(ledger: &Mutex<InNicLedger>, mut journal: Journal, shared: &Shared, stop: &AtomicBool) {
+fn follow(ledger: &Mutex<InNicLedger>, mut journal: Journal, node_state: &NodeState, stop: &AtomicBool) {
     let (mut batch, mut idle) = (Batch::new(), Some(Instant::now()));
     loop {
         let stops = stop.load(Acquire);
-        if !stops && shared.behind() > BEHIND && !shared.builder_failed.load(Relaxed) {
+        if !stops && node_state.behind() > BEHIND && !node_state.builder_failed.load(Relaxed) {
             sleep(NAP);
             continue;
         }
         let taken = {
             let mut ledger = lock(ledger);
-            shared.accounts.store(ledger.accounts(), Relaxed);
+            node_state.accounts.store(ledger.accounts(), Relaxed);
             ledger.drain(MOST_AT_ONCE, |committed| batch.push(&operation(committed), committed.value))
         };
         let written = batch.len() as u64;
@@ -259,11 +259,11 @@ fn follow(ledger: &Mutex<InNicLedger>, mut journal: Journal, shared: &Shared, st
             }
         };
         if let Err(error) = result {
-            shared.storage_failed.store(true, Release);
+            node_state.storage_failed.store(true, Release);
             tracing::error!(%error, "cannot write the journal: the in-NIC ledger answers reads only once its ring is full");
             return;
         }
-        shared.executed.fetch_add(written, Relaxed);
+        node_state.executed.fetch_add(written, Relaxed);
         if taken == 0 {
             if stops {
                 return;
@@ -274,8 +274,8 @@ fn follow(ledger: &Mutex<InNicLedger>, mut journal: Journal, shared: &Shared, st
 }
 
 /// Answers what the program leaves to the host: every frame is refused.
-fn refuse(socket: &UdpSocket, mut selector: Selector, shared: &Shared, stop: &AtomicBool) {
-    let counters = &shared.counters;
+fn refuse(socket: &UdpSocket, mut selector: Selector, node_state: &NodeState, stop: &AtomicBool) {
+    let counters = &node_state.counters;
     // The largest datagram that there is.
     let mut datagram = vec![0; 1 << 16];
     while !stop.load(Acquire) {
@@ -291,7 +291,7 @@ fn refuse(socket: &UdpSocket, mut selector: Selector, shared: &Shared, stop: &At
         };
         let length = match selection {
             // The ring had no room, or a lock was not available.
-            Selection::Compact if shared.storage_failed.load(Acquire) => refused(Status::StorageFailed),
+            Selection::Compact if node_state.storage_failed.load(Acquire) => refused(Status::StorageFailed),
             Selection::Compact => refused(Status::Busy),
             Selection::Batch(..) | Selection::Signed | Selection::Change | Selection::Query(_) => {
                 refused(Status::UnknownCommand)

@@ -27,7 +27,7 @@ use ledger::journal::{self, Journal};
 use spv::{SealedHeader, bitcoin::Network};
 use storage::{DataDirectory, Directory};
 
-use crate::{Error, gathering, open_files};
+use crate::{Error, open_files, staging};
 
 /// The version of the layout. In 1, blocks had no seals.
 pub const FORMAT: u32 = 2;
@@ -47,7 +47,7 @@ const BITCOIN: &str = "bitcoin";
 /// Opens a data directory, or makes one, and locks it.
 pub fn open(path: &Path) -> Result<DataDirectory, Error> {
     let data = DataDirectory::open(path, FORMAT)?;
-    gathering::install(&data)?;
+    staging::install(&data)?;
     Ok(data)
 }
 

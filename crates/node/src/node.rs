@@ -22,8 +22,8 @@ use nic::Waker;
 use xdp::Link;
 
 use crate::{
-    blocks, config::Backend, metrics, open_files::Budget, reload::Reload, replica::Running, scrub::Scrubber,
-    shared::Shared, threads::join,
+    blocks, config::Backend, metrics, node_state::NodeState, open_files::Budget, reload::Reload, replica::Running,
+    scrub::Scrubber, threads::join,
 };
 
 /// A running node. Dropping it ends its threads once all executed operations are in the journal.
@@ -33,7 +33,7 @@ pub struct Node {
     http: Option<SocketAddr>,
     network: [u8; 32],
     chain_key: [u8; 32],
-    shared: Arc<Shared>,
+    node_state: Arc<NodeState>,
     waker: Waker,
     /// The journal of a node alone.
     journal: Option<Submitter>,
@@ -60,18 +60,18 @@ impl Node {
         local: SocketAddr,
         network: [u8; 32],
         chain_key: [u8; 32],
-        shared: Arc<Shared>,
+        node_state: Arc<NodeState>,
         waker: Waker,
         data: storage::DataDirectory,
         budget: Budget,
     ) -> Self {
-        shared.set_data(data.path());
+        node_state.set_data(data.path());
         Self {
             local,
             http: None,
             network,
             chain_key,
-            shared,
+            node_state,
             waker,
             journal: None,
             replica: None,
@@ -122,27 +122,27 @@ impl Node {
 
     /// All figures as Prometheus reads them.
     pub fn metrics(&self) -> String {
-        metrics::of(&self.shared)
+        metrics::render(&self.node_state)
     }
 
-    /// The node's figures.
-    pub fn shared(&self) -> &Shared {
-        &self.shared
+    /// The node's state.
+    pub fn state(&self) -> &NodeState {
+        &self.node_state
     }
 
     /// The status of the order, if the node is a replica.
     pub fn order(&self) -> Option<order::StatusSnapshot> {
-        Some(self.shared.order()?.status.snapshot())
+        Some(self.node_state.order()?.engine.snapshot())
     }
 
     /// Number of durable operations that are not yet in a block.
     pub fn behind(&self) -> u64 {
-        self.shared.behind()
+        self.node_state.behind()
     }
 
     /// Whether there are transactions in a block that is not closed yet.
     pub fn is_open(&self) -> bool {
-        self.shared.open.load(Relaxed)
+        self.node_state.open.load(Relaxed)
     }
 
     /// The backend for datagrams: the configured one, or the one that the machine allows instead; never `Auto`.
@@ -157,7 +157,7 @@ impl Node {
 
     /// Height of the own chain.
     pub fn height(&self) -> u64 {
-        self.shared.height.load(Relaxed)
+        self.node_state.height.load(Relaxed)
     }
 
     /// Stops: accepts no more requests, makes all executed operations durable, and settles them in blocks.

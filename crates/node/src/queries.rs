@@ -8,7 +8,7 @@ use proof::Service;
 use wire::{Chain, FrameMut, HeadersFrame, InfoFrame, MAX_DATAGRAM, Promise, Status};
 use zerocopy::IntoBytes;
 
-use crate::{Config, shared::Shared};
+use crate::{Config, node_state::NodeState};
 
 /// Answers queries in place.
 pub struct Queries {
@@ -17,7 +17,7 @@ pub struct Queries {
     proofs: Service,
     promise: Promise,
     retry_milliseconds: u32,
-    shared: Arc<Shared>,
+    node_state: Arc<NodeState>,
 }
 
 impl Queries {
@@ -27,12 +27,12 @@ impl Queries {
         bitcoin: Option<BitcoinChain>,
         proofs: Service,
         config: &Config,
-        shared: Arc<Shared>,
+        node_state: Arc<NodeState>,
     ) -> Self {
         // An hour at most.
         let retry_milliseconds = config.ledger.retry_seconds as u32 * 1000;
         let promise = if config.cluster.is_wanted() { Promise::Final } else { config.promise };
-        Self { own, bitcoin, proofs, promise, retry_milliseconds, shared }
+        Self { own, bitcoin, proofs, promise, retry_milliseconds, node_state }
     }
 
     /// Answers a query, or returns who can answer it.
@@ -49,8 +49,8 @@ impl Queries {
                 Answer::Reply(InfoFrame::LENGTH)
             }
             Ok(FrameMut::Headers(request, room)) => self.headers(request, room),
-            Ok(FrameMut::Finality(request, room)) => match self.shared.order() {
-                Some(standing) => standing.answer(request, room, &self.own.tip()),
+            Ok(FrameMut::Finality(request, room)) => match self.node_state.order() {
+                Some(status) => status.answer(request, room, &self.own.tip()),
                 None => Answer::Refuse(Status::NotFound, 0),
             },
             Ok(_) => Answer::Refuse(Status::Malformed, 0),
@@ -63,7 +63,7 @@ impl Queries {
         info.header.set_reply();
         info.status.set(Status::Ok.code());
         info.promise = self.promise.code();
-        info.flags = if self.shared.is_reads_only() { InfoFrame::READS_ONLY } else { 0 };
+        info.flags = if self.node_state.is_reads_only() { InfoFrame::READS_ONLY } else { 0 };
         if let Some(bitcoin) = &self.bitcoin {
             info.flags |= InfoFrame::SERVES_BITCOIN;
             info.bitcoin_height.set(bitcoin.view().tip().map_or(0, |tip| tip.height.into()));
@@ -72,8 +72,8 @@ impl Queries {
         info.network = self.own.network_id();
         info.tip_height.set(tip.height());
         info.tip_hash = tip.hash;
-        info.accounts.set(self.shared.accounts.load(Relaxed));
-        info.durable_sequence.set(self.shared.durable());
+        info.accounts.set(self.node_state.accounts.load(Relaxed));
+        info.durable_sequence.set(self.node_state.durable());
         info.retry_milliseconds.set(self.retry_milliseconds);
         info.program = InfoFrame::program_field(env!("CARGO_PKG_VERSION"));
     }

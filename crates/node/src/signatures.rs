@@ -21,9 +21,9 @@ const GATHERED: usize = 1 << 14;
 /// the same time.
 const SHARE: usize = 256;
 
-/// Where an operation is stored.
+/// Location of a stored operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// In a block.
     Block {
         /// The block's height.
@@ -38,7 +38,7 @@ pub enum Place {
     },
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Block { height, position } => write!(formatter, "position {position} of block {height}"),
@@ -52,10 +52,10 @@ impl fmt::Display for Place {
 pub enum Unsigned {
     /// The signature is not one of the operation on this network.
     #[error("{0}: the signature is not valid; restore the data directory from a copy")]
-    Signature(Place),
+    Signature(Location),
     /// The key is not that of the account.
     #[error("{0}: the key does not belong to the account; restore the data directory from a copy")]
-    Key(Place),
+    Key(Location),
 }
 
 /// Checks the signatures of operations, added one after the other. The issuers are configuration that may have changed
@@ -63,7 +63,7 @@ pub enum Unsigned {
 pub struct Signatures {
     network: [u8; 32],
     pool: Pool,
-    gathered: Vec<(Place, SignedOperation)>,
+    gathered: Vec<(Location, SignedOperation)>,
     checked: u64,
     failure: Option<Unsigned>,
 }
@@ -76,10 +76,10 @@ impl Signatures {
     }
 
     /// Adds a stored operation. The result is returned at the end.
-    pub fn push(&mut self, place: Place, mut signed: SignedOperation) {
+    pub fn push(&mut self, location: Location, mut signed: SignedOperation) {
         // Requests are signed, and have no status yet.
         signed.operation.status.set(0);
-        self.gathered.push((place, signed));
+        self.gathered.push((location, signed));
         if self.gathered.len() == GATHERED {
             self.check();
         }
@@ -103,8 +103,8 @@ impl Signatures {
         }
         self.checked += gathered.len() as u64;
         self.failure = self.failure.or_else(|| {
-            let (place, signed) = gathered.get(first.into_inner())?;
-            Some(if is_of_account(signed) { Unsigned::Signature(*place) } else { Unsigned::Key(*place) })
+            let (location, signed) = gathered.get(first.into_inner())?;
+            Some(if is_of_account(signed) { Unsigned::Signature(*location) } else { Unsigned::Key(*location) })
         });
         gathered.clear();
         self.gathered = gathered;
@@ -112,9 +112,9 @@ impl Signatures {
 }
 
 /// The first operation that does not hold.
-fn first_unsigned(network: &[u8; 32], operations: &[(Place, SignedOperation)]) -> Option<usize> {
+fn first_unsigned(network: &[u8; 32], operations: &[(Location, SignedOperation)]) -> Option<usize> {
     let mut verifier = Verifier::default();
-    let is_malformed = |(_, signed): &(Place, SignedOperation)| {
+    let is_malformed = |(_, signed): &(Location, SignedOperation)| {
         let digest = transfer::digest(network, signed.signed_bytes());
         match Signed::parse(Policy::COMPACT, digest, &signed.signature, &signed.public_key) {
             Ok(item) if is_of_account(signed) => {
@@ -154,7 +154,7 @@ mod tests {
     fn check(operations: &[SignedOperation]) -> Result<u64, Unsigned> {
         let mut signatures = Signatures::start(NETWORK, 3).unwrap();
         for (position, signed) in (0..).zip(operations) {
-            signatures.push(Place::Block { height: 7, position }, *signed);
+            signatures.push(Location::Block { height: 7, position }, *signed);
         }
         signatures.finish()
     }
@@ -180,14 +180,14 @@ mod tests {
             Operation::create_for(6_u32.into(), account, other, 5),
             Operation::create_for(7_u32.into(), 8_u32.into(), account, 5),
         ] {
-            let of_another = Unsigned::Key(Place::Block { height: 7, position: 1 });
+            let of_another = Unsigned::Key(Location::Block { height: 7, position: 1 });
             assert_eq!(check(&[one, sign(wrong)]), Err(of_another), "{wrong:?}");
         }
 
-        let place = |position| Place::Block { height: 7, position };
+        let location = |position| Location::Block { height: 7, position };
         operations[GATHERED + 2 * SHARE + 5] = sign(Operation::transfer(1_u32.into(), 1_u32.into(), account, 3));
-        assert_eq!(check(&operations), Err(Unsigned::Key(place((GATHERED + 2 * SHARE + 5) as u32))));
+        assert_eq!(check(&operations), Err(Unsigned::Key(location((GATHERED + 2 * SHARE + 5) as u32))));
         operations[GATHERED + 1].operation.amount.set(4);
-        assert_eq!(check(&operations), Err(Unsigned::Signature(place(GATHERED as u32 + 1))));
+        assert_eq!(check(&operations), Err(Unsigned::Signature(location(GATHERED as u32 + 1))));
     }
 }

@@ -11,8 +11,8 @@ use crate::{
     http::{Get, Reply, Site},
     listings::{Listings, Refusal},
     metrics,
+    node_state::NodeState,
     replica::state_sync,
-    shared::Shared,
 };
 
 /// What the root says of a node.
@@ -62,7 +62,7 @@ memcached's protocols are spoken on the other port. The book is docs/ of the sou
 
 /// The site of a node.
 pub struct NodeSite {
-    shared: Arc<Shared>,
+    node_state: Arc<NodeState>,
     listings: Listings,
     esplora: Option<Api>,
     /// Origins whose pages may use Esplora's API; `*` is all of them.
@@ -71,8 +71,8 @@ pub struct NodeSite {
 
 impl NodeSite {
     /// A site of a node with these metrics and lists.
-    pub fn new(shared: Arc<Shared>, listings: Listings) -> Self {
-        Self { shared, listings, esplora: None, origins: Vec::new() }
+    pub fn new(node_state: Arc<NodeState>, listings: Listings) -> Self {
+        Self { node_state, listings, esplora: None, origins: Vec::new() }
     }
 
     /// Adds Esplora's API, if any.
@@ -120,7 +120,7 @@ impl Site for NodeSite {
             }
             (_, None) => {}
         }
-        if let (Some(order), Some(path)) = (self.shared.order(), get.path.strip_prefix("/replica/")) {
+        if let (Some(order), Some(path)) = (self.node_state.order(), get.path.strip_prefix("/replica/")) {
             return match order.sync.answer(path, get.query) {
                 Ok(page) => Reply::bytes("application/octet-stream", page),
                 Err(refusal) => Reply::text(format!("{refusal}\n")).with_status(status_of_sync(&refusal)),
@@ -128,10 +128,10 @@ impl Site for NodeSite {
         }
         match get.path {
             "/" => Reply::text(NODE),
-            "/metrics" => Reply::metrics(metrics::of(&self.shared)),
-            "/health" => health(&self.shared.damage()),
-            "/ready" => match self.shared.unready() {
-                None => match self.shared.order().and_then(|order| order.note()) {
+            "/metrics" => Reply::metrics(metrics::render(&self.node_state)),
+            "/health" => health(&self.node_state.damage()),
+            "/ready" => match self.node_state.unready() {
+                None => match self.node_state.order().and_then(|order| order.note()) {
                     None => Reply::text("ready\n"),
                     Some(note) => Reply::text(format!("ready: {note}\n")),
                 },
@@ -202,7 +202,7 @@ impl Site for StoreSite {
     fn answer(&self, get: &Get<'_>) -> Reply {
         match get.path {
             "/" => Reply::text(STORE),
-            "/metrics" => Reply::metrics(metrics::of_store(&self.0)),
+            "/metrics" => Reply::metrics(metrics::render_store(&self.0)),
             "/health" => Reply::text("ok\n"),
             _ => Reply::text("there is /, /metrics and /health\n").with_status("404 Not Found"),
         }

@@ -54,7 +54,7 @@ pub fn choose(config: &Config) -> Result<(Choice, Option<Tier>, Memory), Error> 
     if let Backend::Udp | Backend::Rtl = config.io.backend {
         return Ok(without(config.io.backend, "as configured".to_owned()));
     }
-    let sizes = Sizes::of(config)?;
+    let sizes = Sizes::from_config(config)?;
     match prepare(config, &sizes) {
         Ok((choice, tier, memory)) => Ok((choice, Some(tier), memory)),
         Err(reason) => Ok(without(Backend::Udp, reason)),
@@ -183,7 +183,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(config: &Config) -> Result<Self, Error> {
+    fn from_config(config: &Config) -> Result<Self, Error> {
         let cache = cache_config(config).map(|cache| Ok((cache.memory()?, cache.value_lines()))).transpose();
         Ok(Self { ledger: config.ledger.limits().memory()?, cache: cache.map_err(Error::ProofCache)? })
     }

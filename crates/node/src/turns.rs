@@ -22,7 +22,7 @@ use crate::{
 const NICENESS: i32 = 10;
 
 /// A piece of work that can be done a slice at a time.
-pub trait Job: Send + 'static {
+pub trait SlicedWork: Send + 'static {
     /// The estimated processor time that the job still needs.
     fn cost(&self) -> Duration;
 
@@ -41,11 +41,12 @@ pub struct Limits {
 
 /// Threads that do jobs in turns. Dropping it ends them after their present slices; waiting jobs are dropped.
 pub struct Turns<J> {
-    shared: Arc<Shared<J>>,
+    queue: Arc<SharedQueue<J>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-struct Shared<J> {
+/// The queue, which the threads share.
+struct SharedQueue<J> {
     state: Mutex<JobQueue<J>>,
     /// Signalled when a job was added and when all is to end.
     added: Condvar,
@@ -103,7 +104,7 @@ impl Costs {
     }
 }
 
-impl<J> Shared<J> {
+impl<J> SharedQueue<J> {
     /// No thread panics while it holds the lock.
     fn lock(&self) -> MutexGuard<'_, JobQueue<J>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -112,7 +113,7 @@ impl<J> Shared<J> {
     /// Takes the jobs of a turn, with their charges; none after a stop.
     fn take(&self) -> Option<(Vec<J>, Vec<Share>)>
     where
-        J: Job,
+        J: SlicedWork,
     {
         let mut state = self.lock();
         while state.waiting.is_empty() && !state.closed {
@@ -136,7 +137,7 @@ impl<J> Shared<J> {
     /// Puts unfinished jobs after all others.
     fn put_back(&self, unfinished: Vec<J>, taken: Vec<Share>)
     where
-        J: Job,
+        J: SlicedWork,
     {
         let mut state = self.lock();
         for (sharer, cost) in taken {
@@ -148,7 +149,7 @@ impl<J> Shared<J> {
     }
 }
 
-impl<J: Job> JobQueue<J> {
+impl<J: SlicedWork> JobQueue<J> {
     /// Charges a job of an untrusted prefix at most a quarter of the room, so that one larger than all of it leaves
     /// some.
     fn push(&mut self, job: J, most: Duration) {
@@ -161,7 +162,7 @@ impl<J: Job> JobQueue<J> {
     }
 }
 
-impl<J: Job> Turns<J> {
+impl<J: SlicedWork> Turns<J> {
     /// Starts `threads` threads. A worker takes the jobs of a turn, and returns the unfinished ones. A worker that
     /// panics loses its jobs.
     pub fn start<W: FnMut(Vec<J>) -> Vec<J> + Send + 'static>(
@@ -171,19 +172,19 @@ impl<J: Job> Turns<J> {
         mut worker: impl FnMut() -> W,
     ) -> Result<Self, Error> {
         let state = Mutex::new(JobQueue { waiting: VecDeque::new(), costs: Costs::default(), closed: false });
-        let shared = Arc::new(Shared { state, added: Condvar::new(), limits, threads });
+        let queue = Arc::new(SharedQueue { state, added: Condvar::new(), limits, threads });
         // Dropping it, should a thread fail to start, ends those that did.
-        let mut turns = Self { shared, threads: Vec::with_capacity(threads) };
+        let mut turns = Self { queue, threads: Vec::with_capacity(threads) };
         for number in 0..threads {
-            let (shared, mut work) = (turns.shared.clone(), worker());
+            let (queue, mut work) = (turns.queue.clone(), worker());
             turns.threads.push(spawn(&format!("{name}-{number}"), None, move || {
                 if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
                     tracing::warn!(%error, "cannot lower the priority of verify frames");
                 }
-                while let Some((jobs, costs)) = shared.take() {
+                while let Some((jobs, costs)) = queue.take() {
                     // The panic itself is reported by the panic hook.
                     let unfinished = catch_unwind(AssertUnwindSafe(|| work(jobs))).unwrap_or_default();
-                    shared.put_back(unfinished, costs);
+                    queue.put_back(unfinished, costs);
                 }
             })?);
         }
@@ -192,21 +193,21 @@ impl<J: Job> Turns<J> {
 
     /// Adds a job, or returns it if there is no room.
     pub fn try_push(&self, job: J) -> Result<(), J> {
-        let mut state = self.shared.lock();
-        if !state.costs.has_room(job.sharer(), self.shared.limits.waiting) {
+        let mut state = self.queue.lock();
+        if !state.costs.has_room(job.sharer(), self.queue.limits.waiting) {
             return Err(job);
         }
-        state.push(job, self.shared.limits.waiting);
+        state.push(job, self.queue.limits.waiting);
         drop(state);
-        self.shared.added.notify_one();
+        self.queue.added.notify_one();
         Ok(())
     }
 }
 
 impl<J> Drop for Turns<J> {
     fn drop(&mut self) {
-        self.shared.lock().closed = true;
-        self.shared.added.notify_all();
+        self.queue.lock().closed = true;
+        self.queue.added.notify_all();
         self.threads.drain(..).for_each(join);
     }
 }
@@ -225,10 +226,10 @@ mod tests {
 
     /// A prefix that is not trusted.
     fn stranger(number: u8) -> Sharer {
-        Sharer::of([192, 0, number, 1].into(), false)
+        Sharer::new([192, 0, number, 1].into(), false)
     }
 
-    impl Job for Toy {
+    impl SlicedWork for Toy {
         fn cost(&self) -> Duration {
             Duration::from_millis(self.0)
         }
@@ -283,7 +284,7 @@ mod tests {
         turns.try_push(Toy(20, stranger(1))).unwrap();
         turns.try_push(Toy(15, stranger(1))).unwrap();
         // The prefix has 60 of 100, which is more than it leaves.
-        let refused = turns.try_push(Toy(1, Sharer::of([192, 0, 1, 99].into(), false)));
+        let refused = turns.try_push(Toy(1, Sharer::new([192, 0, 1, 99].into(), false)));
         assert!(refused.is_err(), "addresses of a prefix are one sender");
         // Another prefix has room for half of the rest and no more.
         turns.try_push(Toy(30, stranger(2))).unwrap();
@@ -327,7 +328,7 @@ mod tests {
         go.send(()).unwrap();
         turns.try_push(Toy(99, Trusted)).unwrap();
         assert_eq!(told.recv().unwrap(), [99]);
-        assert_eq!(turns.shared.lock().costs.of[&Trusted], Duration::from_millis(99));
+        assert_eq!(turns.queue.lock().costs.of[&Trusted], Duration::from_millis(99));
         go.send(()).unwrap();
     }
 }

@@ -25,7 +25,7 @@ use wire::{
 
 use crate::{
     cycles::{cycles, processor_time},
-    turns::{Job, Limits},
+    turns::{Limits, SlicedWork},
 };
 
 /// Limits of waiting work for `threads` threads, and of the work of a turn: enough to fill the lanes of a pass with any
@@ -73,7 +73,7 @@ impl Request {
     }
 }
 
-impl Job for Request {
+impl SlicedWork for Request {
     fn cost(&self) -> Duration {
         self.cost
     }
@@ -97,7 +97,7 @@ pub fn work(
     transmit: &mut impl Transmit,
 ) -> (usize, Vec<Request>) {
     let start = processor_time();
-    let mut turn = Turn::of(&requests, slice, costs);
+    let mut turn = Turn::new(&requests, slice, costs);
     turn.learn(costs, processor_time().saturating_sub(start));
     let mut outcomes = std::mem::take(&mut turn.outcomes).into_iter();
     let count = outcomes.len();
@@ -130,7 +130,7 @@ struct Turn {
 }
 
 impl Turn {
-    fn of(requests: &[Request], slice: Duration, costs: &Costs) -> Self {
+    fn new(requests: &[Request], slice: Duration, costs: &Costs) -> Self {
         let mut turn = Self::default();
         let mut messages = Vec::new();
         let mut sum = Duration::ZERO;

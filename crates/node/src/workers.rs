@@ -17,7 +17,7 @@ use crate::{
     Config, Error,
     admission::{self, Admission, Rules},
     cycles::processor_time,
-    shared::Shared,
+    node_state::NodeState,
     turns::Turns,
     verification::{self, Request},
 };
@@ -49,7 +49,7 @@ pub fn start<B: Backend>(
     config: &Config,
     network: [u8; 32],
     backend: &B,
-    shared: &Arc<Shared>,
+    node_state: &Arc<NodeState>,
     proofs: Service,
 ) -> Result<Workers, Error> {
     let transmitter = || backend.transmitter().map_err(|source| Error::System { what: "a socket", source });
@@ -57,13 +57,13 @@ pub fn start<B: Backend>(
     let verifying = (0..config.verify_threads()).map(|_| transmitter()).collect::<Result<Vec<_>, _>>()?;
     let waker = backend.waker();
     let system = |source| Error::System { what: "a thread", source };
-    let rules = Arc::new(Rules::of(config, network));
+    let rules = Arc::new(Rules::from_config(config, network));
     // As long as the pool of buffers, which is the limit then.
-    let waiting = PoolSize::of(Class::Signed).total();
+    let waiting = PoolSize::for_class(Class::Signed).total();
     let (sender, verified) = mpsc::sync_channel(waiting);
     let verifiers = WorkQueue::start_gathering("verify", config.verify_threads(), waiting, admission::FRAMES, || {
         let mut admission = Admission::new(rules.clone());
-        let (sender, waker, shared) = (sender.clone(), waker.clone(), shared.clone());
+        let (sender, waker, node_state) = (sender.clone(), waker.clone(), node_state.clone());
         move |frames: Drain<'_, Held>| {
             let mut frames: Vec<Held> = frames.collect();
             let operations = frames.iter_mut().filter_map(|held| {
@@ -72,8 +72,8 @@ pub fn start<B: Backend>(
             });
             let start = processor_time();
             let signatures = admission.check(operations, admission::now());
-            shared.costs.learn(Work::Operation, signatures as u64, processor_time().saturating_sub(start));
-            shared.count_verified(signatures);
+            node_state.costs.learn(Work::Operation, signatures as u64, processor_time().saturating_sub(start));
+            node_state.count_verified(signatures);
             // The data path is gone only when the node stops.
             if frames.into_iter().try_for_each(|held| sender.send(held)).is_ok() {
                 waker.wake();
@@ -81,7 +81,7 @@ pub fn start<B: Backend>(
         }
     })
     .map_err(system)?;
-    let proofs = WorkQueue::start("proof", 1, PoolSize::of(Class::Proof).total(), move || {
+    let proofs = WorkQueue::start("proof", 1, PoolSize::for_class(Class::Proof).total(), move || {
         let mut prove = prove.take();
         move |held: Held| {
             if let Some(prove) = &mut prove {
@@ -94,11 +94,11 @@ pub fn start<B: Backend>(
     let mut verifying = verifying.into_iter();
     let limits = verification::limits(threads);
     let verification = Turns::start("verification", threads, limits, || {
-        let (mut transmit, shared) = (verifying.next(), shared.clone());
+        let (mut transmit, node_state) = (verifying.next(), node_state.clone());
         move |requests: Vec<Request>| {
             let Some(transmit) = &mut transmit else { return requests };
-            let (count, unfinished) = verification::work(requests, limits.slice, &shared.costs, transmit);
-            shared.verifications.fetch_add(count as u64, Relaxed);
+            let (count, unfinished) = verification::work(requests, limits.slice, &node_state.costs, transmit);
+            node_state.verifications.fetch_add(count as u64, Relaxed);
             unfinished
         }
     })?;

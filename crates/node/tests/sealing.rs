@@ -138,7 +138,7 @@ fn blocks_wait_for_a_signer_and_nothing_is_lost() {
     // retries.
     signer.silent.store(true, Relaxed);
     client.create(2_u32.into()).unwrap();
-    wait("the signer is not missed", || node.shared().unready().is_some_and(|reason| reason.contains("not sealed")));
+    wait("the signer is not missed", || node.state().unready().is_some_and(|reason| reason.contains("not sealed")));
     assert!(node.metrics().contains("turnpike_sealer_failed 1"));
     for account in 3_u32..20 {
         client.create(account.into()).unwrap();
@@ -149,10 +149,10 @@ fn blocks_wait_for_a_signer_and_nothing_is_lost() {
     drop(node);
     let node = Node::start(&config).unwrap();
     let mut client = Client::connect(node.local_address(), &Options::default()).unwrap();
-    wait("the signer is not missed", || node.shared().unready().is_some());
+    wait("the signer is not missed", || node.state().unready().is_some());
     client.create(20_u32.into()).unwrap();
     signer.silent.store(false, Relaxed);
-    wait("blocks are not built again", || node.shared().unready().is_none() && node.behind() == 0 && !node.is_open());
+    wait("blocks are not built again", || node.state().unready().is_none() && node.behind() == 0 && !node.is_open());
     wait("not all is settled", || client.prove_index(&mut chain, 20_u32.into()).unwrap().entry.is_some());
     for account in 1_u32..=20 {
         assert!(client.prove_index(&mut chain, account.into()).unwrap().entry.is_some(), "{account}");

@@ -64,7 +64,7 @@ pub trait Application: Send + Sync + 'static {
 
     /// Receives a message that another replica sent with its [`crate::Outbox`]. It must not block; drop messages that
     /// do not fit.
-    fn heard(&self, _replica: &Identity, _message: Bytes) {}
+    fn received(&self, _replica: &Identity, _message: Bytes) {}
 
     /// Reports that a replica lied. The evidence is already on disk; the default does nothing more.
     fn accused(&self, _evidence: &Evidence) {}

@@ -10,7 +10,7 @@ use crate::keeper::Finding;
 use crate::lane::Lane;
 use crate::limits::{BLOCK_BUFFER, MAILBOX, VIEWS_KEPT, VOTE_BUFFER};
 use crate::pace::Pace;
-use crate::patient::Patient;
+use crate::scaled_clock::WithScaledClock;
 use crate::scheme::Bip340;
 use crate::status::Status;
 use crate::timing::Timing;
@@ -193,7 +193,7 @@ where
         };
         let timing = &self.timing;
         let engine = simplex::Engine::new(
-            Patient::new(context.child("simplex"), self.pace.clone()),
+            WithScaledClock::new(context.child("simplex"), self.pace.clone()),
             simplex::Config {
                 scheme,
                 elector,

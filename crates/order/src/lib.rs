@@ -33,8 +33,8 @@ mod membership;
 mod monotonic;
 pub mod network;
 mod pace;
-mod patient;
 mod ports;
+mod scaled_clock;
 // Tests run replicas on the deterministic runtime. For each runtime the whole engine is compiled, which takes minutes.
 #[cfg(not(test))]
 mod process;

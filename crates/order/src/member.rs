@@ -53,7 +53,7 @@ impl Member {
     }
 
     /// The replica that a change names. Its address is unspecified if it leaves. `None` if its keys are invalid.
-    pub fn of(change: &MemberChange) -> Option<Self> {
+    pub fn from_change(change: &MemberChange) -> Option<Self> {
         let mut name = [0; 64];
         name[..32].copy_from_slice(&change.votes);
         name[32..].copy_from_slice(&change.identity);

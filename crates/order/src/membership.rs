@@ -121,19 +121,19 @@ impl Membership {
 
     /// Replicas to be connected to after the block at a height: its voters, those that vote after the decided change,
     /// and those whose joining a quorum has approved.
-    pub fn places(&self, height: u64) -> Vec<Member> {
-        let mut places = self.members(height).to_vec();
-        places.extend(self.newest().members.iter().cloned());
+    pub fn connected(&self, height: u64) -> Vec<Member> {
+        let mut connected = self.members(height).to_vec();
+        connected.extend(self.newest().members.iter().cloned());
         let joining = self.approvals.iter().filter(|approval| approval.change.action() == Ok(MemberAction::Add));
         let joining = joining.filter(|approval| self.has_quorum(approval));
-        places.extend(joining.filter_map(|approval| Member::of(&approval.change)));
+        connected.extend(joining.filter_map(|approval| Member::from_change(&approval.change)));
         let mut seen: Vec<ReplicaName> = Vec::new();
-        places.retain(|member| {
+        connected.retain(|member| {
             let is_new = !seen.contains(&member.name);
             seen.push(member.name.clone());
             is_new
         });
-        places
+        connected
     }
 
     /// Checks an approval, as of the block at a height.
@@ -162,7 +162,7 @@ impl Membership {
     fn after(&self, change: &MemberChange) -> Option<Generation> {
         let newest = self.newest();
         let replicas = change.apply(newest.committee.replicas()).ok()?;
-        let member = Member::of(change)?;
+        let member = Member::from_change(change)?;
         let mut members = newest.members.clone();
         match change.action().ok()? {
             MemberAction::Add if member.address.ip().is_unspecified() || member.address.port() == 0 => return None,
@@ -317,10 +317,10 @@ mod tests {
         for byte in [3, 1] {
             assert_eq!(approve(&mut membership, join, byte, 14), Ok(false));
         }
-        assert_eq!(membership.places(15).len(), 4);
+        assert_eq!(membership.connected(15).len(), 4);
         assert_eq!(approve(&mut membership, join, 2, 15), Ok(false));
         // The others connect to it, and it can follow.
-        assert_eq!(membership.places(15).last(), Some(&member(9)));
+        assert_eq!(membership.connected(15).last(), Some(&member(9)));
         assert_eq!((membership.generation(), membership.is_changing(15)), (0, false));
         assert_eq!(approve(&mut membership, join, 9, 16), Ok(true));
         assert_eq!((membership.generation(), membership.is_changing(16), membership.is_changing(20)), (1, true, false));
@@ -338,7 +338,7 @@ mod tests {
         }
         assert_eq!(membership.members(29).len(), 5);
         assert!(!membership.members(30).contains(&member(1)));
-        assert!(membership.places(29).contains(&member(1)) && !membership.places(30).contains(&member(1)));
+        assert!(membership.connected(29).contains(&member(1)) && !membership.connected(30).contains(&member(1)));
     }
 
     #[test]
@@ -384,8 +384,8 @@ mod tests {
             assert_eq!(wrong.parse::<Member>(), Err(ParseMemberError));
         }
         let at_six = Member { address: "[2001:db8::7]:9".parse().unwrap(), ..member(5) };
-        assert_eq!(Member::of(&at_six.joins(0, 0)), Some(at_six));
-        assert_eq!(Member::of(&member(5).joins(0, 0)), Some(member(5)));
+        assert_eq!(Member::from_change(&at_six.joins(0, 0)), Some(at_six));
+        assert_eq!(Member::from_change(&member(5).joins(0, 0)), Some(member(5)));
     }
 
     proptest! {

@@ -52,8 +52,8 @@ pub type Peers = Oracle<ed25519::PublicKey>;
 const JOINING: usize = 4;
 
 /// How many replicas one that starts with this number of members can be connected to.
-pub fn room(places: usize) -> NonZeroUsize {
-    NonZeroUsize::MIN.saturating_add(places + JOINING)
+pub fn room(members: usize) -> NonZeroUsize {
+    NonZeroUsize::MIN.saturating_add(members + JOINING)
 }
 
 /// Connects a replica with the others, for [`crate::Replica::start`]. It dials offline replicas until they answer. The
@@ -107,12 +107,12 @@ where
 
 /// Sets the addresses of the replicas, as update number `time`. Replicas not on this list are disconnected, as are
 /// those beyond [`room`].
-pub fn know(peers: &mut Peers, time: u64, room: NonZeroUsize, places: &[Member]) {
-    if places.len() > room.get() {
-        tracing::warn!(replicas = places.len(), %room, "no room for all replicas: restart this one");
+pub fn set_members(peers: &mut Peers, time: u64, room: NonZeroUsize, members: &[Member]) {
+    if members.len() > room.get() {
+        tracing::warn!(replicas = members.len(), %room, "no room for all replicas: restart this one");
     }
-    let places = places.iter().take(room.get());
-    let places = places.map(|member| (member.name.identity().clone(), Address::from(member.address)));
+    let members = members.iter().take(room.get());
+    let members = members.map(|member| (member.name.identity().clone(), Address::from(member.address)));
     // Fails only if the network has ended.
-    let _ = peers.track(time, Map::from_iter_dedup(places));
+    let _ = peers.track(time, Map::from_iter_dedup(members));
 }

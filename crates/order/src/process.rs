@@ -6,7 +6,7 @@ use crate::committee::identity_bytes;
 use crate::engine::{Config, Replica, StartError};
 use crate::member::Member;
 use crate::monotonic::Monotonic;
-use crate::network::{Messages, connect, know, room};
+use crate::network::{Messages, connect, room, set_members};
 use crate::status::Status;
 use crate::transport::{Linked, Transport};
 use bytes::Bytes;
@@ -32,7 +32,7 @@ pub struct Site {
     /// Address to listen on for the others.
     pub listen: SocketAddr,
     /// Addresses of the others at the start. [`Process::peers`] accepts changes.
-    pub places: Vec<Member>,
+    pub members: Vec<Member>,
     /// Directory of its storage, created if missing.
     pub directory: PathBuf,
     /// Transport between replicas.
@@ -83,7 +83,7 @@ pub struct Peers(mpsc::UnboundedSender<Vec<Member>>);
 
 impl Peers {
     /// Connects the engine to these replicas from now on, and to no others.
-    pub fn know(&self, members: Vec<Member>) {
+    pub fn set_members(&self, members: Vec<Member>) {
         // Fails only if the engine has ended.
         let _ = self.0.unbounded_send(members);
     }
@@ -108,7 +108,7 @@ impl Process {
         let (started, result) = blocking::sync_channel(1);
         let (stop, stopped) = oneshot::channel();
         let (sender, outbox) = mpsc::channel(OUTBOX);
-        let (places, moves) = mpsc::unbounded();
+        let (updates, moves) = mpsc::unbounded();
         let run = Run { config, site, network, application, started, stopped, outbox, moves };
         let thread = std::thread::Builder::new().name("order".into()).spawn(move || run.run())?;
         let status = match result.recv() {
@@ -116,7 +116,7 @@ impl Process {
             Ok(Err(error)) => return Err(error.into()),
             Err(_) => return Err(ProcessError::Ended),
         };
-        Ok(Self { status, outbox: Outbox(sender), peers: Peers(places), stop: Some(stop), thread: Some(thread) })
+        Ok(Self { status, outbox: Outbox(sender), peers: Peers(updates), stop: Some(stop), thread: Some(thread) })
     }
 
     /// Current status.
@@ -170,7 +170,7 @@ impl Drop for End {
 impl Run {
     fn run(self) {
         let Self { config, site, network: (channels, events), application, started, stopped, outbox, mut moves } = self;
-        let Site { listen, places, directory, threads, .. } = site;
+        let Site { listen, members, directory, threads, .. } = site;
         let runtime = tokio::Config::new().with_worker_threads(threads).with_storage_directory(directory);
         let ended = tokio::Runner::new(runtime).start(|context| async move {
             let context = Monotonic::new(context);
@@ -180,11 +180,11 @@ impl Run {
                     tracing::error!(%error, "cannot watch the channels to other replicas");
                 }
             });
-            let (connections, room) = (Linked::new(context.child("network"), channels), room(places.len()));
+            let (connections, room) = (Linked::new(context.child("network"), channels), room(members.len()));
             let (channels, messages, mut peers, _connections) =
                 connect(connections, *network, key, listen, room, *longest_body);
-            know(&mut peers, 0, room, &places);
-            let heard = application.clone();
+            set_members(&mut peers, 0, room, &members);
+            let recipient = application.clone();
             let order = context.child("order");
             let replica = Replica::start(order, config, application, channels, peers.clone(), peers.clone()).await;
             let (replica, ended) = match replica {
@@ -195,12 +195,12 @@ impl Run {
                 }
             };
             let Messages { mut sender, mut receiver } = messages;
-            let hear = move |_| async move {
+            let receive = move |_| async move {
                 while let Ok((from, message)) = receiver.recv().await {
-                    heard.heard(&identity_bytes(&from), message.into());
+                    recipient.received(&identity_bytes(&from), message.into());
                 }
             };
-            context.child("hear").spawn(hear);
+            context.child("hear").spawn(receive);
             let tell = move |_| async move {
                 let mut outbox = outbox;
                 while let Some(message) = outbox.next().await {
@@ -211,9 +211,9 @@ impl Run {
             context.child("tell").spawn(tell);
             let follow = move |_| async move {
                 let mut time = 0;
-                while let Some(places) = moves.next().await {
+                while let Some(members) = moves.next().await {
                     time += 1;
-                    know(&mut peers, time, room, &places);
+                    set_members(&mut peers, time, room, &members);
                 }
             };
             context.child("places").spawn(follow);

@@ -10,13 +10,14 @@ use crate::{Error, Pages, Region, region::Array, seqlock::Sequence, shared_layou
 /// Offset of the words, after the sequence.
 const WORDS_AT: usize = shared_layout::published::BYTES;
 
+/// The words of a value, in memory of both sides.
 #[derive(Debug)]
-struct Shared<const WORDS: usize> {
+struct SequencedWords<const WORDS: usize> {
     sequence: Array<Sequence>,
     words: Array<AtomicU64>,
 }
 
-impl<const WORDS: usize> Shared<WORDS> {
+impl<const WORDS: usize> SequencedWords<WORDS> {
     fn new(region: &Arc<Region>, offset: usize) -> Option<Self> {
         Some(Self { sequence: region.array(offset, 1)?, words: region.array(offset + WORDS_AT, WORDS)? })
     }
@@ -24,11 +25,11 @@ impl<const WORDS: usize> Shared<WORDS> {
 
 /// The writing side.
 #[derive(Debug)]
-pub struct Publisher<const WORDS: usize>(Arc<Shared<WORDS>>);
+pub struct Publisher<const WORDS: usize>(Arc<SequencedWords<WORDS>>);
 
 /// The reading side.
 #[derive(Clone, Debug)]
-pub struct Published<const WORDS: usize>(Arc<Shared<WORDS>>);
+pub struct Published<const WORDS: usize>(Arc<SequencedWords<WORDS>>);
 
 /// Identifies one of the successively published values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl<const WORDS: usize> Publisher<WORDS> {
     /// Publishes a first value at an offset of a region, a multiple of 8.
     pub fn within(region: &Arc<Region>, offset: usize, words: [u64; WORDS]) -> Result<Self, Error> {
         let too_small = Error::RegionTooSmall { given: region.len(), needed: offset.saturating_add(Self::BYTES) };
-        let mut publisher = Self(Arc::new(Shared::new(region, offset).ok_or(too_small)?));
+        let mut publisher = Self(Arc::new(SequencedWords::new(region, offset).ok_or(too_small)?));
         publisher.publish(words);
         Ok(publisher)
     }

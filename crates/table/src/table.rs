@@ -112,21 +112,21 @@ impl<const K: usize, const V: usize> Table<K, V> {
     /// Finds a key.
     #[inline]
     pub fn find(&self, hash: Hash, key: &[u8; K]) -> Option<EntryIndex> {
-        self.locate(hash, key).map(|place| place.entry)
+        self.locate(hash, key).map(|location| location.entry)
     }
 
     #[inline(always)]
-    fn locate(&self, hash: Hash, key: &[u8; K]) -> Option<Place> {
+    fn locate(&self, hash: Hash, key: &[u8; K]) -> Option<KeyLocation> {
         let (first, bucket) = self.memory.first(hash);
         if let Some((slot, entry)) = self.memory.find_in(bucket, hash.tag(), key) {
-            return Some(Place { bucket: first, slot, entry: EntryIndex(entry) });
+            return Some(KeyLocation { bucket: first, slot, entry: EntryIndex(entry) });
         }
         if !bucket.has_overflow(hash.tag()) {
             return None;
         }
         let (second, bucket) = self.memory.second(hash, first);
         let (slot, entry) = self.memory.find_in(bucket, hash.tag(), key)?;
-        Some(Place { bucket: second, slot, entry: EntryIndex(entry) })
+        Some(KeyLocation { bucket: second, slot, entry: EntryIndex(entry) })
     }
 
     /// The value of a key.
@@ -216,18 +216,18 @@ impl<const K: usize, const V: usize> Table<K, V> {
 
     /// Removes a key, and returns the index of its entry and its value.
     pub fn remove_hashed(&mut self, hash: Hash, key: &[u8; K]) -> Option<(EntryIndex, [u8; V])> {
-        let place = self.locate(hash, key)?;
-        let value = self.value(place.entry);
-        let bucket = self.memory.bucket(place.bucket);
-        let displaced = bucket.is_displaced(place.slot);
-        bucket.sequence.write(|| bucket.clear(place.slot));
+        let location = self.locate(hash, key)?;
+        let value = self.value(location.entry);
+        let bucket = self.memory.bucket(location.bucket);
+        let displaced = bucket.is_displaced(location.slot);
+        bucket.sequence.write(|| bucket.clear(location.slot));
         if displaced {
             let (_, first) = self.memory.first(hash);
             first.sequence.write(|| first.remove_overflow(hash.tag()));
         }
-        self.free.give(place.entry.0);
+        self.free.give(location.entry.0);
         self.memory.header().add_len(-1);
-        Some((place.entry, value))
+        Some((location.entry, value))
     }
 
     /// All entries, in no particular order.
@@ -241,8 +241,8 @@ impl<const K: usize, const V: usize> Table<K, V> {
     }
 }
 
-/// Where a key was found.
-struct Place {
+/// Location of a key in the table.
+struct KeyLocation {
     bucket: u32,
     slot: usize,
     entry: EntryIndex,

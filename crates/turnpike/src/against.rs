@@ -82,7 +82,7 @@ pub enum Source {
 
 impl Source {
     /// The source for a chain that is opened with these; call it before a file is created.
-    pub fn of(network: Option<[u8; 32]>, file: Option<&Path>) -> Self {
+    pub fn new(network: Option<[u8; 32]>, file: Option<&Path>) -> Self {
         match (network, file) {
             (Some(_), _) => Self::Pinned,
             (None, Some(file)) if file.exists() => Self::File,
@@ -97,7 +97,7 @@ impl Against {
         Self {
             network: hex::encode(chain.network_id()),
             chain_key: hex::encode(&chain.authority().to_bytes()),
-            certificate: chain.vouched().and_then(|vouched| Signed::of(vouched, chain.network_id())),
+            certificate: chain.vouched().and_then(|vouched| Signed::from_vouched(vouched, chain.network_id())),
             pinned: source == Source::Pinned,
             tip_height: chain.height(),
             tip: hex::encode(chain.tip_hash()),
@@ -129,7 +129,7 @@ impl Against {
 
 impl Signed {
     /// The signers of the certificate that a chain of this network keeps; the chain has verified it.
-    fn of(vouched: &Vouched, network: &Hash) -> Option<Self> {
+    fn from_vouched(vouched: &Vouched, network: &Hash) -> Option<Self> {
         let replicas = vouched.replicas(network).ok()?.keys().len();
         let certificate = &vouched.certificate;
         Some(Self { view: certificate.view, signers: certificate.signers().collect(), replicas })

@@ -3,6 +3,7 @@
 
 mod against;
 mod capture;
+mod checkpoint_file;
 mod cli;
 mod commands;
 mod error;
@@ -14,7 +15,6 @@ mod log;
 mod operation_text;
 mod output;
 mod process;
-mod way_file;
 
 use std::process::ExitCode;
 

@@ -420,7 +420,7 @@ fn a_replica_whose_chain_finds_no_room_answers_reads_and_catches_up() {
 struct Starting(Child);
 
 impl Starting {
-    fn of(cluster: &Cluster) -> Self {
+    fn spawn(cluster: &Cluster) -> Self {
         let start = ["--json", "cluster", "start", "--dir", cluster.dir.to_str().unwrap()];
         let start = Command::new(env!("CARGO_BIN_EXE_turnpike")).args(start).stdout(Stdio::piped()).spawn();
         Self(start.unwrap())
@@ -448,13 +448,13 @@ fn a_replica_that_is_still_ending_is_waited_for() {
     cluster.run("start");
     // It is there when others are looked at, and ends then.
     kill_process(cluster.process(LAST), Signal::STOP).unwrap();
-    let second = Starting::of(&cluster).last(|| cluster.kill(LAST));
+    let second = Starting::spawn(&cluster).last(|| cluster.kill(LAST));
     assert!(second.is_some(), "{second:?}");
     // Only its lock is left, as while the system still frees its memory.
     let lock = File::open(cluster.folder(LAST).join("data/LOCK")).unwrap();
     cluster.kill(LAST);
     lock.lock().unwrap();
-    let third = Starting::of(&cluster).last(|| drop(lock));
+    let third = Starting::spawn(&cluster).last(|| drop(lock));
     assert!(third.is_some() && third != second, "{third:?}");
     // A replica that cannot start is reported.
     cluster.kill(LAST);

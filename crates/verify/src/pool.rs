@@ -12,7 +12,7 @@ use crate::WorkQueue;
 /// started a job does it alone. The same happens in a child of `fork`, which has none of its parent's other threads.
 pub struct Pool {
     threads: usize,
-    queue: Option<WorkQueue<Arc<Job>>>,
+    queue: Option<WorkQueue<Arc<SharedClosure>>>,
 }
 
 impl Pool {
@@ -20,7 +20,7 @@ impl Pool {
     pub fn start(threads: usize) -> io::Result<Self> {
         let helpers = threads.saturating_sub(1);
         // Room for a few jobs at the same time; a job that finds no room has fewer helpers.
-        let start = || WorkQueue::start("verify", helpers, 4 * helpers, || |job: Arc<Job>| job.help());
+        let start = || WorkQueue::start("verify", helpers, 4 * helpers, || |job: Arc<SharedClosure>| job.help());
         Ok(Self { threads: helpers + 1, queue: (helpers > 0).then(start).transpose()? })
     }
 
@@ -67,7 +67,7 @@ impl Pool {
             }
         };
         match &self.queue {
-            Some(queue) if helpers > 0 => Job::run(queue, helpers, &share, &mut own_share),
+            Some(queue) if helpers > 0 => SharedClosure::run(queue, helpers, &share, &mut own_share),
             _ => own_share(),
         }
         is_wanted.into_inner()
@@ -79,26 +79,27 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A closure on the stack of the thread that started the job. It exists for as long as the job is open or has helpers.
-struct Job {
+struct SharedClosure {
     closure: *const (),
     call: unsafe fn(*const ()),
-    state: Mutex<JobProgress>,
+    state: Mutex<ClosureProgress>,
     /// Signalled when a helper is done.
     done: Condvar,
 }
 
-struct JobProgress {
+struct ClosureProgress {
     open: bool,
     helpers: usize,
     panic: Option<Box<dyn Any + Send>>,
 }
 
-// SAFETY: the closure is only called, and `Job::run` accepts only closures that several threads may call at once.
-unsafe impl Send for Job {}
+// SAFETY: the closure is only called, and `SharedClosure::run` accepts only closures that several threads may call at
+// once.
+unsafe impl Send for SharedClosure {}
 // SAFETY: as above.
-unsafe impl Sync for Job {}
+unsafe impl Sync for SharedClosure {}
 
-impl Job {
+impl SharedClosure {
     /// Calls the closure in up to `helpers` threads, if the queue has room, and `own` in this one. Returns when all
     /// have returned.
     fn run<F: Fn() + Sync>(queue: &WorkQueue<Arc<Self>>, helpers: usize, closure: &F, own: impl FnOnce()) {
@@ -112,7 +113,7 @@ impl Job {
         let job = Arc::new(Self {
             closure: std::ptr::from_ref(closure).cast(),
             call: call::<F>,
-            state: Mutex::new(JobProgress { open: true, helpers: 0, panic: None }),
+            state: Mutex::new(ClosureProgress { open: true, helpers: 0, panic: None }),
             done: Condvar::new(),
         });
         for _ in 0..helpers {

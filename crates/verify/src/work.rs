@@ -10,11 +10,12 @@ use std::vec::Drain;
 /// Each thread has its own worker, created when the queue is started, whose buffers and batches are kept from one piece
 /// of work to the next. Dropping the queue waits until all work in it is done.
 pub struct WorkQueue<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<SharedQueue<T>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-struct Shared<T> {
+/// The queue, which the threads share.
+struct SharedQueue<T> {
     state: Mutex<Queue<T>>,
     /// Signalled when work was added and when the queue is closed.
     added: Condvar,
@@ -27,7 +28,7 @@ struct Queue<T> {
     closed: bool,
 }
 
-impl<T> Shared<T> {
+impl<T> SharedQueue<T> {
     /// No thread panics while it holds the lock, and the state is consistent between any two statements.
     fn lock(&self) -> MutexGuard<'_, Queue<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -78,7 +79,7 @@ impl<T: Send + 'static> WorkQueue<T> {
         mut worker: impl FnMut() -> W,
     ) -> io::Result<Self> {
         let state = Mutex::new(Queue { waiting: VecDeque::with_capacity(capacity), closed: false });
-        let shared = Arc::new(Shared { state, added: Condvar::new(), capacity, threads });
+        let shared = Arc::new(SharedQueue { state, added: Condvar::new(), capacity, threads });
         // If a thread fails to start, dropping the queue ends those that did.
         let mut queue = Self { shared, threads: Vec::with_capacity(threads) };
         for number in 0..threads {

@@ -86,7 +86,7 @@ pub enum FrameMut<'a> {
 impl<'a> Frame<'a> {
     /// Parses the bytes of a datagram as a request.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        let kind = Kind::of(bytes)?;
+        let kind = Kind::parse(bytes)?;
         Self::cast(kind, bytes).ok_or(kind.mismatch())
     }
 
@@ -120,7 +120,7 @@ impl<'a> Frame<'a> {
 impl<'a> FrameMut<'a> {
     /// Parses the bytes of a datagram as a request, for a reply in place.
     pub fn parse(bytes: &'a mut [u8]) -> Result<Self, ParseError> {
-        let kind = Kind::of(bytes)?;
+        let kind = Kind::parse(bytes)?;
         Self::cast(kind, bytes).ok_or(kind.mismatch())
     }
 
@@ -167,7 +167,7 @@ enum Kind {
 
 impl Kind {
     /// All checks, in one place for both kinds of views.
-    fn of(bytes: &[u8]) -> Result<Self, ParseError> {
+    fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let Ok((header, _)) = FrameHeader::ref_from_prefix(bytes) else {
             return Err(ParseError { status: Status::Malformed, id: 0, shape: Shape::Silence });
         };

@@ -59,7 +59,7 @@ impl KvProgram {
 
     /// Runs the program on a packet, which begins with its Ethernet header, `repeat` times.
     pub fn test_run(&self, packet: &[u8], repeat: u32) -> io::Result<TestRun> {
-        TestRun::of(self.program.as_fd(), packet, repeat)
+        TestRun::run(self.program.as_fd(), packet, repeat)
     }
 }
 

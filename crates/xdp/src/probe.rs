@@ -44,7 +44,7 @@ impl Finding {
     }
 
     /// The text of an error also says how to fix it.
-    fn of<T>(what: &str, result: Result<T, Error>, how: impl FnOnce(&T) -> String) -> (Self, Option<T>) {
+    fn from_result<T>(what: &str, result: Result<T, Error>, how: impl FnOnce(&T) -> String) -> (Self, Option<T>) {
         match result {
             Ok(value) => (Self::good(what, how(&value)), Some(value)),
             Err(error) => (Self::bad(what, error.to_string(), ""), None),
@@ -65,11 +65,14 @@ pub fn machine() -> Vec<Finding> {
             "XDP needs x86-64; sockets serve on other machines",
         ),
     });
-    let (finding, arena) =
-        Finding::of("bpf arena", Arena::with_room_for(&[1]), |_| "memory can be shared with XDP programs".into());
+    let (finding, arena) = Finding::from_result("bpf arena", Arena::with_room_for(&[1]), |_| {
+        "memory can be shared with XDP programs".into()
+    });
     findings.push(finding);
     findings.push(match &arena {
-        Some(arena) => Finding::of("xdp program", Program::load(arena, true), |_| "the verifier takes it".into()).0,
+        Some(arena) => {
+            Finding::from_result("xdp program", Program::load(arena, true), |_| "the verifier takes it".into()).0
+        }
         None if Program::is_built() => Finding::bad("xdp program", "not tried, as there is no arena", ""),
         None => Finding::bad("xdp program", Error::NotBuilt.to_string(), ""),
     });
@@ -77,7 +80,9 @@ pub fn machine() -> Vec<Finding> {
         &InNicConfig { accounts: 1, retries: 1, ring: page_size(), ..InNicConfig::default() },
         [0; 2],
     );
-    findings.push(Finding::of("in-nic ledger", in_nic, |_| "locks and ring are there, the verifier takes it".into()).0);
+    findings.push(
+        Finding::from_result("in-nic ledger", in_nic, |_| "locks and ring are there, the verifier takes it".into()).0,
+    );
     findings.push(match read("/proc/sys/net/core/bpf_jit_enable").as_str() {
         "0" => Finding::bad("bpf compiler", "off", "turn it on: sysctl net.core.bpf_jit_enable=1"),
         // The file may be missing, if the compiler is always on.

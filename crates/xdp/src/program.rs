@@ -35,7 +35,7 @@ pub struct TestRun {
 
 impl TestRun {
     /// Runs a program.
-    pub(crate) fn of(program: BorrowedFd<'_>, packet: &[u8], repeat: u32) -> io::Result<Self> {
+    pub(crate) fn run(program: BorrowedFd<'_>, packet: &[u8], repeat: u32) -> io::Result<Self> {
         // The reply may be longer.
         let mut output = vec![0; packet.len().max(64) + GROWTH];
         let (verdict, length, nanoseconds) = sys::test_run(program, packet, &mut output, repeat)?;
@@ -109,7 +109,7 @@ impl Program {
 
     /// Runs the program on a packet, which begins with its Ethernet header, `repeat` times.
     pub fn test_run(&self, packet: &[u8], repeat: u32) -> io::Result<TestRun> {
-        TestRun::of(self.program.as_fd(), packet, repeat)
+        TestRun::run(self.program.as_fd(), packet, repeat)
     }
 
     /// Redirects the unanswered frames of a receive queue to a socket.

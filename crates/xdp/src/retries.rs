@@ -94,7 +94,7 @@ pub struct Size {
 
 impl Size {
     /// The size for at least `operations` operations.
-    pub fn of(operations: usize) -> Self {
+    pub fn with_operations(operations: usize) -> Self {
         let processors = possible_processors().max(FEWEST_PROCESSORS);
         let places = operations.max(SPARE * processors).next_power_of_two();
         Self { places, sets: places.div_ceil(MEAN_ENTRIES), processors }

@@ -53,7 +53,7 @@ impl Layout {
             bucket_bits: buckets.trailing_zeros(),
             // Each of them is preceded by a full bucket.
             overflows: limit / BUCKET_ACCOUNTS + 1,
-            retries: retries::Size::of(config.retries),
+            retries: retries::Size::with_operations(config.retries),
         }
     }
 

@@ -43,7 +43,8 @@ fn load_with(config: &InNicConfig) -> Option<InNicLedger> {
 }
 
 fn model(accounts: usize) -> Ledger {
-    Ledger::new(Limits { accounts, retries: retries::Limits::of(1 << 16) }, Secret::from_seed([3; 16])).unwrap()
+    Ledger::new(Limits { accounts, retries: retries::Limits::with_operations(1 << 16) }, Secret::from_seed([3; 16]))
+        .unwrap()
 }
 
 /// Executes a request on the Rust ledger: the reply, and what goes into the journal.

@@ -38,7 +38,7 @@ impl Twin {
     fn new(accounts: usize, window: usize) -> Option<Self> {
         // A microsecond per remembered operation, for twice the requested number.
         let retention = Duration::from_micros(2 * window as u64);
-        let retries = retries::Limits { retention, ..retries::Limits::of(4 * window) };
+        let retries = retries::Limits { retention, ..retries::Limits::with_operations(4 * window) };
         let ledger = Ledger::new(Limits { accounts, retries }, Secret::default()).ok()?;
         Some(Self { ledger, window, known: HashMap::new(), order: VecDeque::new(), remembered: 0 })
     }

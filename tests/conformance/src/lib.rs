@@ -123,7 +123,7 @@ pub struct Summary {
 
 impl Summary {
     /// Counts outcomes.
-    pub fn of(outcomes: &[Outcome]) -> Self {
+    pub fn from_outcomes(outcomes: &[Outcome]) -> Self {
         let mut summary = Self::default();
         for outcome in outcomes {
             match outcome.result {

@@ -84,7 +84,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let summary = Summary::of(&outcomes);
+    let summary = Summary::from_outcomes(&outcomes);
     println!("{summary}");
     if summary.failed == 0 && summary.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

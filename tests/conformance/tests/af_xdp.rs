@@ -20,7 +20,7 @@ use zerocopy::IntoBytes;
 /// What came as frames, and what came on the host's sockets (datagrams, or messages of connections), when nothing is on its
 /// way: frames are counted when they come, datagrams when they have been looked at.
 fn ways(setting: &Setting) -> (u64, u64) {
-    let counters = &setting.node.shared().counters;
+    let counters = &setting.node.state().counters;
     let counts = || (counters.frames.get(), counters.datagrams.get());
     let mut before = counts();
     for _ in 0..100 {

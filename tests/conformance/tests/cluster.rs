@@ -33,7 +33,7 @@ fn a_replica_conforms() {
         retries: None,
     };
     let outcomes = run(&target, "", |outcome| println!("{outcome}")).unwrap();
-    let summary = Summary::of(&outcomes);
+    let summary = Summary::from_outcomes(&outcomes);
     nodes.into_iter().for_each(Node::stop);
     assert!(summary.failed == 0 && summary.passed > 0, "{summary}");
     assert_eq!(summary.skipped, 3, "those that fill the memory of retries");

@@ -31,7 +31,7 @@ fn a_replica_conforms() {
     let Some(setting) = set_up_replica(&config) else { return };
     let summary = conforms(&setting, CLIENT, Some(STRANGER), "", true);
     assert_eq!(summary.skipped, 3, "those that fill the memory of retries");
-    let count = |counter| setting.node.shared().tier_count(counter);
+    let count = |counter| setting.node.state().tier_count(counter);
     // Replies come when their block is executed, so what was answered is read in XDP: the suite refers more than a hundred times.
     assert!(count(Counter::Refer) >= 20, "REFER was answered by XDP: {}", count(Counter::Refer));
     assert!(count(Counter::Retry) > 0 && count(Counter::Proof) > 0, "retries and proofs as well");
@@ -45,7 +45,7 @@ fn a_replica_conforms_past_the_network_stack() {
     let Some(setting) = set_up_replica(&config) else { return };
     conforms(&setting, CLIENT, Some(STRANGER), "compact", true);
     conforms(&setting, CLIENT, Some(STRANGER), "signed", true);
-    assert!(setting.node.shared().counters.frames.get() > 20, "what XDP leaves came as frames");
+    assert!(setting.node.state().counters.frames.get() > 20, "what XDP leaves came as frames");
 }
 
 /// Asks from the client's end of the cable, where XDP is, and from the node's own namespace, past it.
@@ -63,7 +63,7 @@ impl Both<'_> {
     }
 
     fn count(&self, counter: Counter) -> u64 {
-        self.0.node.shared().tier_count(counter)
+        self.0.node.state().tier_count(counter)
     }
 
     /// Asks in XDP and has it answered by the host, where the one counts and the other does not.
@@ -202,5 +202,5 @@ fn balances_in_xdp_are_those_of_final_blocks() {
             }
         });
     });
-    assert!(setting.node.shared().tier_count(Counter::Refer) > 100);
+    assert!(setting.node.state().tier_count(Counter::Refer) > 100);
 }

@@ -58,7 +58,7 @@ struct Model {
 
 impl Model {
     fn new() -> Self {
-        let limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::of(1 << 16) };
+        let limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::with_operations(1 << 16) };
         Self { ledger: Ledger::new(limits, Secret::default()).unwrap(), counted: BTreeMap::new() }
     }
 
@@ -240,7 +240,7 @@ fn a_retry_moves_money_once() {
         retries: Some(memory),
     };
     let outcomes = within(&namespaces.client, || run(&target, "retries: a compact frame", |_| ())).unwrap();
-    assert_eq!(Summary::of(&outcomes), Summary { passed: 1, ..Summary::default() }, "{outcomes:?}");
+    assert_eq!(Summary::from_outcomes(&outcomes), Summary { passed: 1, ..Summary::default() }, "{outcomes:?}");
     assert!(figures(&namespaces, &service)["turnpike_in_nic_full_total"] > 0, "the program answered BUSY");
     service.stop();
 }

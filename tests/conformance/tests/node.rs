@@ -40,7 +40,7 @@ fn conforms(filter: &str, retries: Option<SmallMemory>) -> usize {
         retries,
     };
     let outcomes = run(&target, filter, |outcome| println!("{outcome}")).unwrap();
-    let summary = Summary::of(&outcomes);
+    let summary = Summary::from_outcomes(&outcomes);
     node.stop();
     assert!(summary.failed == 0 && summary.passed > 0, "{summary}");
     summary.skipped

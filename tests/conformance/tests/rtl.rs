@@ -85,8 +85,8 @@ fn target(node: &Node, trusted: &str, stranger: &str) -> Target {
 fn conforms(node: &Node, trusted: &str, stranger: &str, filter: &str) {
     let target = target(node, trusted, stranger);
     let outcomes = run(&target, filter, |outcome| println!("{outcome}")).unwrap();
-    let summary = Summary::of(&outcomes);
-    let rtl = node.shared().rtl().unwrap();
+    let summary = Summary::from_outcomes(&outcomes);
+    let rtl = node.state().rtl().unwrap();
     println!("{:?}", rtl.all());
     // The case of the rate limit, and those that fill the memory of retries.
     assert!(summary.failed == 0 && summary.skipped <= 4, "{summary}");
@@ -114,7 +114,7 @@ fn conforms_on_loopback(promise: Promise, rate: u32, filters: &[&str]) {
 fn asks_in_batches(node: &Node, promise: Promise) {
     const ENTRIES: u32 = 60;
     const BATCHES: u32 = 6;
-    let rtl = node.shared().rtl().unwrap();
+    let rtl = node.state().rtl().unwrap();
     let clients = [81, 82].map(|account: u32| {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(node.local_address()).unwrap();
@@ -209,7 +209,7 @@ fn asks_again(node: &Node) {
     for again in 1..=AGAIN {
         assert_eq!(prove(number + again)[8..], found[8..], "the node's answer, byte for byte");
     }
-    let rtl = node.shared().rtl().unwrap();
+    let rtl = node.state().rtl().unwrap();
     println!("{:?}", rtl.all());
     assert_eq!(rtl.proofs.get(), u64::from(AGAIN), "the NIC answered all but the first");
 }
@@ -249,8 +249,8 @@ fn remembers_little(promise: Promise) -> Option<u64> {
     let node = Node::start(&config).unwrap();
     let target = Target { retries: Some(memory), ..target(&node, "127.0.0.1", "127.0.0.2") };
     let outcomes = run(&target, "retries", |outcome| println!("{outcome}")).unwrap();
-    assert_eq!(Summary::of(&outcomes), Summary { passed: 3, ..Summary::default() });
-    let rtl = node.shared().rtl().unwrap();
+    assert_eq!(Summary::from_outcomes(&outcomes), Summary { passed: 3, ..Summary::default() });
+    let rtl = node.state().rtl().unwrap();
     println!("{:?}", rtl.all());
     let executed = rtl.executed.get();
     node.stop();
@@ -266,9 +266,9 @@ fn the_nic_verifies() {
     let node = Node::start(&config).unwrap();
     let target = target(&node, "127.0.0.1", "127.0.0.2");
     let outcomes = run(&target, "verify", |outcome| println!("{outcome}")).unwrap();
-    let rtl = node.shared().rtl().unwrap();
+    let rtl = node.state().rtl().unwrap();
     println!("{:?}", rtl.all());
-    let summary = Summary::of(&outcomes);
+    let summary = Summary::from_outcomes(&outcomes);
     assert!(summary.failed == 0 && summary.skipped == 0, "{summary}");
     // The cases of single ECDSA and BIP340 signatures; those of trees; of headers all but the one with other parameters.
     let answered = [&rtl.signatures, &rtl.roots, &rtl.headers].map(|counter| counter.get());
@@ -345,7 +345,7 @@ fn linux_pings_and_talks_to_the_node_through_the_nic() {
             assert_eq!(ping(length), length);
         }
         // Both questions, for the hardware address and for echoes.
-        let answered = node.shared().rtl().unwrap().answered.get();
+        let answered = node.state().rtl().unwrap().answered.get();
         assert!(answered >= 4, "{answered} packets below UDP were answered");
     });
     within(&namespace.0, || {

@@ -20,7 +20,7 @@ fn the_node_conforms_over_ipv4() {
     config.limits.rate = 2000;
     let Some(setting) = set_up(config) else { return };
     conforms(&setting, CLIENT, Some(STRANGER), "", true);
-    let count = |counter| setting.node.shared().tier_count(counter);
+    let count = |counter| setting.node.state().tier_count(counter);
     // The suite refers some 40 times to what has been durable for a while; how many more there are is a matter of time.
     assert!(count(Counter::Refer) >= 20, "REFER was answered by XDP: {}", count(Counter::Refer));
     assert_eq!(count(Counter::Lost), 0);
@@ -32,7 +32,7 @@ fn the_node_conforms_over_ipv6_at_accepted() {
     config.promise = Promise::Accepted;
     let Some(setting) = set_up(config) else { return };
     conforms(&setting, CLIENT_V6, None, "", false);
-    let count = |counter| setting.node.shared().tier_count(counter);
+    let count = |counter| setting.node.state().tier_count(counter);
     assert!(
         count(Counter::Refer) > 0 && count(Counter::Retry) > 0 && count(Counter::Proof) > 0,
         "all were answered by XDP"

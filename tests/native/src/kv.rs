@@ -7,7 +7,7 @@ use kv::{
     protocol::udp,
     replies::Replies,
     service::{Service, Settings},
-    session::{Next, Session},
+    session::{NextStep, Session},
     store::{self, Store, mirror_bytes},
     turn::Turn,
 };
@@ -51,11 +51,11 @@ impl KvHost {
         self.session.start_over();
         let mut done = 0;
         loop {
-            let fed = self.session.feed(&requests[done..], &mut replies, &mut turn, now);
-            done += fed.consumed;
+            let progress = self.session.feed(&requests[done..], &mut replies, &mut turn, now);
+            done += progress.consumed;
             let has_room =
                 replies.complete(&self.service.store).expect("the store keeps a value that a reply refers to");
-            if fed.next != Next::Send || !has_room {
+            if progress.next != NextStep::Send || !has_room {
                 return replies.to_vec();
             }
         }

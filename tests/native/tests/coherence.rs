@@ -191,7 +191,7 @@ fn execute(ledger: &mut Ledger, command: Command, transaction: u32, amount: u32)
 /// each of which adds one: it announces the batch, executes the first, then the second, which is the last one to become
 /// durable. Each step is before one load.
 fn balance_beside(steps: [usize; 3]) -> (Option<u32>, usize) {
-    let limits = Limits { accounts: 16, retries: retries::Limits::of(1024) };
+    let limits = Limits { accounts: 16, retries: retries::Limits::with_operations(1024) };
     let (mut engine, mut ledger) = Engine::tier(limits, [3; 16]).unwrap();
     let state = engine.state();
     state.set_flags(Flags::DURABLE);

@@ -10,7 +10,7 @@ use wire::{Command, CompactFrame, Status};
 use xdp::{Committed, InNicConfig, Tick};
 use zerocopy::FromBytes;
 
-const LIMITS: Limits = Limits { accounts: 64, retries: retries::Limits::of(1 << 16) };
+const LIMITS: Limits = Limits { accounts: 64, retries: retries::Limits::with_operations(1 << 16) };
 const SECRET: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
 
 /// How long retries are recognised.
@@ -79,7 +79,7 @@ fn golden(name: &str) -> Vec<CompactFrame> {
 
 #[test]
 fn the_golden_talk_in_compact_frames() {
-    let limits = Limits { accounts: 4096, retries: retries::Limits::of(1 << 16) };
+    let limits = Limits { accounts: 4096, retries: retries::Limits::with_operations(1 << 16) };
     let mut engine = Engine::in_nic(&in_nic(limits.accounts), SECRET).unwrap();
     let mut reference = reference(limits);
     for (request, reply) in golden("compact_requests.hex").into_iter().zip(golden("compact_replies.hex")) {
@@ -91,7 +91,7 @@ fn the_golden_talk_in_compact_frames() {
 #[test]
 fn many_accounts_overflow_their_buckets() {
     // One more than fits, in 4096 buckets of four.
-    let limits = Limits { accounts: 8192, retries: retries::Limits::of(1 << 16) };
+    let limits = Limits { accounts: 8192, retries: retries::Limits::with_operations(1 << 16) };
     let mut engine = Engine::in_nic(&in_nic(limits.accounts), SECRET).unwrap();
     let mut reference = reference(limits);
     for account in 0..=8192 {

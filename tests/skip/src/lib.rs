@@ -58,7 +58,7 @@ impl Ability {
 /// Under `CI=true`, if machines of CI have the ability; and if the skip cannot be written down.
 #[track_caller]
 pub fn lacking(ability: Ability, reason: impl Display) {
-    Surroundings::of(|name| std::env::var_os(name)).lacking(&caller(Location::caller()), ability, &reason);
+    Surroundings::from_variables(|name| std::env::var_os(name)).lacking(&caller(Location::caller()), ability, &reason);
 }
 
 /// One of the real Bitcoin blocks' files that `scripts/fetch-blocks` gets, or of the folder that `TURNPIKE_BLOCKS` names. Where it is
@@ -102,7 +102,7 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    fn of(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+    fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         Self {
             is_ci: variable("CI").is_some_and(|ci| ci == "true"),
             list: variable("TURNPIKE_SKIPS").map(PathBuf::from),
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn surroundings(ci: Option<&str>, list: &Path) -> Surroundings {
-        Surroundings::of(|name| match name {
+        Surroundings::from_variables(|name| match name {
             "CI" => ci.map(OsString::from),
             "TURNPIKE_SKIPS" => Some(list.into()),
             other => panic!("{other} is none of ours"),

@@ -15,19 +15,19 @@ use spv::{Hash, Locator};
 #[derive(Clone)]
 pub struct Branch {
     view: View,
-    places: Vec<Place>,
+    locations: Vec<BlockLocation>,
     headers: HeaderTree,
 }
 
 /// Location of a block in the block file.
 #[derive(Clone, Copy)]
-struct Place {
+struct BlockLocation {
     offset: u64,
     block_length: u32,
     transactions: u32,
 }
 
-impl Place {
+impl BlockLocation {
     fn span(self) -> Span {
         Span { offset: self.offset, length: self.block_length }
     }
@@ -43,7 +43,7 @@ impl Branch {
     pub fn load(view: View) -> Result<Option<Self>, Error> {
         let Some(tip) = view.tip().filter(|_| view.start().height == 0) else { return Ok(None) };
         let mut branch =
-            Self { view, places: Vec::with_capacity(tip.height as usize + 1), headers: HeaderTree::default() };
+            Self { view, locations: Vec::with_capacity(tip.height as usize + 1), headers: HeaderTree::default() };
         branch.extend(tip.height)?;
         Ok(Some(branch))
     }
@@ -51,8 +51,8 @@ impl Branch {
     /// The branch of a later view, which differs by `changes`: loads only the blocks from the lowest changed one on.
     pub fn follow(&self, view: View, changes: &[Change]) -> Result<Self, Error> {
         let mut branch = Self { view, ..self.clone() };
-        let kept = changes.iter().map(|change| change.height as usize).min().unwrap_or(self.places.len());
-        branch.places.truncate(kept);
+        let kept = changes.iter().map(|change| change.height as usize).min().unwrap_or(self.locations.len());
+        branch.locations.truncate(kept);
         branch.headers.truncate(kept);
         if let Some(tip) = branch.view.tip() {
             branch.extend(tip.height)?;
@@ -62,11 +62,11 @@ impl Branch {
 
     /// Loads missing blocks up to a height.
     fn extend(&mut self, last: u32) -> Result<(), Error> {
-        for height in self.places.len() as u32..=last {
+        for height in self.locations.len() as u32..=last {
             let (hash, record) =
                 self.view.record(height)?.ok_or_else(|| damaged(format!("block {height} is missing")))?;
             let (block_length, transactions) = (record.block_length.get(), record.transactions.get());
-            self.places.push(Place { offset: record.offset.get(), block_length, transactions });
+            self.locations.push(BlockLocation { offset: record.offset.get(), block_length, transactions });
             self.headers.push(hash);
         }
         Ok(())
@@ -79,7 +79,7 @@ impl Branch {
 
     /// The last block.
     pub fn tip(&self) -> Tip {
-        let height = self.places.len() as u32 - 1;
+        let height = self.locations.len() as u32 - 1;
         Tip { height, hash: self.headers.hash(height).copied().unwrap_or_default() }
     }
 
@@ -90,15 +90,15 @@ impl Branch {
 
     /// Number of transactions of the block at a height.
     pub fn transactions(&self, height: u32) -> Option<u32> {
-        self.places.get(height as usize).map(|place| place.transactions)
+        self.locations.get(height as usize).map(|location| location.transactions)
     }
 
     /// The encoded header at a height.
     pub fn header(&self, height: u32) -> Result<Option<[u8; HEADER_SIZE]>, Error> {
-        let (Some(place), Some(hash)) = (self.places.get(height as usize), self.headers.hash(height)) else {
+        let (Some(location), Some(hash)) = (self.locations.get(height as usize), self.headers.hash(height)) else {
             return Ok(None);
         };
-        let bytes: [u8; HEADER_SIZE] = read_array(self.view.file(), place.span(), 0)?;
+        let bytes: [u8; HEADER_SIZE] = read_array(self.view.file(), location.span(), 0)?;
         match BlockHeader::parse(&bytes) {
             Some(header) if header.hash() == *hash => Ok(Some(bytes)),
             _ => Err(damaged(format!("the header of block {height} does not match its hash"))),
@@ -107,26 +107,26 @@ impl Branch {
 
     /// The hash of a transaction, unchecked: a proof shown with it checks it.
     pub fn transaction_hash(&self, locator: Locator) -> Result<Option<Hash>, Error> {
-        let Some(place) = self.place_of(locator) else { return Ok(None) };
-        let from = place.block_length + locator.position * size_of::<Hash>() as u32;
-        read_array(self.view.file(), place.span(), from).map(Some)
+        let Some(location) = self.location_of(locator) else { return Ok(None) };
+        let from = location.block_length + locator.position * size_of::<Hash>() as u32;
+        read_array(self.view.file(), location.span(), from).map(Some)
     }
 
     /// A transaction with its hash, checked.
     pub fn transaction(&self, locator: Locator) -> Result<Option<(Hash, Vec<u8>)>, Error> {
-        let (Some(place), Some(hash)) = (self.place_of(locator), self.transaction_hash(locator)?) else {
+        let (Some(location), Some(hash)) = (self.location_of(locator), self.transaction_hash(locator)?) else {
             return Ok(None);
         };
         let wrong = || damaged(format!("transaction {} of block {}", locator.position, locator.height));
         let offset = |position: u32| -> Result<u32, Error> {
-            let from = place.offsets() + position * size_of::<u32>() as u32;
-            Ok(u32::from_be_bytes(read_array(self.view.file(), place.span(), from)?))
+            let from = location.offsets() + position * size_of::<u32>() as u32;
+            Ok(u32::from_be_bytes(read_array(self.view.file(), location.span(), from)?))
         };
         let begin = offset(locator.position)?;
-        let is_last = locator.position + 1 == place.transactions;
-        let end = if is_last { place.block_length } else { offset(locator.position + 1)? };
-        let length = end.min(place.block_length).checked_sub(begin).ok_or_else(wrong)?;
-        let span = Span { offset: place.offset + u64::from(begin), length };
+        let is_last = locator.position + 1 == location.transactions;
+        let end = if is_last { location.block_length } else { offset(locator.position + 1)? };
+        let length = end.min(location.block_length).checked_sub(begin).ok_or_else(wrong)?;
+        let span = Span { offset: location.offset + u64::from(begin), length };
         let bytes = read_start(self.view.file(), span, length)?;
         let mut encoding = Encoding::new(&bytes);
         match Transaction::read(&mut encoding) {
@@ -145,8 +145,8 @@ impl Branch {
         Ok(Some((tree, bytes.len())))
     }
 
-    fn place_of(&self, locator: Locator) -> Option<Place> {
-        let place = self.places.get(locator.height as usize).copied();
-        place.filter(|place| locator.position < place.transactions)
+    fn location_of(&self, locator: Locator) -> Option<BlockLocation> {
+        let location = self.locations.get(locator.height as usize).copied();
+        location.filter(|location| locator.position < location.transactions)
     }
 }

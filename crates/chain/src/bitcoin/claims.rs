@@ -102,7 +102,7 @@ pub fn claims<'a>(
         let witness = witnesses.next().unwrap_or_default();
         let coin = coin.as_ref()?;
         let mut claimant = Claimant { hasher: &mut hasher, input: number, coin, witness };
-        Some(match Form::of(&coin.script) {
+        Some(match Form::from_script(&coin.script) {
             Form::ScriptHash(_) if !rules.script_hashes => Err(Unclaimed::Other),
             Form::Taproot(_) if !rules.taproot => Err(Unclaimed::Other),
             Form::Taproot(key) => match &*all {
@@ -142,7 +142,7 @@ impl<'a> Claimant<'_, '_, 'a> {
                 if hash160(redeem) != *hash {
                     return Err(Unclaimed::ScriptHash);
                 }
-                match Form::of(redeem) {
+                match Form::from_script(redeem) {
                     Form::WitnessKeyHash(_) | Form::WitnessScriptHash(_) if !stack.is_empty() => {
                         Err(Unclaimed::Witness)
                     }
@@ -178,7 +178,7 @@ impl<'a> Claimant<'_, '_, 'a> {
                 if Sha256::digest(script)[..] != hash[..] {
                     return Err(Unclaimed::ScriptHash);
                 }
-                self.claim_of(Form::of(script), Algorithm::Version0, script, stack)
+                self.claim_of(Form::from_script(script), Algorithm::Version0, script, stack)
             }
             _ => Err(Unclaimed::Missing),
         }

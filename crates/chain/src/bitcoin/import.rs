@@ -115,14 +115,14 @@ pub struct Importer<O: Observer> {
 impl<O: Observer> Importer<O> {
     /// Continues after the last commit. Fails if there is another importer.
     pub fn new(chain: &BitcoinChain, observer: O) -> Result<Self, Error> {
-        if !chain.shared().begin_import() {
+        if !chain.store().begin_import() {
             return Err(Error::AlreadyImporting);
         }
         let mut importer = Self {
             chain: chain.clone(),
             observer,
             headers: None,
-            writer: Writer::new(chain.shared().file.clone()),
+            writer: Writer::new(chain.store().file.clone()),
             pending: Pending::default(),
             changes: Vec::new(),
             orphans: Orphans::default(),
@@ -218,15 +218,15 @@ impl<O: Observer> Importer<O> {
 
     fn commit_pending(&mut self) -> Result<(), Error> {
         let Some(tip) = self.tip.filter(|_| self.pending.len() > 0) else { return Ok(()) };
-        let shared = self.chain.shared();
+        let store = self.chain.store();
         let catalog = Catalog {
             length: self.writer.sync()?.into(),
             tip_height: tip.height.into(),
             tip_hash: tip.hash,
-            ..Catalog::new(shared.network.magic(), shared.start.height, shared.start.hash)
+            ..Catalog::new(store.network.magic(), store.start.height, store.start.hash)
         };
-        shared.index.commit(self.pending.take_batch(&shared.index), &catalog)?;
-        shared.publish(&catalog);
+        store.index.commit(self.pending.take_batch(&store.index), &catalog)?;
+        store.publish(&catalog);
         self.uncommitted = 0;
         self.summary.commits += 1;
         for change in self.changes.drain(..) {
@@ -254,12 +254,12 @@ impl<O: Observer> Importer<O> {
         let header = BlockHeader::parse(bytes).ok_or_else(short)?;
         let hash = header.hash();
         let height = match self.check_header(&header, hash) {
-            Ok(Place::Known) => {
+            Ok(ChainPosition::Known) => {
                 self.summary.known += 1;
                 return Ok(None);
             }
-            Ok(Place::At(height)) => height,
-            Ok(Place::Unlinked) => {
+            Ok(ChainPosition::At(height)) => height,
+            Ok(ChainPosition::Unlinked) => {
                 let added = self.orphans.add(header.previous, hash, bytes, origin, self.waiting_limit);
                 let too_many = || Error::TooManyUnlinked { origin: origin.clone(), limit: self.waiting_limit };
                 return added.map(|()| None).map_err(|()| too_many());
@@ -298,18 +298,18 @@ impl<O: Observer> Importer<O> {
     }
 
     /// Determines where a block belongs, from its header alone.
-    fn check_header(&self, header: &BlockHeader, hash: Hash) -> Result<Place, HeaderError> {
+    fn check_header(&self, header: &BlockHeader, hash: Hash) -> Result<ChainPosition, HeaderError> {
         let Some(headers) = &self.headers else {
             let start = self.chain.start();
             check_proof_of_work(self.chain.network(), header)?;
-            return Ok(if hash == start.hash { Place::At(start.height) } else { Place::Unlinked });
+            return Ok(if hash == start.hash { ChainPosition::At(start.height) } else { ChainPosition::Unlinked });
         };
         if headers.find(&hash).is_some() {
-            return Ok(Place::Known);
+            return Ok(ChainPosition::Known);
         }
         match headers.check(header, now()) {
-            Ok(height) => Ok(Place::At(height)),
-            Err(HeaderError::Unlinked { .. }) => Ok(Place::Unlinked),
+            Ok(height) => Ok(ChainPosition::At(height)),
+            Err(HeaderError::Unlinked { .. }) => Ok(ChainPosition::Unlinked),
             Err(error) => Err(error),
         }
     }
@@ -340,7 +340,7 @@ impl<O: Observer> Importer<O> {
     }
 
     fn connect(&mut self, hashed: &Hashed<'_>, hash: Hash) -> Result<(), Error> {
-        let connected = connect::connect(&self.chain.shared().index, &mut self.pending, hashed)?;
+        let connected = connect::connect(&self.chain.store().index, &mut self.pending, hashed)?;
         self.summary.connected += 1;
         self.summary.transactions += hashed.leaves.len() as u64;
         self.summary.unresolved_inputs += connected.unresolved;
@@ -362,12 +362,12 @@ impl<O: Observer> Importer<O> {
             let (height, bytes, leaves) = self.load_block(hash)?;
             let block = parse_stored(&bytes, hash)?;
             let hashed = Hashed { block: &block, leaves: &leaves, height };
-            let scripts = connect::disconnect(&self.chain.shared().index, &mut self.pending, &hashed)?;
+            let scripts = connect::disconnect(&self.chain.store().index, &mut self.pending, &hashed)?;
             self.summary.disconnected += 1;
             touched.extend_from_slice(&scripts);
             self.changes.push(Change { kind: ChangeKind::Disconnected, height, hash: *hash, scripts });
         }
-        connect::restore_latest(&self.chain.shared().index, &mut self.pending, &touched, fork)?;
+        connect::restore_latest(&self.chain.store().index, &mut self.pending, &touched, fork)?;
         for hash in &up[..up.len() - 1] {
             let (height, bytes, leaves) = self.load_block(hash)?;
             let block = parse_stored(&bytes, hash)?;
@@ -378,11 +378,11 @@ impl<O: Observer> Importer<O> {
 
     /// A committed block: its height, its bytes, and its transactions' hashes.
     fn load_block(&self, hash: &Hash) -> Result<(u32, Vec<u8>, Vec<Hash>), Error> {
-        let shared = self.chain.shared();
+        let store = self.chain.store();
         let missing = || damaged(format!("block {} is missing", display(hash)));
-        let record = shared.index.blocks.get(hash)?.ok_or_else(missing)?;
+        let record = store.index.blocks.get(hash)?.ok_or_else(missing)?;
         let record = BlockRecord::read_from_bytes(&record).map_err(|_| missing())?;
-        let (bytes, tail) = shared.read_block(&record)?;
+        let (bytes, tail) = store.read_block(&record)?;
         let (nodes, _) = tail.as_chunks::<32>();
         let leaves = nodes.get(..record.transactions.get() as usize).ok_or_else(missing)?.to_vec();
         Ok((record.height.get(), bytes, leaves))
@@ -392,7 +392,7 @@ impl<O: Observer> Importer<O> {
     /// with equal work.
     fn load_headers(&self) -> Result<Option<HeaderChain>, Error> {
         let Some(tip) = self.tip else { return Ok(None) };
-        let index = &self.chain.shared().index;
+        let index = &self.chain.store().index;
         let mut records = Vec::new();
         for entry in index.blocks.iter() {
             let (hash, record) = entry.into_inner()?;
@@ -426,12 +426,12 @@ impl<O: Observer> Importer<O> {
 
 impl<O: Observer> Drop for Importer<O> {
     fn drop(&mut self) {
-        self.chain.shared().is_importing.store(false, Ordering::Release);
+        self.chain.store().is_importing.store(false, Ordering::Release);
     }
 }
 
-/// Where a block belongs.
-enum Place {
+/// Position of a block in the tree of headers.
+enum ChainPosition {
     Known,
     At(u32),
     Unlinked,

@@ -44,7 +44,7 @@ pub(super) enum Form<'a> {
 
 impl<'a> Form<'a> {
     /// The form of a script.
-    pub(super) fn of(script: &'a [u8]) -> Self {
+    pub(super) fn from_script(script: &'a [u8]) -> Self {
         Self::of_hash(script).or_else(|| Self::of_keys(script)).unwrap_or(Self::Other)
     }
 
@@ -119,18 +119,18 @@ mod tests {
 
     #[test]
     fn forms() {
-        assert_eq!(Form::of(&pay_to_key_hash(&[7; 20])), Form::KeyHash(&[7; 20]));
-        assert_eq!(Form::of(&[&[0xa9, 20][..], &[7; 20], &[0x87]].concat()), Form::ScriptHash(&[7; 20]));
-        assert_eq!(Form::of(&[&[0, 20][..], &[7; 20]].concat()), Form::WitnessKeyHash(&[7; 20]));
-        assert_eq!(Form::of(&[&[0, 32][..], &[7; 32]].concat()), Form::WitnessScriptHash(&[7; 32]));
-        assert_eq!(Form::of(&[&[0x51, 32][..], &[7; 32]].concat()), Form::Taproot(&[7; 32]));
-        assert_eq!(Form::of(&[&[33][..], &[2; 33], &[0xac]].concat()), Form::Key(&[2; 33]));
-        assert_eq!(Form::of(&[&[65][..], &[4; 65], &[0xac]].concat()), Form::Key(&[4; 65]));
+        assert_eq!(Form::from_script(&pay_to_key_hash(&[7; 20])), Form::KeyHash(&[7; 20]));
+        assert_eq!(Form::from_script(&[&[0xa9, 20][..], &[7; 20], &[0x87]].concat()), Form::ScriptHash(&[7; 20]));
+        assert_eq!(Form::from_script(&[&[0, 20][..], &[7; 20]].concat()), Form::WitnessKeyHash(&[7; 20]));
+        assert_eq!(Form::from_script(&[&[0, 32][..], &[7; 32]].concat()), Form::WitnessScriptHash(&[7; 32]));
+        assert_eq!(Form::from_script(&[&[0x51, 32][..], &[7; 32]].concat()), Form::Taproot(&[7; 32]));
+        assert_eq!(Form::from_script(&[&[33][..], &[2; 33], &[0xac]].concat()), Form::Key(&[2; 33]));
+        assert_eq!(Form::from_script(&[&[65][..], &[4; 65], &[0xac]].concat()), Form::Key(&[4; 65]));
         let keys = [&[33][..], &[2; 33], &[33], &[3; 33]].concat();
         let multisig = |required, count| [&[required][..], &keys, &[count, 0xae]].concat();
-        assert_eq!(Form::of(&multisig(0x51, 0x52)), Form::Multisig(1, vec![&[2; 33], &[3; 33]]));
+        assert_eq!(Form::from_script(&multisig(0x51, 0x52)), Form::Multisig(1, vec![&[2; 33], &[3; 33]]));
         for script in [&multisig(0x53, 0x52)[..], &multisig(0x51, 0x53), &[], &[0x51], &[0x6a, 1, 2], &[0, 20, 7]] {
-            assert_eq!(Form::of(script), Form::Other, "{script:02x?}");
+            assert_eq!(Form::from_script(script), Form::Other, "{script:02x?}");
         }
     }
 

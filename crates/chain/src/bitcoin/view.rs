@@ -117,10 +117,11 @@ impl Proof {
 /// The store of Bitcoin blocks. Clones share it; any thread may read during an import.
 #[derive(Clone)]
 pub struct BitcoinChain {
-    shared: Arc<Shared>,
+    store: Arc<BitcoinStore>,
 }
 
-pub(super) struct Shared {
+/// The store, which importers and readers share.
+pub(super) struct BitcoinStore {
     pub network: Network,
     pub start: Start,
     pub index: Index,
@@ -169,33 +170,33 @@ impl BitcoinChain {
         }
         let file = Arc::new(FlatFile::open(directory, BLOCK_FILE, SEGMENT, catalog.length.get())?);
         let state = RwLock::new(Published::new(&index, &catalog));
-        let shared =
-            Shared { network: options.network, start, index, file, state, is_importing: AtomicBool::new(false) };
-        Ok(Self { shared: Arc::new(shared) })
+        let store =
+            BitcoinStore { network: options.network, start, index, file, state, is_importing: AtomicBool::new(false) };
+        Ok(Self { store: Arc::new(store) })
     }
 
     /// The network.
     pub fn network(&self) -> Network {
-        self.shared.network
+        self.store.network
     }
 
     /// The block that the store begins with.
     pub fn start(&self) -> Start {
-        self.shared.start
+        self.store.start
     }
 
     /// The store as of the last commit. A view never changes, whatever is imported meanwhile.
     pub fn view(&self) -> View {
-        let state = Arc::clone(&self.shared.state.read().unwrap_or_else(PoisonError::into_inner));
-        View { shared: Arc::clone(&self.shared), state }
+        let state = Arc::clone(&self.store.state.read().unwrap_or_else(PoisonError::into_inner));
+        View { store: Arc::clone(&self.store), state }
     }
 
-    pub(super) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    pub(super) fn store(&self) -> &Arc<BitcoinStore> {
+        &self.store
     }
 }
 
-impl Shared {
+impl BitcoinStore {
     /// Makes a commit visible to readers.
     pub fn publish(&self, catalog: &Catalog) {
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = Published::new(&self.index, catalog);
@@ -218,7 +219,7 @@ impl Shared {
 /// The store as of one commit.
 #[derive(Clone)]
 pub struct View {
-    shared: Arc<Shared>,
+    store: Arc<BitcoinStore>,
     state: Arc<Published>,
 }
 
@@ -230,12 +231,12 @@ impl View {
 
     /// The last transaction that paid to a script or spent from it. `script` is the SHA-256 of the output script.
     pub fn latest(&self, script: &Hash) -> Result<Option<Locator>, Error> {
-        Ok(get(&self.state.snapshot, &self.shared.index.latest, script)?.map(decode_locator))
+        Ok(get(&self.state.snapshot, &self.store.index.latest, script)?.map(decode_locator))
     }
 
     /// Finds a transaction.
     pub fn transaction(&self, hash: &Hash) -> Result<Option<Locator>, Error> {
-        Ok(get(&self.state.snapshot, &self.shared.index.transactions, hash)?.map(decode_locator))
+        Ok(get(&self.state.snapshot, &self.store.index.transactions, hash)?.map(decode_locator))
     }
 
     /// Transactions that paid to a script or spent from it: up to `limit` before `before`, newest first.
@@ -243,7 +244,7 @@ impl View {
         let first = history_key(script, Locator { height: 0, position: 0 });
         let end = before.map(|before| history_key(script, before));
         let last = history_key(script, Locator { height: u32::MAX, position: u32::MAX });
-        let keys = &self.shared.index.history;
+        let keys = &self.store.index.history;
         let range = match end {
             Some(end) => self.state.snapshot.range(keys, first..end),
             None => self.state.snapshot.range(keys, first..=last),
@@ -256,7 +257,7 @@ impl View {
         let from = after.map_or(0, |after| (u64::from(after.height) << 32 | u64::from(after.position)) + 1);
         let first = history_key(script, decode_locator(from.to_be_bytes()));
         let last = history_key(script, Locator { height: u32::MAX, position: u32::MAX });
-        let entries = self.state.snapshot.range(&self.shared.index.history, first..=last);
+        let entries = self.state.snapshot.range(&self.store.index.history, first..=last);
         entries.take(limit).map(|entry| locator_of_key(&entry.key()?)).collect()
     }
 
@@ -264,7 +265,7 @@ impl View {
     pub fn unspent(&self, script: &Hash, limit: usize) -> Result<Vec<Unspent>, Error> {
         let first = unspent_key(script, [0; 8], 0);
         let last = unspent_key(script, [0xff; 8], u32::MAX);
-        let entries = self.state.snapshot.range(&self.shared.index.unspent, first..=last);
+        let entries = self.state.snapshot.range(&self.store.index.unspent, first..=last);
         let read = |entry: fjall::Guard| {
             let (key, value) = entry.into_inner()?;
             let (Some(point), Ok(value)) = (key.last_chunk(), <[u8; 8]>::try_from(&*value)) else {
@@ -279,14 +280,14 @@ impl View {
     /// The script hash and the satoshis of an output, if it exists and is unspent.
     pub fn unspent_output(&self, transaction: &Hash, output: u32) -> Result<Option<(Hash, u64)>, Error> {
         let key = outpoint(transaction, output as usize);
-        let record = get::<OutputRecord>(&self.state.snapshot, &self.shared.index.outputs, &key)?;
+        let record = get::<OutputRecord>(&self.state.snapshot, &self.store.index.outputs, &key)?;
         Ok(record.map(|record| (record.script, record.value.get())))
     }
 
     /// The transaction that spends an output, and the number of its input.
     pub fn spender(&self, locator: Locator, output: u32) -> Result<Option<(Locator, u32)>, Error> {
         let key = encode_point(encode_locator(locator), output);
-        Ok(get(&self.state.snapshot, &self.shared.index.spenders, &key)?.map(decode_point))
+        Ok(get(&self.state.snapshot, &self.store.index.spenders, &key)?.map(decode_point))
     }
 
     /// The block at a height of the active branch.
@@ -296,7 +297,7 @@ impl View {
 
     /// The height of a block of the active branch.
     pub fn height_of(&self, hash: &Hash) -> Result<Option<u32>, Error> {
-        let index = &self.shared.index;
+        let index = &self.store.index;
         let Some(record) = get::<BlockRecord>(&self.state.snapshot, &index.blocks, hash)? else { return Ok(None) };
         let active = get::<Hash>(&self.state.snapshot, &index.active, &record.height.get().to_be_bytes())?;
         Ok(active.filter(|active| active == hash).map(|_| record.height.get()))
@@ -305,7 +306,7 @@ impl View {
     /// The bytes of the block at a height of the active branch, checked.
     pub fn block_bytes(&self, height: u32) -> Result<Option<Vec<u8>>, Error> {
         let Some((_, record)) = self.record(height)? else { return Ok(None) };
-        self.shared.read_block(&record).map(|(block, _)| Some(block))
+        self.store.read_block(&record).map(|(block, _)| Some(block))
     }
 
     /// Up to `count` headers of the active branch from height `first` on.
@@ -340,14 +341,14 @@ impl View {
         let Some(tip) = self.tip() else { return Ok(0) };
         let mut transactions = 0;
         let mut previous = None;
-        for height in self.shared.start.height..=tip.height {
+        for height in self.store.start.height..=tip.height {
             let (hash, record) = self.record(height)?.ok_or_else(|| damaged(format!("block {height} is missing")))?;
             let wrong = |what: &str| damaged(format!("block {height}: {what}"));
             if previous.is_some_and(|previous| previous != record.header.previous) || record.header.hash() != hash {
                 return Err(wrong("the block does not link to the previous block"));
             }
             previous = Some(hash);
-            let (bytes, tail) = self.shared.read_block(&record)?;
+            let (bytes, tail) = self.store.read_block(&record)?;
             let block = Block::parse(&bytes).map_err(|error| wrong(&error.to_string()))?;
             let leaves: Vec<Hash> = block.transactions().iter().map(|transaction| transaction.hash()).collect();
             let tree = Tree::build(leaves).map_err(|error| wrong(&error.to_string()))?;
@@ -367,7 +368,7 @@ impl View {
                 for output in transaction.outputs().filter(|_| height > 0) {
                     let script = script_hash(output.script);
                     let is_known =
-                        self.state.snapshot.contains_key(&self.shared.index.history, history_key(&script, locator))?;
+                        self.state.snapshot.contains_key(&self.store.index.history, history_key(&script, locator))?;
                     if !is_known || self.latest(&script)?.is_none_or(|latest| latest < locator) {
                         return Err(wrong("a payment is not in the history of its script"));
                     }
@@ -380,21 +381,21 @@ impl View {
     }
 
     pub(super) fn file(&self) -> &FlatFile {
-        &self.shared.file
+        &self.store.file
     }
 
     /// The network.
     pub fn network(&self) -> Network {
-        self.shared.network
+        self.store.network
     }
 
     /// The block that the store begins with.
     pub fn start(&self) -> Start {
-        self.shared.start
+        self.store.start
     }
 
     pub(super) fn record(&self, height: u32) -> Result<Option<(Hash, BlockRecord)>, Error> {
-        let index = &self.shared.index;
+        let index = &self.store.index;
         let Some(hash) = get::<Hash>(&self.state.snapshot, &index.active, &height.to_be_bytes())? else {
             return Ok(None);
         };
@@ -406,7 +407,7 @@ impl View {
     fn path(&self, record: &BlockRecord, position: u32) -> Result<(Hash, Vec<Hash>), Error> {
         let node = |place: u32| {
             let from = record.block_length.get() + place * size_of::<Hash>() as u32;
-            read_array(&self.shared.file, record.span(), from)
+            read_array(&self.store.file, record.span(), from)
         };
         let leaf = node(position)?;
         let places = tree::path_places(record.transactions.get(), position);
@@ -414,7 +415,7 @@ impl View {
     }
 
     fn coinbase(&self, record: &BlockRecord) -> Result<Vec<u8>, Error> {
-        let read = |length| read_start(&self.shared.file, record.span(), length);
+        let read = |length| read_start(&self.store.file, record.span(), length);
         let length = record.block_length.get();
         let start = read(length.min(COINBASE_READ))?;
         let found = match coinbase(&start) {

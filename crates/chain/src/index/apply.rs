@@ -44,9 +44,9 @@ pub struct EffectError {
     pub effect: Effect,
 }
 
-/// Where an account's entry is, or recently was, unless its group is a crowd.
+/// Location of an account's entry, now or recently, unless its group is a crowd.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct EntryLocation {
     path: u64,
     group: usize,
     place: usize,
@@ -96,9 +96,9 @@ impl Index {
         self.open = Some(height);
         for (now, later) in touches.chunks(BATCH).zip(touches.chunks(BATCH).skip(1).chain([&[][..]])) {
             later.iter().for_each(|touch| prefetch(&links[touch.number as usize]));
-            for (touch, place) in now.iter().zip(&self.look_up(now)) {
+            for (touch, location) in now.iter().zip(&self.look_up(now)) {
                 let latest = Locator { height, position: position + touch.number };
-                let link = self.apply_touch(pending, touch, latest, place).map_err(|effect| EffectError {
+                let link = self.apply_touch(pending, touch, latest, location).map_err(|effect| EffectError {
                     height,
                     position: latest.position,
                     effect,
@@ -111,23 +111,23 @@ impl Index {
     }
 
     /// Predicts where the entries of the touched accounts are, and starts to load them.
-    fn look_up(&self, touches: &[Touch]) -> [Place; BATCH] {
+    fn look_up(&self, touches: &[Touch]) -> [EntryLocation; BATCH] {
         let (groups, depth) = (self.trie.groups(), self.trie.depth());
-        let mut places = [Place::default(); BATCH];
-        let places_used = &mut places[..touches.len()];
-        for (place, touch) in places_used.iter_mut().zip(touches) {
-            *place = Place { path: touch.path, group: self.trie.group_of(touch.path), place: 0 };
-            prefetch(&groups[place.group]);
+        let mut locations = [EntryLocation::default(); BATCH];
+        let used = &mut locations[..touches.len()];
+        for (location, touch) in used.iter_mut().zip(touches) {
+            *location = EntryLocation { path: touch.path, group: self.trie.group_of(touch.path), place: 0 };
+            prefetch(&groups[location.group]);
         }
-        for place in &*places_used {
-            groups[place.group].prefetch_window(fingerprint(place.path, depth));
+        for location in &*used {
+            groups[location.group].prefetch_window(fingerprint(location.path, depth));
         }
-        for place in places_used {
-            let group = &groups[place.group];
-            place.place = group.place(fingerprint(place.path, depth));
-            group.prefetch_entry(&self.pages, place.place);
+        for location in used {
+            let group = &groups[location.group];
+            location.place = group.place(fingerprint(location.path, depth));
+            group.prefetch_entry(&self.pages, location.place);
         }
-        places
+        locations
     }
 
     /// Applies a touch. Returns the account's previous transaction.
@@ -137,14 +137,14 @@ impl Index {
         pending: &mut Pending,
         touch: &Touch,
         latest: Locator,
-        place: &Place,
+        location: &EntryLocation,
     ) -> Result<Link, Effect> {
-        let found = self.settle(place, &touch.account);
+        let found = self.settle(location, &touch.account);
         if touch.role == Role::Created {
             if found.is_some() {
                 return Err(Effect::AccountExists);
             }
-            self.create(pending, place.path, &touch.account, latest);
+            self.create(pending, location.path, &touch.account, latest);
             return Ok(Link::NONE);
         }
         let at = found.ok_or(Effect::AccountUnknown)?;
@@ -153,18 +153,18 @@ impl Index {
             Role::Sender | Role::Payer => balance.checked_sub(touch.amount).ok_or(Effect::Underflow)?,
             _ => balance.checked_add(touch.amount).ok_or(Effect::Overflow)?,
         };
-        Ok(self.update(pending, place.path, at, balance, latest))
+        Ok(self.update(pending, location.path, at, balance, latest))
     }
 
     /// Finds the entry. It is not at its predicted place if something was inserted meanwhile, if another account has
     /// the same fingerprint, or in a crowd.
     #[inline]
-    fn settle(&self, place: &Place, account: &AccountId) -> Option<At> {
-        let group = &self.trie.groups()[place.group];
-        if group.holds(&self.pages, place.place, account) {
-            return Some(group.at(place.place));
+    fn settle(&self, location: &EntryLocation, account: &AccountId) -> Option<At> {
+        let group = &self.trie.groups()[location.group];
+        if group.holds(&self.pages, location.place, account) {
+            return Some(group.at(location.place));
         }
-        self.trie.find(&self.pages, place.path, account)
+        self.trie.find(&self.pages, location.path, account)
     }
 
     /// Changes an entry, and returns its previous latest transaction.

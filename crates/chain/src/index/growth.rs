@@ -56,7 +56,7 @@ impl Trie {
     /// Turns a group into a crowd. Its hashes are published at once: they are those of its node.
     fn make_crowd(&mut self, pages: &mut Pages, pending: &mut Pending, number: usize) {
         let entries = std::mem::take(&mut self.groups[number]).take(pages);
-        let mut crowd = Self::of(pages, self.depth, &entries);
+        let mut crowd = Self::from_entries(pages, self.depth, &entries);
         let pending = pending.crowd(number, crowd.cells.len());
         pending.hash(&crowd, pages);
         pending.publish_to(&mut crowd);

@@ -37,7 +37,7 @@ impl Images {
     }
 
     /// The images of the cell's entries.
-    pub(super) fn of(&self, cell: &Cell) -> impl Iterator<Item = &IndexEntry> {
+    pub(super) fn of_cell(&self, cell: &Cell) -> impl Iterator<Item = &IndexEntry> {
         let image = |number: u64| self.images.get(usize::try_from(number.checked_sub(self.first)?).ok()?);
         let newest = image(cell.image);
         std::iter::successors(newest, move |before| image(before.next)).map(|image| &image.entry)

@@ -125,7 +125,7 @@ impl Index {
         }
         let path = account_path(account);
         let trie = self.trie.lowest(path);
-        let mut images = self.images.of(&trie.cells()[trie.cell_of(path)]);
+        let mut images = self.images.of_cell(&trie.cells()[trie.cell_of(path)]);
         images.find(|image| image.account == account.0).copied()
     }
 

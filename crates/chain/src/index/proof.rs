@@ -59,7 +59,7 @@ impl Index {
             let (group, range) = trie.cell(node);
             let now = trie.groups()[group].entries(&self.pages, range).flatten();
             entries.extend(now.filter(|entry| self.is_as_published(entry)));
-            entries.extend(self.images.of(&trie.cells()[node - trie.cells().len()]));
+            entries.extend(self.images.of_cell(&trie.cells()[node - trie.cells().len()]));
             return;
         }
         if depth == trie.depth()

@@ -17,10 +17,10 @@ struct Whole {
 
 impl Whole {
     fn new() -> Self {
-        Self::of(Index::new())
+        Self::from_index(Index::new())
     }
 
-    fn of(index: Index) -> Self {
+    fn from_index(index: Index) -> Self {
         Self { pending: Pending::new(&index), index }
     }
 
@@ -174,7 +174,7 @@ proptest! {
         check_proofs(&mut index, (0..1000).step_by(13).map(account));
         check_listing(&index.index, &model, 100);
         let entries: Vec<_> = index.index.entries().copied().collect();
-        let mut again = Whole::of(Index::from_entries(index.index.accounts(), entries).unwrap());
+        let mut again = Whole::from_index(Index::from_entries(index.index.accounts(), entries).unwrap());
         prop_assert_eq!(again.root(), index.root());
     }
 
@@ -292,7 +292,8 @@ fn ground_ids_make_no_cell_or_group_large() {
             check_against(&mut index, &model);
             check_proofs(&mut index, alike.iter().copied().step_by(97).chain((0..600).step_by(31).map(account)));
             // Like a snapshot: in one piece, and with its crowds.
-            let mut again = Whole::of(Index::from_entries(model.len() as u64, model.values().copied()).unwrap());
+            let mut again =
+                Whole::from_index(Index::from_entries(model.len() as u64, model.values().copied()).unwrap());
             check_against(&mut again, &model);
             let (cell, group) = again.index.trie.largest();
             assert!(cell <= trie::MAX_CELL && group <= 4 * trie::MAX_CELL as usize, "{cell} {group}");

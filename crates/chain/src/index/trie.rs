@@ -89,7 +89,7 @@ impl Trie {
         }
         let cells = &self.cells[number << CELL_BITS..(number + 1) << CELL_BITS];
         if self.can_have_crowds() && cells.iter().any(|cell| cell.accounts > MAX_CELL) {
-            let crowd = Self::of(pages, self.depth, entries);
+            let crowd = Self::from_entries(pages, self.depth, entries);
             self.crowds.insert(number, crowd);
         } else {
             self.groups[number] = Group::new(pages, self.depth, entries);
@@ -98,7 +98,7 @@ impl Trie {
     }
 
     /// Creates the crowd of these sorted entries.
-    pub(super) fn of(pages: &mut Pages, base: u32, entries: &[(u64, IndexEntry)]) -> Self {
+    pub(super) fn from_entries(pages: &mut Pages, base: u32, entries: &[(u64, IndexEntry)]) -> Self {
         let mut crowd = Self::new(base, entries.len() as u64);
         crowd.fill_all(pages, entries);
         crowd

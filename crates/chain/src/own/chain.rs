@@ -1,10 +1,10 @@
 //! The block builder's handle to the own chain.
 use super::catalog::Catalog;
+use super::chain_state::ChainState;
 use super::error::{Damage, Error};
 use super::reader::OwnReader;
 use super::record::Section;
 use super::sealer::{Sealer, seal};
-use super::shared::Shared;
 use super::snapshot;
 use super::store::{Completion, Derived, Options, Staged, Store};
 use super::tip::{Tip, issued, tip_at};
@@ -44,7 +44,7 @@ pub struct NextBlock<'a> {
 /// Our own chain, for appending. A process has one; it creates readers.
 #[derive(Debug)]
 pub struct OwnChain {
-    shared: Arc<Shared>,
+    chain_state: Arc<ChainState>,
     pending: Pending,
     directory: Arc<dyn Directory>,
     authority: Authority,
@@ -75,7 +75,7 @@ impl OwnChain {
         let tip = tip_at(&store, height)?;
         let (index, pending) = load_index(&directory, &store, &tip)?;
         Ok(Self {
-            shared: Arc::new(Shared::new(store, genesis, index, tip)),
+            chain_state: Arc::new(ChainState::new(store, genesis, index, tip)),
             pending,
             directory,
             authority,
@@ -87,17 +87,17 @@ impl OwnChain {
 
     /// A handle for reading.
     pub fn reader(&self) -> OwnReader {
-        OwnReader::new(Arc::clone(&self.shared))
+        OwnReader::new(Arc::clone(&self.chain_state))
     }
 
     /// The last block.
     pub fn tip(&self) -> Tip {
-        self.shared.tip()
+        self.chain_state.tip()
     }
 
     /// The network id: the hash of the genesis header.
     pub fn network_id(&self) -> Hash {
-        self.shared.genesis.hash()
+        self.chain_state.genesis.hash()
     }
 
     /// The authority that vouches for the blocks.
@@ -118,12 +118,12 @@ impl OwnChain {
     }
 
     pub(super) fn store(&self) -> &Store {
-        &self.shared.store
+        &self.chain_state.store
     }
 
     /// Runs a function on the index as of the tip. Proofs continue meanwhile.
     pub fn with_index<T>(&self, look: impl FnOnce(&Index) -> T) -> T {
-        look(&self.shared.state().index)
+        look(&self.chain_state.state().index)
     }
 
     /// Builds the next block, has it sealed, and commits it durably.
@@ -142,7 +142,7 @@ impl OwnChain {
                 // Without another thread it only takes longer.
                 thread::Builder::new().name("tree".into()).spawn_scoped(scope, derive).ok()
             };
-            let staged = self.shared.store.stage(block.operations)?;
+            let staged = self.chain_state.store.stage(block.operations)?;
             self.apply(&before, block.operations)?;
             let derived = match derived.map(ScopedJoinHandle::join) {
                 Some(Ok(derived)) => derived,
@@ -163,15 +163,15 @@ impl OwnChain {
         let height = before.height() as u32 + 1;
         self.links.clear();
         self.links.resize(operations.len(), Links::NONE);
-        self.shared.state_mut().index.prepare(&mut self.pending, operations);
+        self.chain_state.state_mut().index.prepare(&mut self.pending, operations);
         for (number, operations) in operations.chunks(Touches::MOST).enumerate() {
             let place = number * Touches::MOST;
             let first = Locator { height, position: place as u32 };
-            self.touches.renew(&self.shared.state().index, first, operations)?;
+            self.touches.renew(&self.chain_state.state().index, first, operations)?;
             for touches in self.touches.as_slice().chunks(TURN) {
-                self.shared.let_readers_in();
+                self.chain_state.let_readers_in();
                 let links = &mut self.links[place..place + operations.len()];
-                self.shared.state_mut().index.apply_touches(&mut self.pending, first, touches, links)?;
+                self.chain_state.state_mut().index.apply_touches(&mut self.pending, first, touches, links)?;
             }
         }
         Ok(())
@@ -187,8 +187,8 @@ impl OwnChain {
         sealer: &mut dyn Sealer,
     ) -> Result<Tip, Error> {
         // Only this thread changes the state, so readers continue while the sealer takes its time.
-        let shared = Arc::clone(&self.shared);
-        let state = shared.state();
+        let chain_state = Arc::clone(&self.chain_state);
+        let state = chain_state.state();
         let header = BlockHeader {
             version: self.authority.version().into(),
             transactions: (block.operations.len() as u32).into(),
@@ -209,7 +209,7 @@ impl OwnChain {
         let proposal = (tip.height(), tip.hash, tip.end_sequence);
         // Replicas have agreed on it already: there is no other block of this height.
         if self.authority.key().is_some() && self.proposal != Some(proposal) {
-            shared.store.propose(tip.height(), &tip.hash, tip.end_sequence)?;
+            chain_state.store.propose(tip.height(), &tip.hash, tip.end_sequence)?;
             self.proposal = Some(proposal);
         }
         let completion = Completion {
@@ -222,31 +222,31 @@ impl OwnChain {
             tails: block.tails,
             links: &self.links,
         };
-        shared.store.complete(staged, &completion)?;
+        chain_state.store.complete(staged, &completion)?;
         drop(state);
-        let state = &mut *shared.state_mut();
+        let state = &mut *chain_state.state_mut();
         state.index.publish(&mut self.pending);
         state.tip = tip;
-        shared.set_tip(tip);
+        chain_state.set_tip(tip);
         Ok(tip)
     }
 
     /// Reverts what was applied of the open block. Readers never saw it.
     fn undo(&mut self, operations: &[Operation]) {
-        self.shared.state_mut().index.undo(&mut self.pending, operations);
+        self.chain_state.state_mut().index.undo(&mut self.pending, operations);
     }
 
     /// Releases the memory kept for the next block.
     pub fn release_memory(&mut self) {
         self.links = Vec::new();
         self.touches = Touches::default();
-        self.shared.state_mut().index.release_memory();
+        self.chain_state.state_mut().index.release_memory();
     }
 
     /// Writes a snapshot of the index as of the tip, so that the next start applies only later blocks. Proofs continue
     /// meanwhile.
     pub fn snapshot(&self) -> Result<(), Error> {
-        let state = self.shared.state();
+        let state = self.chain_state.state();
         snapshot::write(&self.directory, &state.index, &state.tip)?;
         snapshot::remove_old(&self.directory, SNAPSHOTS)
     }

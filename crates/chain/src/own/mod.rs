@@ -13,6 +13,7 @@
 mod audit;
 mod catalog;
 mod chain;
+mod chain_state;
 mod copy;
 mod damage;
 mod error;
@@ -20,7 +21,6 @@ mod reader;
 mod record;
 mod scrub;
 mod sealer;
-mod shared;
 mod snapshot;
 mod store;
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Queries on our own chain, on any thread.
+use super::chain_state::ChainState;
 use super::error::{Damage, DamagedBlock, Error};
 use super::record::{Record, Section, Tail};
 use super::scrub::Scrub;
-use super::shared::Shared;
 use super::store::Proven;
 use super::tip::Tip;
 use crate::index::IndexAnswer;
@@ -60,11 +60,11 @@ pub struct WholeBlock {
 
 /// A handle for reading our own chain. Clones are cheap.
 #[derive(Clone, Debug)]
-pub struct OwnReader(Arc<Shared>);
+pub struct OwnReader(Arc<ChainState>);
 
 impl OwnReader {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
+    pub(super) fn new(chain_state: Arc<ChainState>) -> Self {
+        Self(chain_state)
     }
 
     /// The last block.
@@ -171,7 +171,7 @@ impl OwnReader {
     /// The transactions of an account, newest first.
     pub fn history(&self, account: &AccountId) -> Result<History, Error> {
         let latest = self.account(account)?.map(|entry| entry.latest());
-        Ok(History { shared: Arc::clone(&self.0), account: *account, next: latest })
+        Ok(History { chain_state: Arc::clone(&self.0), account: *account, next: latest })
     }
 
     /// Its transactions before the one at a position; `None` if that is not the account's.
@@ -180,7 +180,7 @@ impl OwnReader {
             return Ok(None);
         }
         let step = self.0.step_in(&self.0.store.record(at.height.into())?, account, at.position)?;
-        let history = |(_, next)| History { shared: Arc::clone(&self.0), account: *account, next };
+        let history = |(_, next)| History { chain_state: Arc::clone(&self.0), account: *account, next };
         Ok(step.map(history))
     }
 
@@ -214,7 +214,7 @@ impl OwnReader {
 /// The transactions of an account, newest first: a walk along the back-links.
 #[derive(Debug)]
 pub struct History {
-    shared: Arc<Shared>,
+    chain_state: Arc<ChainState>,
     account: AccountId,
     next: Option<Locator>,
 }
@@ -231,7 +231,7 @@ impl Iterator for History {
 
     fn next(&mut self) -> Option<Self::Item> {
         let at = self.next.take()?;
-        Some(self.shared.step(&self.account, at).map(|(operation, before)| {
+        Some(self.chain_state.step(&self.account, at).map(|(operation, before)| {
             self.next = before;
             (at, operation)
         }))

@@ -1,9 +1,9 @@
 //! The scrub: reads all blocks again and again and compares them with their checksums.
 //!
 //! Damage is found while there is a backup or another replica to restore from, not years later.
+use super::chain_state::ChainState;
 use super::error::Error;
 use super::record::{Record, Section};
-use super::shared::Shared;
 use std::sync::Arc;
 
 /// Bytes read per step.
@@ -12,7 +12,7 @@ const STEP: usize = 256 << 10;
 /// A walk over all blocks from genesis to the tip, in steps.
 #[derive(Debug)]
 pub struct Scrub {
-    shared: Arc<Shared>,
+    chain_state: Arc<ChainState>,
     height: u64,
     /// The block being read, and the position in it.
     current: Option<Part>,
@@ -39,15 +39,15 @@ pub struct Scrubbed {
 }
 
 impl Scrub {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, height: 0, current: None, buffer: vec![0; STEP] }
+    pub(super) fn new(chain_state: Arc<ChainState>) -> Self {
+        Self { chain_state, height: 0, current: None, buffer: vec![0; STEP] }
     }
 
     /// Reads on, 256 KiB or up to the tip. The chain logs and remembers damage, and the scrub continues after it.
     pub fn step(&mut self) -> Scrubbed {
         let mut bytes = 0;
         while bytes < STEP as u64 {
-            if self.height > self.shared.tip().height() {
+            if self.height > self.chain_state.tip().height() {
                 self.height = 0;
                 return Scrubbed { bytes, is_complete: true };
             }
@@ -70,7 +70,7 @@ impl Scrub {
 
     /// Reads on in one section, `most` bytes of it.
     fn read_on(&mut self, most: u64) -> Result<u64, Error> {
-        let store = &self.shared.store;
+        let store = &self.chain_state.store;
         let part = match &mut self.current {
             Some(part) => part,
             None => {

@@ -46,7 +46,7 @@ impl Model {
         }
     }
 
-    pub fn of<'a>(first: u32, blocks: impl IntoIterator<Item = &'a Vec<u8>>) -> Self {
+    pub fn from_blocks<'a>(first: u32, blocks: impl IntoIterator<Item = &'a Vec<u8>>) -> Self {
         let mut model = Self::default();
         for (height, bytes) in (first..).zip(blocks) {
             model.connect(height, bytes);

@@ -9,7 +9,7 @@ use super::socket::Socket;
 use crate::{
     buffers::{Buffered, Evict},
     service::{Announcement, Counts, Service},
-    session::{Next, Session},
+    session::{NextStep, Session},
 };
 
 /// Bytes per read.
@@ -153,24 +153,24 @@ impl Connection {
                 }
             }
             session.set_turn_end(end);
-            let fed = session.feed(&self.pending, &mut self.unsent, now);
-            if fed.consumed > 0 {
+            let progress = session.feed(&self.pending, &mut self.unsent, now);
+            if progress.consumed > 0 {
                 self.active = now;
                 self.stuck = None;
-                self.pending.drain(..fed.consumed);
+                self.pending.drain(..progress.consumed);
                 if self.pending.is_empty() {
                     // A waiting client has no buffers.
                     self.pending = Vec::new();
                 }
             }
-            self.has_more = matches!(fed.next, Next::Send | Next::Wait(_) | Next::Ask(_));
-            match fed.next {
-                Next::More | Next::Send => {}
-                Next::Wait(debt) => {
+            self.has_more = matches!(progress.next, NextStep::Send | NextStep::Wait(_) | NextStep::Ask(_));
+            match progress.next {
+                NextStep::More | NextStep::Send => {}
+                NextStep::Wait(debt) => {
                     self.send()?;
                     return Ok(Waits::Credit(now + debt));
                 }
-                Next::Ask(length) => {
+                NextStep::Ask(length) => {
                     // Removes the end of the line as well.
                     let message: Vec<u8> = self.pending.drain(..=length).take(length).collect();
                     self.asked = message.len();
@@ -178,7 +178,7 @@ impl Connection {
                     self.send()?;
                     return Ok(Waits::Answer);
                 }
-                Next::Close => self.closing = true,
+                NextStep::Close => self.closing = true,
             }
             if Instant::now() >= end {
                 return Ok(if self.send()? { Waits::Turn } else { Waits::Write });

@@ -1,5 +1,5 @@
 //! Sockets and threads: each thread accepts connections and serves those that it accepted.
-mod asker;
+mod bitcoind_pool;
 mod connection;
 mod handshake;
 mod inbox;
@@ -21,7 +21,7 @@ use std::{
 use kv::tls::Tls;
 
 use crate::service::{Announcement, Service};
-use asker::Asker;
+use bitcoind_pool::BitcoindPool;
 use inbox::Inbox;
 use worker::{Listener, Worker};
 
@@ -105,8 +105,8 @@ impl Server {
             web_socket_tls = listen(&config.web_socket_tls, Some(spoken), true)?;
         }
         let stop = Arc::new(AtomicBool::new(false));
-        let asker = Asker::start()?;
-        let workers = (0..config.threads.max(1)).map(|_| Worker::new(&service, &listeners, &asker, &stop));
+        let bitcoind_pool = BitcoindPool::start()?;
+        let workers = (0..config.threads.max(1)).map(|_| Worker::new(&service, &listeners, &bitcoind_pool, &stop));
         let workers = workers.collect::<io::Result<Vec<_>>>()?;
         let inboxes = workers.iter().map(Worker::inbox).collect();
         let mut server = Self { service, tcp, tls, web_socket, web_socket_tls, stop, inboxes, threads: Vec::new() };

@@ -248,7 +248,7 @@ impl WebSocket {
     /// long becomes `FileTooLarge`, and a protocol violation `ConnectionRefused`.
     fn failed(&mut self, error: Error) -> io::Error {
         let (kind, code) = match &error {
-            Error::Io(_) => return of(error),
+            Error::Io(_) => return io_error(error),
             Error::Capacity(_) => (ErrorKind::FileTooLarge, CloseCode::Size),
             Error::Utf8(_) => (ErrorKind::ConnectionRefused, CloseCode::Invalid),
             _ => (ErrorKind::ConnectionRefused, CloseCode::Protocol),
@@ -260,7 +260,7 @@ impl WebSocket {
     }
 }
 
-fn of(error: Error) -> io::Error {
+fn io_error(error: Error) -> io::Error {
     match error {
         Error::Io(error) => error,
         error => io::Error::new(ErrorKind::InvalidData, error),
@@ -316,7 +316,7 @@ impl Write for WebSocket {
             let line = String::from_utf8(std::mem::take(&mut self.outgoing));
             let line = line.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
             let length = line.len();
-            match self.open()?.write(Message::text(line)).map_err(of) {
+            match self.open()?.write(Message::text(line)).map_err(io_error) {
                 Ok(()) => {}
                 // It is stored, and sent with the next one.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -340,7 +340,7 @@ impl Write for WebSocket {
                 Ok(())
             }
             Err(error) => {
-                let error = of(error);
+                let error = io_error(error);
                 self.behind = if error.kind() == ErrorKind::WouldBlock { self.behind.max(1) } else { 0 };
                 Err(error)
             }

@@ -22,7 +22,7 @@ use rustix::{
 };
 
 use super::{
-    asker::{Asker, Question},
+    bitcoind_pool::{BitcoindPool, Question},
     connection::{Connection, Waits},
     inbox::{Answer, Asked, Inbox},
     socket::Socket,
@@ -81,8 +81,8 @@ impl Listener {
     }
 }
 
-/// A slot for a connection, and what that waits for.
-struct Place {
+/// A connection, and its reason to wait.
+struct ConnectionSlot {
     connection: Connection,
     waits: Waits,
     /// Distinguishes it from earlier connections in the same slot.
@@ -95,11 +95,11 @@ pub struct Worker {
     listeners: Vec<Arc<Listener>>,
     stop: Arc<AtomicBool>,
     inbox: Inbox,
-    asker: Asker,
+    bitcoind_pool: BitcoindPool,
     /// Number of connections so far.
     accepted: u64,
     epoll: OwnedFd,
-    places: Vec<Option<Place>>,
+    slots: Vec<Option<ConnectionSlot>>,
     free: Vec<usize>,
     /// Connections whose turn ended before their work, and those that wait for time.
     turns: VecDeque<usize>,
@@ -113,7 +113,7 @@ impl Worker {
     pub fn new(
         service: &Arc<Service>,
         listeners: &[Arc<Listener>],
-        asker: &Asker,
+        bitcoind_pool: &BitcoindPool,
         stop: &Arc<AtomicBool>,
     ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
@@ -127,10 +127,10 @@ impl Worker {
             listeners: listeners.to_vec(),
             stop: Arc::clone(stop),
             inbox,
-            asker: asker.clone(),
+            bitcoind_pool: bitcoind_pool.clone(),
             accepted: 0,
             epoll,
-            places: Vec::new(),
+            slots: Vec::new(),
             free: Vec::new(),
             turns: VecDeque::new(),
             room: Box::new([0; 64 << 10]),
@@ -186,9 +186,8 @@ impl Worker {
 
     /// How long the next of the connections in `turns` may wait.
     fn pause(&self) -> Duration {
-        let is_due = |number: &usize| {
-            self.places[*number].as_ref().is_some_and(|place| !matches!(place.waits, Waits::Credit(_)))
-        };
+        let is_due =
+            |number: &usize| self.slots[*number].as_ref().is_some_and(|slot| !matches!(slot.waits, Waits::Credit(_)));
         if self.turns.iter().any(is_due) { Duration::ZERO } else { TICK }
     }
 
@@ -220,8 +219,8 @@ impl Worker {
             let longest = listener.is_web_socket.then(|| share.longest_request());
             let Ok(socket) = Socket::new(stream, tls, longest) else { continue };
             let number = self.free.pop().unwrap_or_else(|| {
-                self.places.push(None);
-                self.places.len() - 1
+                self.slots.push(None);
+                self.slots.len() - 1
             });
             let data = EventData::new_u64(number as u64);
             let added = epoll::add(&self.epoll, &socket, data, EventFlags::IN);
@@ -230,7 +229,8 @@ impl Worker {
             share.charge(if listener.tls.is_some() { TLS_COST } else { ACCEPT_COST }, now);
             let session = Session::new(&self.service, share);
             let connection = Connection::new(socket, session, Box::new(move || inbox.evict(own)), now);
-            self.places[number] = Some(Place { connection, waits: Waits::Read, connection_number: self.accepted });
+            self.slots[number] =
+                Some(ConnectionSlot { connection, waits: Waits::Read, connection_number: self.accepted });
             if let Err(error) = added {
                 tracing::warn!("cannot serve a connection: {error}");
                 self.close(number);
@@ -255,15 +255,15 @@ impl Worker {
 
     fn turn(&mut self, number: usize, now: Instant) {
         // Another event of the same round may have closed it.
-        let Some(place) = self.places.get_mut(number).and_then(Option::as_mut) else { return };
-        match place.waits {
+        let Some(slot) = self.slots.get_mut(number).and_then(Option::as_mut) else { return };
+        match slot.waits {
             Waits::Credit(until) if now < until => return self.turns.push_back(number),
             Waits::Answer => return,
             _ => {}
         }
-        let before = place.waits;
-        let waits = place.connection.turn(&mut self.room, now);
-        place.waits = waits;
+        let before = slot.waits;
+        let waits = slot.connection.turn(&mut self.room, now);
+        slot.waits = waits;
         let flags = |waits| match waits {
             Waits::Read | Waits::Turn => EventFlags::IN,
             Waits::Write => EventFlags::OUT,
@@ -275,13 +275,13 @@ impl Worker {
         }
         if flags(waits) != flags(before) {
             let data = EventData::new_u64(number as u64);
-            if epoll::modify(&self.epoll, &place.connection.socket, data, flags(waits)).is_err() {
+            if epoll::modify(&self.epoll, &slot.connection.socket, data, flags(waits)).is_err() {
                 return self.close(number);
             }
         }
-        if let Some((session, message)) = place.connection.take_question() {
-            let asked_by = Asked { number, connection: place.connection_number };
-            self.asker.ask(Question { session, message, asked_by }, self.inbox.clone());
+        if let Some((session, message)) = slot.connection.take_question() {
+            let asked_by = Asked { number, connection: slot.connection_number };
+            self.bitcoind_pool.ask(Question { session, message, asked_by }, self.inbox.clone());
         }
         if matches!(waits, Waits::Turn | Waits::Credit(_)) {
             self.turns.push_back(number);
@@ -289,16 +289,16 @@ impl Worker {
     }
 
     fn is_asking(&self, number: usize) -> bool {
-        let place = self.places.get(number).and_then(Option::as_ref);
-        place.is_some_and(|place| place.waits == Waits::Answer)
+        let slot = self.slots.get(number).and_then(Option::as_ref);
+        slot.is_some_and(|slot| slot.waits == Waits::Answer)
     }
 
     /// Processes the inbox.
     fn told(&mut self, now: Instant) {
         let (answers, announcements) = self.inbox.take();
         for Asked { number, connection } in self.inbox.take_evicted() {
-            let place = self.places.get(number).and_then(Option::as_ref);
-            if place.is_some_and(|place| place.connection_number == connection) {
+            let slot = self.slots.get(number).and_then(Option::as_ref);
+            if slot.is_some_and(|slot| slot.connection_number == connection) {
                 self.close(number);
             }
         }
@@ -310,11 +310,11 @@ impl Worker {
 
     /// Passes an answer to the connection that asked, if it still exists.
     fn answered(&mut self, Answer { session, reply, to }: Answer, now: Instant) {
-        let place = self.places.get_mut(to.number).and_then(Option::as_mut);
-        let Some(place) = place.filter(|place| place.connection_number == to.connection) else { return };
-        if place.connection.answered(session, &reply, now) {
+        let slot = self.slots.get_mut(to.number).and_then(Option::as_mut);
+        let Some(slot) = slot.filter(|slot| slot.connection_number == to.connection) else { return };
+        if slot.connection.answered(session, &reply, now) {
             // Its turn is due, and its registration is unchanged.
-            place.waits = Waits::Credit(now);
+            slot.waits = Waits::Credit(now);
             self.turn(to.number, now);
         } else {
             self.close(to.number);
@@ -324,9 +324,9 @@ impl Worker {
     /// Reports changes to all clients.
     fn announce(&mut self, announcements: &[Arc<Announcement>], now: Instant) {
         for announcement in announcements {
-            for number in 0..self.places.len() {
-                let Some(place) = self.places[number].as_mut() else { continue };
-                if place.connection.announce(announcement, now) {
+            for number in 0..self.slots.len() {
+                let Some(slot) = self.slots[number].as_mut() else { continue };
+                if slot.connection.announce(announcement, now) {
                     self.turn(number, now);
                 } else {
                     self.close(number);
@@ -339,8 +339,8 @@ impl Worker {
     fn close_silent(&mut self, now: Instant) {
         let settings = self.service.settings();
         let (patience, idle) = (settings.patience, settings.idle);
-        for number in 0..self.places.len() {
-            if self.places[number].as_ref().is_some_and(|place| place.connection.is_over(patience, idle, now)) {
+        for number in 0..self.slots.len() {
+            if self.slots[number].as_ref().is_some_and(|slot| slot.connection.is_over(patience, idle, now)) {
                 Counts::add(&self.service.counts.timeouts, 1);
                 self.close(number);
             }
@@ -349,7 +349,7 @@ impl Worker {
 
     fn close(&mut self, number: usize) {
         // Closing the socket removes it from the epoll.
-        if self.places[number].take().is_some() {
+        if self.slots[number].take().is_some() {
             self.free.push(number);
             self.turns.retain(|waiting| *waiting != number);
         }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use turnpike_electrum::{Next, Service, Session, Settings};
+use turnpike_electrum::{NextStep, Service, Session, Settings};
 
 pub use fixture::Fixture;
 
@@ -42,11 +42,11 @@ impl Client {
     }
 
     /// Sends text, and returns the answers, line by line.
-    pub fn send(&mut self, text: &str) -> (Vec<Value>, Next) {
+    pub fn send(&mut self, text: &str) -> (Vec<Value>, NextStep) {
         let mut output = Vec::new();
-        let fed = self.session.feed(text.as_bytes(), &mut output, self.now);
+        let progress = self.session.feed(text.as_bytes(), &mut output, self.now);
         let lines = output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        (lines.map(|line| serde_json::from_slice(line).unwrap()).collect(), fed.next)
+        (lines.map(|line| serde_json::from_slice(line).unwrap()).collect(), progress.next)
     }
 
     fn reply(&mut self, method: &str, parameters: Value) -> Value {

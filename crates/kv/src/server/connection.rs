@@ -16,7 +16,7 @@ use crate::{
     clock::Seconds,
     replies::{LONG, LongValue, Replies},
     service::Service,
-    session::{Next, Session},
+    session::{NextStep, Session},
     turn::Turn,
 };
 
@@ -231,17 +231,17 @@ impl Connection {
         let mut done = 0;
         loop {
             buffers.output.clear();
-            let fed = self.session.feed(&input[done..], &mut buffers.output, turn, now);
-            done += fed.consumed;
-            self.progressed |= fed.consumed > 0 && !self.session.is_passing_over();
+            let progress = self.session.feed(&input[done..], &mut buffers.output, turn, now);
+            done += progress.consumed;
+            self.progressed |= progress.consumed > 0 && !self.session.is_passing_over();
             self.value = buffers.output.take_value();
             self.send(buffers, turn)?;
-            match fed.next {
-                Next::More(wanted) => self.wanted = wanted,
-                Next::Close => self.closing = true,
-                Next::Send if !self.is_sending() && !turn.is_over() => continue,
+            match progress.next {
+                NextStep::More(wanted) => self.wanted = wanted,
+                NextStep::Close => self.closing = true,
+                NextStep::Send if !self.is_sending() && !turn.is_over() => continue,
                 // The bytes received are enough to continue.
-                Next::Send | Next::Turn => self.wanted = 0,
+                NextStep::Send | NextStep::Turn => self.wanted = 0,
             }
             return Ok(done);
         }
@@ -330,10 +330,10 @@ impl Connection {
             return Err(ErrorKind::OutOfMemory.into());
         }
         buffers.output.clear();
-        let fed = self.session.refuse(self.pending.bytes(), &mut buffers.output, now);
-        let Next::More(wanted) = fed.next else { return Err(ErrorKind::OutOfMemory.into()) };
+        let progress = self.session.refuse(self.pending.bytes(), &mut buffers.output, now);
+        let NextStep::More(wanted) = progress.next else { return Err(ErrorKind::OutOfMemory.into()) };
         self.wanted = wanted;
-        self.pending.consume(fed.consumed);
+        self.pending.consume(progress.consumed);
         self.send(buffers, &mut Turn::new())?;
         self.progressed = true;
         self.account.set(self.bytes(), true, now);

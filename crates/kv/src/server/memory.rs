@@ -35,7 +35,7 @@ struct Holder {
     since: Seconds,
     /// The inbox of its worker, which releases the memory.
     inbox: Inbox,
-    place: usize,
+    slot: usize,
 }
 
 #[derive(Debug, Default)]
@@ -64,7 +64,7 @@ pub(super) struct Account {
     pub(super) connection: u64,
     source: Source,
     inbox: Inbox,
-    place: usize,
+    slot: usize,
     bytes: usize,
     since: Seconds,
 }
@@ -74,10 +74,10 @@ impl Memory {
         Arc::new(Self { service: Arc::clone(service), connections: AtomicU64::new(0), holders: Mutex::default() })
     }
 
-    /// An account for a new connection, at a place of the worker with an inbox.
-    pub(super) fn open(self: &Arc<Self>, source: Source, inbox: Inbox, place: usize) -> Account {
+    /// An account for a new connection, in a slot of the worker with an inbox.
+    pub(super) fn open(self: &Arc<Self>, source: Source, inbox: Inbox, slot: usize) -> Account {
         let connection = self.connections.fetch_add(1, Relaxed);
-        Account { memory: Arc::clone(self), connection, source, inbox, place, bytes: 0, since: 0 }
+        Account { memory: Arc::clone(self), connection, source, inbox, slot, bytes: 0, since: 0 }
     }
 
     fn holders(&self) -> MutexGuard<'_, Holders> {
@@ -109,8 +109,8 @@ impl Account {
         if bytes == 0 {
             return true;
         }
-        let Self { source, place, .. } = *self;
-        holders.add(self.connection, Holder { source, bytes, since, inbox: self.inbox.clone(), place });
+        let Self { source, slot, .. } = *self;
+        holders.add(self.connection, Holder { source, bytes, since, inbox: self.inbox.clone(), slot });
         bytes <= before || self.memory.make_room(&mut holders, self, now)
     }
 }
@@ -153,7 +153,7 @@ impl Memory {
                     "requests exceed the memory limit: closing the connections that hold the most for the longest"
                 );
             }
-            holder.inbox.release_memory(holder.place, worst);
+            holder.inbox.release_memory(holder.slot, worst);
         }
     }
 }

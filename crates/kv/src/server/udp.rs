@@ -13,7 +13,7 @@ use crate::{
     protocol::udp::{Frame, HEADER, LONGEST, datagrams, only_key, parse},
     replies::Replies as Gathered,
     service::Service,
-    session::{Next, Session},
+    session::{NextStep, Session},
     store::{PREFETCHED, Store},
     turn::Turn,
 };
@@ -130,14 +130,16 @@ fn execute<'a>(
     session.start_over();
     let (mut done, mut turn) = (0, Turn::for_datagram());
     loop {
-        let fed = session.feed(&requests[done..], reply, &mut turn, now);
-        done += fed.consumed;
-        let refusal: &[u8] = match fed.next {
+        let progress = session.feed(&requests[done..], reply, &mut turn, now);
+        done += progress.consumed;
+        let refusal: &[u8] = match progress.next {
             // More after a long value that still fits.
-            Next::Send if reply.complete(store) == Ok(true) => continue,
-            Next::More(_) | Next::Close if reply.complete(store).is_ok() => break,
-            Next::Turn => b"SERVER_ERROR too many requests in a datagram\r\n",
-            Next::Send | Next::More(_) | Next::Close => b"SERVER_ERROR out of memory writing get response\r\n",
+            NextStep::Send if reply.complete(store) == Ok(true) => continue,
+            NextStep::More(_) | NextStep::Close if reply.complete(store).is_ok() => break,
+            NextStep::Turn => b"SERVER_ERROR too many requests in a datagram\r\n",
+            NextStep::Send | NextStep::More(_) | NextStep::Close => {
+                b"SERVER_ERROR out of memory writing get response\r\n"
+            }
         };
         reply.discard(store);
         reply.extend_from_slice(refusal);

@@ -56,7 +56,7 @@ pub(super) struct Inbox {
 #[derive(Debug, Default)]
 struct Messages {
     accepted: Vec<Accepted>,
-    /// Connections that are to release memory: their places and numbers.
+    /// Connections that are to release memory: their slots and numbers.
     holding: Vec<(usize, u64)>,
 }
 
@@ -68,8 +68,8 @@ impl Inbox {
     }
 
     /// Makes a connection release its memory.
-    pub(super) fn release_memory(&self, place: usize, connection: u64) {
-        self.lock().holding.push((place, connection));
+    pub(super) fn release_memory(&self, slot: usize, connection: u64) {
+        self.lock().holding.push((slot, connection));
         self.waker.wake();
     }
 
@@ -88,8 +88,8 @@ impl Inbox {
     }
 }
 
-/// A slot for a connection, with the events that it waits for.
-struct Place {
+/// A connection, and the events that it waits for.
+struct ConnectionSlot {
     connection: Connection,
     waits: Waits,
     opened: Seconds,
@@ -103,7 +103,7 @@ pub(super) struct Worker {
     memory: Arc<Memory>,
     inbox: Inbox,
     epoll: OwnedFd,
-    places: Vec<Option<Place>>,
+    slots: Vec<Option<ConnectionSlot>>,
     free: Vec<usize>,
     /// Connections whose turn was over before they were done.
     turns: VecDeque<usize>,
@@ -127,7 +127,7 @@ impl Worker {
             memory: Arc::clone(memory),
             inbox,
             epoll,
-            places: Vec::new(),
+            slots: Vec::new(),
             free: Vec::new(),
             turns: VecDeque::new(),
             buffers: Buffers::new(),
@@ -168,12 +168,12 @@ impl Worker {
             for event in &events {
                 match event.data.u64() {
                     WAKER => self.take_messages(now),
-                    place => self.event(place as usize, now),
+                    slot => self.event(slot as usize, now),
                 }
             }
             for _ in 0..waiting {
-                if let Some(place) = self.turns.pop_front() {
-                    self.turn(place, now);
+                if let Some(slot) = self.turns.pop_front() {
+                    self.turn(slot, now);
                 }
             }
             self.count();
@@ -197,12 +197,12 @@ impl Worker {
     /// Makes connections release memory, and adds those that were handed over.
     fn take_messages(&mut self, now: Seconds) {
         let Messages { accepted, holding } = self.inbox.take();
-        for (place, number) in holding {
-            let there = self.places.get_mut(place).and_then(Option::as_mut);
+        for (slot, number) in holding {
+            let there = self.slots.get_mut(slot).and_then(Option::as_mut);
             // The connection may have closed meanwhile.
             if let Some(there) = there.filter(|there| there.connection.number() == number) {
                 let waits = there.connection.release_memory(&mut self.buffers, now);
-                self.wait(place, waits);
+                self.wait(slot, waits);
             }
         }
         for accepted in accepted {
@@ -211,20 +211,20 @@ impl Worker {
                 self.service.counts.curr_connections.fetch_sub(1, Relaxed);
                 continue;
             };
-            let place = self.free.pop().unwrap_or_else(|| {
-                self.places.push(None);
-                self.places.len() - 1
+            let slot = self.free.pop().unwrap_or_else(|| {
+                self.slots.push(None);
+                self.slots.len() - 1
             });
-            let account = self.memory.open(source, self.inbox.clone(), place);
+            let account = self.memory.open(source, self.inbox.clone(), slot);
             let connection = Connection::new(socket, Session::new(&self.service), account, now);
-            let data = EventData::new_u64(place as u64);
+            let data = EventData::new_u64(slot as u64);
             let added = epoll::add(&self.epoll, connection.socket().descriptor(), data, EventFlags::IN);
             let deadline = connection.deadline(&self.deadlines, now);
             self.timed += usize::from(deadline.is_some());
-            self.places[place] = Some(Place { connection, waits: Waits::Read, opened: now, deadline });
+            self.slots[slot] = Some(ConnectionSlot { connection, waits: Waits::Read, opened: now, deadline });
             if let Err(error) = added {
                 tracing::warn!("cannot serve a connection: {error}");
-                self.close(place);
+                self.close(slot);
             }
         }
     }
@@ -245,7 +245,7 @@ impl Worker {
 
     /// Queues a connection for a turn, as it has something to read or to write, unless it is queued.
     fn event(&mut self, number: usize, now: Seconds) {
-        let waits = self.places.get(number).and_then(Option::as_ref).map(|place| place.waits);
+        let waits = self.slots.get(number).and_then(Option::as_ref).map(|slot| slot.waits);
         if waits.is_some_and(|waits| waits != Waits::Turn) {
             self.turn(number, now);
         }
@@ -256,26 +256,26 @@ impl Worker {
             return;
         }
         // Another event of the same round may have closed it.
-        let Some(place) = self.places.get_mut(number).and_then(Option::as_mut) else { return };
-        let waits = place.connection.turn(&mut self.buffers, now);
+        let Some(slot) = self.slots.get_mut(number).and_then(Option::as_mut) else { return };
+        let waits = slot.connection.turn(&mut self.buffers, now);
         self.wait(number, waits);
     }
 
     /// Registers the next event that a connection needs.
     fn wait(&mut self, number: usize, waits: Waits) {
-        let Some(place) = self.places.get_mut(number).and_then(Option::as_mut) else { return };
-        let before = std::mem::replace(&mut place.waits, waits);
+        let Some(slot) = self.slots.get_mut(number).and_then(Option::as_mut) else { return };
+        let before = std::mem::replace(&mut slot.waits, waits);
         if waits == Waits::Closed {
             return self.close(number);
         }
-        let deadline = place.connection.deadline(&self.deadlines, place.opened);
+        let deadline = slot.connection.deadline(&self.deadlines, slot.opened);
         self.timed += usize::from(deadline.is_some());
-        self.timed -= usize::from(std::mem::replace(&mut place.deadline, deadline).is_some());
+        self.timed -= usize::from(std::mem::replace(&mut slot.deadline, deadline).is_some());
         let writes = waits == Waits::Write;
         if writes != (before == Waits::Write) {
             let flags = if writes { EventFlags::OUT } else { EventFlags::IN };
             let data = EventData::new_u64(number as u64);
-            if epoll::modify(&self.epoll, place.connection.socket().descriptor(), data, flags).is_err() {
+            if epoll::modify(&self.epoll, slot.connection.socket().descriptor(), data, flags).is_err() {
                 return self.close(number);
             }
         }
@@ -287,8 +287,8 @@ impl Worker {
 
     fn close(&mut self, number: usize) {
         // Closing the socket removes it from the epoll.
-        if let Some(place) = self.places[number].take() {
-            self.timed -= usize::from(place.deadline.is_some());
+        if let Some(slot) = self.slots[number].take() {
+            self.timed -= usize::from(slot.deadline.is_some());
             self.free.push(number);
             self.service.counts.curr_connections.fetch_sub(1, Relaxed);
         }
@@ -300,10 +300,10 @@ impl Worker {
             return;
         }
         let since = self.idle.map(|idle| now.saturating_sub(idle));
-        for number in 0..self.places.len() {
-            let Some(place) = &self.places[number] else { continue };
-            let is_slow = place.deadline.is_some_and(|deadline| now >= deadline);
-            let is_idle = since.is_some_and(|since| place.connection.active < since);
+        for number in 0..self.slots.len() {
+            let Some(slot) = &self.slots[number] else { continue };
+            let is_slow = slot.deadline.is_some_and(|deadline| now >= deadline);
+            let is_idle = since.is_some_and(|since| slot.connection.active < since);
             if is_slow || is_idle {
                 let counts = &self.service.counts;
                 let count = if is_slow { &counts.slow_kicks } else { &counts.idle_kicks };
@@ -327,6 +327,6 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        (0..self.places.len()).for_each(|place| self.close(place));
+        (0..self.slots.len()).for_each(|slot| self.close(slot));
     }
 }

@@ -80,7 +80,7 @@ impl Blocks {
     /// All of `bytes` free, in memory of the program's own.
     #[cfg(test)]
     pub(super) fn new(bytes: usize) -> Result<Self, table::Error> {
-        Self::of(Region::anonymous(Self::whole_pages(bytes), Pages::Huge, false)?)
+        Self::from_region(Region::anonymous(Self::whole_pages(bytes), Pages::Huge, false)?)
     }
 
     /// Rounds memory down to whole pages, at least one.
@@ -89,7 +89,7 @@ impl Blocks {
     }
 
     /// All of some memory free.
-    pub(super) fn of(region: Region) -> Result<Self, table::Error> {
+    pub(super) fn from_region(region: Region) -> Result<Self, table::Error> {
         let count = region.len() / PAGE;
         let needed = table::Error::RegionTooSmall { given: region.len(), needed: count.max(1) * PAGE };
         let words = region.into_plain().filter(|_| count > 0).ok_or(needed)?;

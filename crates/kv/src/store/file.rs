@@ -193,7 +193,7 @@ impl MemoryFile {
             // SAFETY: the file has its length, the lock keeps other stores away, and the mode other users. Each shard
             // maps its own part. The file stays open, and so locked, while the store lives.
             let region = unsafe { Region::of_file(&self.file, (n * len) as u64, len) }?;
-            Ok(Shard::of(region, limits, hasher)?)
+            Ok(Shard::from_region(region, limits, hasher)?)
         };
         (0..count).map(shard).collect()
     }
@@ -217,7 +217,7 @@ impl Store {
         let (count, limits) = config.division();
         file.set_len((count * Shard::bytes(&limits)) as u64, true)?;
         let shards = file.shards(count, &limits, &Hasher::new(&seed))?;
-        let store = Self::of(shards, seed, Clock::start(), config);
+        let store = Self::from_shards(shards, seed, Clock::start(), config);
         Ok((Self { file: Some(file), ..store }, Start::Cold(cold)))
     }
 
@@ -256,7 +256,7 @@ impl Store {
             threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Err(Cold::Damaged)))
         });
         let clock = Clock::go_on(head.seconds.get(), head.since_1970.get());
-        Ok(done.map(|()| Self::of(shards, head.seed, clock, config.clone())))
+        Ok(done.map(|()| Self::from_shards(shards, head.seed, clock, config.clone())))
     }
 
     /// Writes the state needed to restore the items after the program has ended. Call it last, when nobody uses the

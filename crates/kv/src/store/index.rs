@@ -29,9 +29,9 @@ struct Segment {
     depth: u32,
 }
 
-/// The place of an item in the index: good until the index changes.
+/// Position of an item in the index: good until the index changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Position {
     segment: u32,
     bucket: u32,
     slot: usize,
@@ -90,7 +90,7 @@ impl Index {
 
     /// Finds an item with this hash that `is_it`.
     #[inline(always)]
-    pub(super) fn find(&self, hash: Hash, is_it: impl Fn(Address) -> bool) -> Option<(Place, Address)> {
+    pub(super) fn find(&self, hash: Hash, is_it: impl Fn(Address) -> bool) -> Option<(Position, Address)> {
         let number = self.segment_of(hash);
         let segment = &self.segments[number as usize];
         let first = first(hash);
@@ -99,7 +99,7 @@ impl Index {
         for slot in bucket.slots_with(tag) {
             let at = Address(bucket.entry(slot));
             if is_it(at) {
-                return Some((Place { segment: number, bucket: first, slot }, at));
+                return Some((Position { segment: number, bucket: first, slot }, at));
             }
         }
         if !bucket.has_overflow(tag) {
@@ -110,7 +110,7 @@ impl Index {
         for slot in bucket.slots_with(tag) {
             let at = Address(bucket.entry(slot));
             if is_it(at) {
-                return Some((Place { segment: number, bucket: second, slot }, at));
+                return Some((Position { segment: number, bucket: second, slot }, at));
             }
         }
         None
@@ -133,16 +133,16 @@ impl Index {
         }
     }
 
-    /// Replaces the item at a place with another one of the same key.
-    pub(super) fn replace(&mut self, place: Place, hash: Hash, at: Address) {
-        let bucket = &self.segments[place.segment as usize].buckets[place.bucket as usize];
-        let displaced = bucket.is_displaced(place.slot);
-        bucket.change(|| bucket.set(place.slot, hash.tag(), at.0, displaced));
+    /// Replaces the item at a position with another one of the same key.
+    pub(super) fn replace(&mut self, position: Position, hash: Hash, at: Address) {
+        let bucket = &self.segments[position.segment as usize].buckets[position.bucket as usize];
+        let displaced = bucket.is_displaced(position.slot);
+        bucket.change(|| bucket.set(position.slot, hash.tag(), at.0, displaced));
     }
 
     /// Removes an item.
-    pub(super) fn remove(&mut self, place: Place, hash: Hash) {
-        self.segments[place.segment as usize].remove(place.bucket, place.slot, first(hash), hash.tag());
+    pub(super) fn remove(&mut self, position: Position, hash: Hash) {
+        self.segments[position.segment as usize].remove(position.bucket, position.slot, first(hash), hash.tag());
         self.len -= 1;
     }
 
@@ -290,8 +290,8 @@ mod tests {
             assert_eq!(index.insert(hash, Address(number), same), Ok(()));
         }
         let Err(goes) = index.insert(hash, Address(17), same) else { panic!("there is room for the seventeenth") };
-        let (place, _) = index.find(hash, |at| at == goes).unwrap();
-        index.remove(place, hash);
+        let (position, _) = index.find(hash, |at| at == goes).unwrap();
+        index.remove(position, hash);
         assert_eq!(index.insert(hash, Address(17), same), Ok(()));
         assert_eq!(index.len(), 16);
     }
@@ -312,13 +312,13 @@ mod tests {
                         index.insert(hash, Address(key), hash_of).unwrap();
                         model.insert(key, key);
                     }
-                    (0, Some((place, at))) => {
+                    (0, Some((position, at))) => {
                         let other = (at.0 + 10_000) % 20_000;
-                        index.replace(place, hash, Address(other));
+                        index.replace(position, hash, Address(other));
                         model.insert(key, other);
                     }
-                    (1, Some((place, _))) => {
-                        index.remove(place, hash);
+                    (1, Some((position, _))) => {
+                        index.remove(position, hash);
                         model.remove(&key);
                     }
                     _ => {}

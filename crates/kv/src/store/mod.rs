@@ -119,10 +119,10 @@ impl Store {
         let (count, limits) = config.division();
         let hasher = Hasher::new(&seed);
         let shards = (0..count).map(|_| Shard::new(&limits, &hasher)).collect::<Result<_, _>>()?;
-        Ok(Self::of(shards, seed, Clock::start(), config))
+        Ok(Self::from_shards(shards, seed, Clock::start(), config))
     }
 
-    fn of(shards: Vec<Shard>, seed: Seed, clock: Clock, config: Config) -> Self {
+    fn from_shards(shards: Vec<Shard>, seed: Seed, clock: Clock, config: Config) -> Self {
         let copies = Arc::<Copies>::default();
         let shared = |mut shard: Shard| {
             shard.held.copies = Arc::clone(&copies);

@@ -33,11 +33,11 @@ pub(super) struct Queue {
 
 impl Queue {
     /// A restored queue: its oldest and newest item, and its length.
-    pub(super) fn of([oldest, newest, len]: [u32; 3]) -> Self {
+    pub(super) fn from_ends([oldest, newest, len]: [u32; 3]) -> Self {
         Self { oldest: Address(oldest), newest: Address(newest), len: len as usize }
     }
 
-    /// The argument of [`Self::of`].
+    /// The argument of [`Self::from_ends`].
     pub(super) fn ends(&self) -> [u32; 3] {
         [self.oldest.0, self.newest.0, self.len as u32]
     }

@@ -210,8 +210,8 @@ impl Shard {
             self.counters.reclaimed += 1;
             self.count(at).ends.reclaimed += 1;
         }
-        if let Some((place, _)) = self.index.find(hash, |found| found == at) {
-            self.unlink(place, hash, at);
+        if let Some((position, _)) = self.index.find(hash, |found| found == at) {
+            self.unlink(position, hash, at);
         }
     }
 

@@ -6,7 +6,7 @@ use super::{
     blocks::{Blocks, Class},
     counters::{ClassCounters, Counters},
     held::Held,
-    index::{Index, Place},
+    index::{Index, Position},
     item::{Address, HEADER, Header, mark},
     mirror::Mirror,
     queues::{Ghosts, MOST_USES, Queues},
@@ -69,7 +69,7 @@ pub struct Shard {
 impl Shard {
     /// An empty shard.
     pub fn new(limits: &Limits, hasher: &Hasher) -> Result<Self, table::Error> {
-        Self::of(Region::anonymous(Self::bytes(limits), Pages::Huge, false)?, limits, hasher)
+        Self::from_region(Region::anonymous(Self::bytes(limits), Pages::Huge, false)?, limits, hasher)
     }
 
     /// Bytes of memory for items.
@@ -78,8 +78,8 @@ impl Shard {
     }
 
     /// An empty shard in some memory.
-    pub(super) fn of(region: Region, limits: &Limits, hasher: &Hasher) -> Result<Self, table::Error> {
-        let blocks = Blocks::of(region)?;
+    pub(super) fn from_region(region: Region, limits: &Limits, hasher: &Hasher) -> Result<Self, table::Error> {
+        let blocks = Blocks::from_region(region)?;
         let bytes = blocks.bytes();
         Ok(Self {
             index: Index::new(bytes / SMALLEST_ITEM),
@@ -237,10 +237,10 @@ impl Shard {
     pub fn delete_key(&mut self, key: &[u8], hash: Hash, now: Seconds) -> bool {
         let found = self.find_to_write(key, hash, now);
         match found {
-            Some((place, at)) => {
+            Some((position, at)) => {
                 self.counters.delete_hits += 1;
                 self.count(at).requests.delete_hits += 1;
-                self.unlink(place, hash, at);
+                self.unlink(position, hash, at);
             }
             None => self.counters.delete_misses += 1,
         }
@@ -250,8 +250,8 @@ impl Shard {
     /// Removes an item.
     pub fn delete(&mut self, item: Item) {
         let hash = self.hasher.hash_bytes(self.key_at(item.0));
-        if let Some((place, _)) = self.index.find(hash, |at| at == item.0) {
-            self.unlink(place, hash, item.0);
+        if let Some((position, _)) = self.index.find(hash, |at| at == item.0) {
+            self.unlink(position, hash, item.0);
         }
     }
 
@@ -339,20 +339,20 @@ impl Shard {
     }
 
     #[inline(always)]
-    pub(super) fn find(&self, key: &[u8], hash: Hash) -> Option<(Place, Address)> {
+    pub(super) fn find(&self, key: &[u8], hash: Hash) -> Option<(Position, Address)> {
         self.index.find(hash, |at| self.key_at(at) == key)
     }
 
     /// Finds an item; removes an expired one.
-    pub(super) fn find_to_write(&mut self, key: &[u8], hash: Hash, now: Seconds) -> Option<(Place, Address)> {
+    pub(super) fn find_to_write(&mut self, key: &[u8], hash: Hash, now: Seconds) -> Option<(Position, Address)> {
         self.flush_when_due(now);
-        let (place, at) = self.find(key, hash)?;
+        let (position, at) = self.find(key, hash)?;
         if self.is_live(self.blocks.header(at), now) {
-            return Some((place, at));
+            return Some((position, at));
         }
         self.counters.reclaimed += 1;
         self.count(at).ends.reclaimed += 1;
-        self.unlink(place, hash, at);
+        self.unlink(position, hash, at);
         None
     }
 
@@ -397,8 +397,8 @@ impl Shard {
     }
 
     /// Removes an item from the table and its queue.
-    pub(super) fn unlink(&mut self, place: Place, hash: Hash, at: Address) {
-        self.index.remove(place, hash);
+    pub(super) fn unlink(&mut self, position: Position, hash: Hash, at: Address) {
+        self.index.remove(position, hash);
         let class = usize::from(self.blocks.class_at(at));
         self.queues[class].remove(&mut self.blocks, at);
         self.release(at);

@@ -173,7 +173,7 @@ impl Shard {
         if self.memory_digest() != head.memory {
             return Err(Cold::Damaged);
         }
-        let queue = |ends: [U32; 3]| Queue::of(ends.map(U32::get));
+        let queue = |ends: [U32; 3]| Queue::from_ends(ends.map(U32::get));
         let of = |state: &ClassState| Queues { probation: queue(state.probation), protected: queue(state.protected) };
         self.queues = queues.iter().map(of).collect();
         self.ghosts.fingerprints.iter_mut().zip(ghosts).for_each(|(new, old)| *new = old.get());

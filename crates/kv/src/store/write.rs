@@ -4,7 +4,7 @@ use table::Hash;
 
 use super::{
     Key,
-    index::Place,
+    index::Position,
     item::{Address, HEADER, kind, mark},
     queues::MOST_USES,
     shard::{Item, Shard},
@@ -131,7 +131,7 @@ impl Shard {
         debug_assert!(write.key.len() <= MAX_KEY, "parsers refuse longer keys");
         let old = self.find_to_write(write.key, write.hash, now);
         self.counters.cmd_set += 1;
-        let Some((place, at)) = old else {
+        let Some((position, at)) = old else {
             return match write.mode {
                 Mode::Set | Mode::Add => self.store(None, write, now),
                 Mode::Cas => {
@@ -175,7 +175,7 @@ impl Shard {
             Mode::Set | Mode::Replace => {}
         }
         let is_stale = write.mode == Mode::Cas && write.cas != header.cas;
-        let stored = self.store(Some((place, at)), &write, now);
+        let stored = self.store(Some((position, at)), &write, now);
         if is_stale && let (Stored::Stored(_), Some((_, at))) = (stored, self.find(write.key, write.hash)) {
             self.set_marks(Item(at), mark::STALE | header.marks & mark::WON, 0);
         }
@@ -259,14 +259,14 @@ impl Shard {
     }
 
     /// Writes an item's value, replacing an old item's, if any.
-    fn store(&mut self, old: Option<(Place, Address)>, write: &Write<'_>, now: Seconds) -> Stored {
+    fn store(&mut self, old: Option<(Position, Address)>, write: &Write<'_>, now: Seconds) -> Stored {
         let joined = matches!(write.mode, Mode::Append | Mode::Prepend);
         let kept = old.filter(|_| joined).map_or(0, |(_, at)| self.blocks.header(at).value_len as usize);
         let len = kept + write.value.len();
         if HEADER + write.key.len() + len > self.limits.item {
             self.counters.store_too_large += 1;
-            if let Some((place, at)) = old.filter(|_| write.mode == Mode::Set) {
-                self.unlink(place, write.hash, at);
+            if let Some((position, at)) = old.filter(|_| write.mode == Mode::Set) {
+                self.unlink(position, write.hash, at);
             }
             return if joined { Stored::NotStored } else { Stored::TooLarge };
         }
@@ -334,7 +334,7 @@ impl Shard {
     }
 
     /// Puts a new item into the table and its queue, replacing an old one, if any.
-    fn link(&mut self, old: Option<(Place, Address)>, new: Address, write: &Write<'_>, now: Seconds) -> Stored {
+    fn link(&mut self, old: Option<(Position, Address)>, new: Address, write: &Write<'_>, now: Seconds) -> Stored {
         let (cas, now) = (self.cas(write.new_cas), self.stamp(now));
         let header = self.blocks.header_mut(new);
         header.cas = cas;
@@ -352,9 +352,9 @@ impl Shard {
         };
         let class = usize::from(self.blocks.class_at(new));
         self.queues[class].push(&mut self.blocks, new, protected);
-        if let Some((place, at)) = old {
+        if let Some((position, at)) = old {
             // Evictions for the new one free places, and move none.
-            self.index.replace(place, write.hash, new);
+            self.index.replace(position, write.hash, new);
             self.blocks.header_mut(new).uses = 1;
             self.release(at);
             return Stored::Stored(cas);

@@ -125,7 +125,7 @@ impl Newest {
     }
 
     /// The newest times in the payload of a batch with `count` records.
-    pub(super) fn of(payload: &[u8], count: u32) -> Self {
+    pub(super) fn new(payload: &[u8], count: u32) -> Self {
         let mut newest = Self::default();
         let Ok((records, rest)) = <[Record]>::ref_from_prefix_with_elems(payload, count as usize) else {
             return newest;

@@ -23,13 +23,15 @@ pub fn group_commit(journal: Journal) -> (Submitter, Committer, Preparer) {
     let appended = journal.next_sequence() - 1;
     let (space, is_sealed) = (journal.space(), journal.is_sealed());
     let state = CommitQueue { appended, space, is_sealed, ..CommitQueue::default() };
-    let shared = Arc::new(Shared { log, state: Mutex::new(state), work: Condvar::new(), preparation: Condvar::new() });
-    let committer = Committer { shared: shared.clone(), journal, batch: Batch::new(), clock: Box::new(now) };
-    (Submitter { shared: shared.clone() }, committer, Preparer { shared })
+    let queue =
+        Arc::new(SharedQueue { log, state: Mutex::new(state), work: Condvar::new(), preparation: Condvar::new() });
+    let committer = Committer { queue: queue.clone(), journal, batch: Batch::new(), clock: Box::new(now) };
+    (Submitter { queue: queue.clone() }, committer, Preparer { queue })
 }
 
+/// The queue, which the threads share.
 #[derive(Debug)]
-struct Shared {
+struct SharedQueue {
     log: Arc<Log>,
     state: Mutex<CommitQueue>,
     work: Condvar,
@@ -61,7 +63,7 @@ impl CommitQueue {
     }
 }
 
-impl Shared {
+impl SharedQueue {
     fn state(&self) -> MutexGuard<'_, CommitQueue> {
         // No holder of the lock leaves the state half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -71,7 +73,7 @@ impl Shared {
 /// The side that appends operations.
 #[derive(Clone, Debug)]
 pub struct Submitter {
-    shared: Arc<Shared>,
+    queue: Arc<SharedQueue>,
 }
 
 /// A lock on the batch being gathered.
@@ -83,40 +85,40 @@ pub struct Submission<'a> {
 impl Submitter {
     /// Starts to append. [`wake`](Self::wake) the committer afterwards, or call it.
     pub fn begin(&self) -> Submission<'_> {
-        Submission { state: self.shared.state() }
+        Submission { state: self.queue.state() }
     }
 
     /// Makes the committer commit even if nothing was appended: replies may be parked for operations that became
     /// durable just before.
     pub fn wake(&self) {
-        self.shared.state().is_woken = true;
-        self.shared.work.notify_one();
+        self.queue.state().is_woken = true;
+        self.queue.work.notify_one();
     }
 
     /// Sequence of the last durable operation.
     pub fn durable(&self) -> u64 {
-        self.shared.log.durable()
+        self.queue.log.durable()
     }
 
     /// Why the journal cannot be written, or only until its last segment is full.
     pub fn failure(&self) -> Option<Arc<Error>> {
-        let state = self.shared.state();
+        let state = self.queue.state();
         state.failure.as_ref().or(state.unprepared.as_ref()).cloned()
     }
 
     /// Why operations are refused with `STORAGE_FAILED`, if they are: the journal failed for good, or its last segment
     /// is full and the next one cannot be prepared.
     pub fn refusal(&self) -> Option<Arc<Error>> {
-        let state = self.shared.state();
+        let state = self.queue.state();
         let is_full = state.batch.room(state.space) == 0;
         state.failure.as_ref().or(state.unprepared.as_ref().filter(|_| is_full)).cloned()
     }
 
     /// Makes the committer and the preparer end once everything is committed.
     pub fn stop(&self) {
-        self.shared.state().is_stopping = true;
-        self.shared.work.notify_one();
-        self.shared.preparation.notify_one();
+        self.queue.state().is_stopping = true;
+        self.queue.work.notify_one();
+        self.queue.preparation.notify_one();
     }
 }
 
@@ -169,23 +171,23 @@ pub enum Due {
 /// lock while one of them waits.
 #[derive(Clone, Debug)]
 pub struct Work {
-    shared: Arc<Shared>,
+    queue: Arc<SharedQueue>,
 }
 
 impl Work {
     /// Waits until work is due; `None` once the journal is closed.
     pub fn wait(&self) -> Option<Due> {
-        let mut state = self.shared.state();
+        let mut state = self.queue.state();
         while !state.has_work() {
             if state.is_sealed {
                 if state.is_stopping {
                     return None;
                 }
-                state = self.shared.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self.queue.work.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             let (patience, commits) = (if state.is_stopping { Duration::ZERO } else { SEAL_AFTER }, state.commits);
-            let waited = self.shared.work.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner);
+            let waited = self.queue.work.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner);
             let (after, timeout) = waited;
             state = after;
             if timeout.timed_out() && !state.has_work() && state.commits == commits {
@@ -197,14 +199,14 @@ impl Work {
 
     /// Whether [`wait`](Self::wait) would return at once. Used by the simulator.
     pub fn is_due(&self) -> bool {
-        let state = self.shared.state();
+        let state = self.queue.state();
         state.has_work() || state.is_stopping
     }
 }
 
 /// The side that makes operations durable.
 pub struct Committer {
-    shared: Arc<Shared>,
+    queue: Arc<SharedQueue>,
     journal: Journal,
     batch: Batch,
     clock: Clock,
@@ -221,7 +223,7 @@ impl Committer {
 
     /// Returns a handle that waits for due work.
     pub fn work(&self) -> Work {
-        Work { shared: self.shared.clone() }
+        Work { queue: self.queue.clone() }
     }
 
     /// Waits for operations and commits them; seals the journal when it is idle. `None` once it is closed.
@@ -241,7 +243,7 @@ impl Committer {
 
     /// Commits the submitted operations. Returns the sequence of the last durable one.
     pub fn commit(&mut self) -> Result<u64, Error> {
-        let mut state = self.shared.state();
+        let mut state = self.queue.state();
         std::mem::swap(&mut state.batch, &mut self.batch);
         state.is_woken = false;
         let last = self.journal.next_sequence() - 1 + self.batch.len() as u64;
@@ -250,19 +252,19 @@ impl Committer {
         drop(state);
 
         let durable = self.journal.commit(&mut self.batch, (self.clock)());
-        let mut state = self.shared.state();
+        let mut state = self.queue.state();
         if let Err(error) = &durable {
             self.batch.clear();
             state.failure.get_or_insert_with(|| Arc::new(error.clone()));
         }
-        if self.shared.log.needs_preparation() {
-            self.shared.preparation.notify_one();
+        if self.queue.log.needs_preparation() {
+            self.queue.preparation.notify_one();
         }
         state.commits += 1;
         let was_sealed = std::mem::replace(&mut state.is_sealed, self.journal.is_sealed());
         if was_sealed && !state.is_sealed {
             // A waiting thread must now time the seal.
-            self.shared.work.notify_one();
+            self.queue.work.notify_one();
         }
         durable
     }
@@ -270,12 +272,12 @@ impl Committer {
     /// Seals the journal and releases memory. Call it when idle.
     pub fn seal(&mut self) -> Result<(), Error> {
         self.batch.shrink(IDLE_BYTES);
-        let mut state = self.shared.state();
+        let mut state = self.queue.state();
         state.batch.shrink(IDLE_BYTES);
         state.space = self.journal.space_after(PAGE);
         drop(state);
         let sealed = self.journal.seal((self.clock)());
-        let mut state = self.shared.state();
+        let mut state = self.queue.state();
         state.is_sealed = self.journal.is_sealed();
         if let Err(error) = &sealed {
             state.failure = Some(Arc::new(error.clone()));
@@ -293,7 +295,7 @@ impl std::fmt::Debug for Committer {
 /// The side that prepares the next segment.
 #[derive(Debug)]
 pub struct Preparer {
-    shared: Arc<Shared>,
+    queue: Arc<SharedQueue>,
 }
 
 impl Preparer {
@@ -301,17 +303,17 @@ impl Preparer {
     /// [`Submitter::failure`] report a failure; preparation is retried.
     pub fn run(&self) {
         loop {
-            let mut state = self.shared.state();
-            while !self.shared.log.needs_preparation() && !state.is_stopping {
-                state = self.shared.preparation.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.queue.state();
+            while !self.queue.log.needs_preparation() && !state.is_stopping {
+                state = self.queue.preparation.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
             if state.is_stopping {
                 return;
             }
             drop(state);
             if self.prepare().is_err() {
-                let state = self.shared.state();
-                let waited = self.shared.preparation.wait_timeout(state, PREPARE_AGAIN);
+                let state = self.queue.state();
+                let waited = self.queue.preparation.wait_timeout(state, PREPARE_AGAIN);
                 drop(waited.unwrap_or_else(PoisonError::into_inner));
             }
         }
@@ -320,13 +322,13 @@ impl Preparer {
     /// Prepares the next segment once, unless it is prepared already.
     pub fn prepare(&self) -> Result<(), Arc<Error>> {
         // The segment becomes available under the lock, so that no batch is taken between it and the update of `space`.
-        let prepared = self.shared.log.prepare_under(|| {
-            let mut state = self.shared.state();
-            state.space = self.shared.log.batch_bytes();
+        let prepared = self.queue.log.prepare_under(|| {
+            let mut state = self.queue.state();
+            state.space = self.queue.log.batch_bytes();
             state
         });
         let prepared = prepared.map_err(Arc::new);
-        let before = std::mem::replace(&mut self.shared.state().unprepared, prepared.as_ref().err().cloned());
+        let before = std::mem::replace(&mut self.queue.state().unprepared, prepared.as_ref().err().cloned());
         match (&before, &prepared) {
             (None, Err(error)) => tracing::error!(
                 %error,

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use storage::{Directory, File};
 
+use super::batch_index::BatchIndex;
 use super::format::{BatchHeader, PAGE, SegmentHeader};
-use super::places::Places;
 use super::segment::{self, Prepared};
 use super::{Error, Options};
 
@@ -36,7 +36,7 @@ pub(super) struct Files {
     /// Ascending without gaps; the last one is being written.
     pub(super) segments: VecDeque<Segment>,
     /// Where batches are in the segments.
-    pub(super) places: Places,
+    pub(super) batch_index: BatchIndex,
     pub(super) prepared: Option<Prepared>,
     /// Names of unused files of the right size.
     pub(super) spares: Vec<String>,
@@ -93,24 +93,24 @@ impl Log {
     /// When the last batch was written, or one shortly before, in microseconds since the Unix epoch; 0 if there is
     /// none.
     pub fn timestamp(&self) -> u64 {
-        self.state().places.timestamp()
+        self.state().batch_index.timestamp()
     }
 
     /// Returns a sequence at which a batch begins, such that all batches since `timestamp` and the operation `sequence`
     /// are at or after it, as far as the journal still has them.
     pub fn since(&self, timestamp: u64, sequence: u64) -> u64 {
         let state = self.state();
-        let [since, before] = [state.places.since(timestamp), state.places.before(sequence)];
-        since.into_iter().chain(before).map(|place| place.sequence).min().unwrap_or(sequence)
+        let [since, before] = [state.batch_index.since(timestamp), state.batch_index.before(sequence)];
+        since.into_iter().chain(before).map(|location| location.sequence).min().unwrap_or(sequence)
     }
 
     /// Where to search for a durable operation: its segment, and the offset of a batch in it that begins at or before
     /// the operation.
-    pub(super) fn place(&self, sequence: u64) -> Option<(Segment, u64)> {
+    pub(super) fn locate(&self, sequence: u64) -> Option<(Segment, u64)> {
         let state = self.state();
-        let place = state.places.before(sequence)?;
-        let index = place.segment.checked_sub(state.segments.front()?.number)? as usize;
-        Some((state.segments.get(index)?.clone(), place.offset))
+        let location = state.batch_index.before(sequence)?;
+        let index = location.segment.checked_sub(state.segments.front()?.number)? as usize;
+        Some((state.segments.get(index)?.clone(), location.offset))
     }
 
     /// Number of segments in use.
@@ -132,7 +132,7 @@ impl Log {
             }
             let mut state = self.state();
             state.segments.pop_front();
-            state.places.prune(oldest.number + 1);
+            state.batch_index.prune(oldest.number + 1);
             drop(state);
             // The old name must not reappear after a crash once the file has another header.
             self.directory.sync()?;
@@ -224,7 +224,7 @@ impl Log {
         if let Some(last) = state.segments.back_mut() {
             last.end = end;
             let number = last.number;
-            state.places.push(number, offset, header);
+            state.batch_index.push(number, offset, header);
         }
         drop(state);
         self.durable.store(header.last_sequence(), Ordering::Release);

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use storage::{Directory, File, Mode};
 
+use super::batch_index::BatchIndex;
 use super::format::{BatchHeader, Newest, PAGE, Position, padded};
 use super::log::{Files, Log, Segment};
 use super::mark::{Mark, MarkRecord, Synced};
-use super::places::Places;
 use super::reader::Window;
 use super::segment::{self, Prepared};
 use super::writer::Journal;
@@ -51,7 +51,7 @@ struct Found {
 struct End {
     /// The segments with batches, or the first segment.
     segments: VecDeque<Segment>,
-    places: Places,
+    batch_index: BatchIndex,
     position: Position,
     /// Offset and header of the last batch.
     last: Option<(u64, BatchHeader)>,
@@ -102,7 +102,7 @@ impl Journal {
         let position = end.position;
         let length = found[end.segments.len() - 1].length;
         let (file, segment, offset) = (last.file.clone(), last.number, last.end);
-        let mut state = Files { spares, places: end.places, ..Files::default() };
+        let mut state = Files { spares, batch_index: end.batch_index, ..Files::default() };
         for unused in found.into_iter().skip(end.segments.len()) {
             let name = segment::name(unused.number);
             if unused.length != segment_bytes {
@@ -226,8 +226,12 @@ struct Scan {
 impl Scan {
     /// Follows the chain of batches from the first one on.
     fn follow(&mut self, found: &[Found]) -> Result<End, Error> {
-        let mut end =
-            End { segments: VecDeque::new(), places: Places::default(), position: Position::START, last: None };
+        let mut end = End {
+            segments: VecDeque::new(),
+            batch_index: BatchIndex::default(),
+            position: Position::START,
+            last: None,
+        };
         for (index, segment) in found.iter().enumerate() {
             self.window.clear();
             let mut offset = PAGE;
@@ -239,7 +243,7 @@ impl Scan {
                     break;
                 }
                 end.position = Position::after(&header, self.newest(segment, offset, &header)?);
-                end.places.push(segment.number, offset, &header);
+                end.batch_index.push(segment.number, offset, &header);
                 end.last = Some((offset, header));
                 if is_first {
                     end.segments.push_back(segment.as_used(header.first_sequence.get()));
@@ -306,7 +310,7 @@ impl Scan {
     /// The newest times in an intact batch.
     fn newest(&mut self, segment: &Found, offset: u64, header: &BatchHeader) -> Result<Newest, Error> {
         let payload = self.window.payload(&*segment.file, offset, segment.length, header)?;
-        Ok(Newest::of(payload, header.count.get()))
+        Ok(Newest::new(payload, header.count.get()))
     }
 }
 

@@ -29,7 +29,7 @@ impl JournalRecall {
         if sequence > self.log.durable() {
             return Ok(None);
         }
-        let Some((segment, mut offset)) = self.log.place(sequence) else { return Ok(None) };
+        let Some((segment, mut offset)) = self.log.locate(sequence) else { return Ok(None) };
         if std::mem::replace(&mut self.segment, segment.number) != segment.number {
             self.window.clear();
         }

@@ -6,7 +6,7 @@ use wire::U64;
 use super::*;
 use crate::testing::transfer;
 
-const LIMITS: Limits = Limits::of(MIN_CAPACITY);
+const LIMITS: Limits = Limits::with_operations(MIN_CAPACITY);
 
 fn retries(limits: &Limits, seed: u8) -> Retries {
     Retries::new(limits, 77, &Secret::from_seed([seed; 16]), None).unwrap()
@@ -120,7 +120,7 @@ fn old_records_are_recalled() {
 /// The defaults keep their promise: 3 million operations per second for ten seconds, in 512 MiB.
 #[test]
 fn records_are_small() {
-    let sizes = Memory::sizes(&Limits::of(30_000_000));
+    let sizes = Memory::sizes(&Limits::with_operations(30_000_000));
     assert!(sizes.iter().sum::<usize>() <= 512 << 20, "{sizes:?}");
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::io::Errno;
 
-use super::place::{Endpoint, Place};
+use super::watched_endpoint::{Endpoint, WatchedEndpoint};
 use crate::{
     Channel, Error, ServerChannel, Waker,
     error::Tried,
@@ -31,18 +31,18 @@ pub struct Driver(Arc<Owner>);
 
 /// Ends the thread when it is dropped.
 #[derive(Debug)]
-struct Owner(Arc<Shared>);
+struct Owner(Arc<DriverState>);
 
 #[derive(Debug)]
-struct Shared {
+struct DriverState {
     events: Events,
     doorbell: Arc<Doorbell>,
-    places: Mutex<Places>,
+    endpoints: Mutex<WatchedEndpoints>,
 }
 
 #[derive(Debug, Default)]
-struct Places {
-    places: Vec<Option<Arc<Place>>>,
+struct WatchedEndpoints {
+    slots: Vec<Option<Arc<WatchedEndpoint>>>,
     free: Vec<usize>,
     /// Tokens of server channels, which have deadlines.
     servers: Vec<usize>,
@@ -72,9 +72,9 @@ impl Driver {
     pub fn without_thread() -> Result<(Self, EventLoop), Error> {
         let (events, doorbell) = (Events::new()?, Doorbell::new()?);
         events.watch_level(doorbell.as_fd(), DOORBELL)?;
-        let shared = Arc::new(Shared { events, doorbell, places: Mutex::default() });
-        let events = EventLoop { shared: Arc::clone(&shared), happened: Vec::new(), tokens: Vec::new() };
-        Ok((Self(Arc::new(Owner(shared))), events))
+        let state = Arc::new(DriverState { events, doorbell, endpoints: Mutex::default() });
+        let events = EventLoop { state: Arc::clone(&state), happened: Vec::new(), tokens: Vec::new() };
+        Ok((Self(Arc::new(Owner(state))), events))
     }
 
     pub(super) fn watch(&self, mut channel: Channel) -> Result<Guard, Error> {
@@ -87,23 +87,23 @@ impl Driver {
     }
 
     fn insert(&self, endpoint: Endpoint) -> Result<Guard, Error> {
-        let shared = &self.0.0;
+        let state = &self.0.0;
         let is_server = matches!(endpoint, Endpoint::Server(_));
-        let mut places = shared.places();
-        let token = places.free.last().copied().unwrap_or(places.places.len());
-        let place = Place::new(endpoint, Notify::new(Arc::clone(&shared.doorbell), token));
-        place.with_descriptor(|descriptor| shared.events.watch(descriptor, token as u64))?;
-        if places.free.pop().is_none() {
-            places.places.push(None);
+        let mut endpoints = state.endpoints();
+        let token = endpoints.free.last().copied().unwrap_or(endpoints.slots.len());
+        let watched = WatchedEndpoint::new(endpoint, Notify::new(Arc::clone(&state.doorbell), token));
+        watched.with_descriptor(|descriptor| state.events.watch(descriptor, token as u64))?;
+        if endpoints.free.pop().is_none() {
+            endpoints.slots.push(None);
         }
-        places.places[token] = Some(Arc::clone(&place));
+        endpoints.slots[token] = Some(Arc::clone(&watched));
         if is_server {
-            places.servers.push(token);
+            endpoints.servers.push(token);
         }
-        drop(places);
+        drop(endpoints);
         // Edges from before are not reported, so assume one.
-        place.look(Some(true));
-        Ok(Guard { driver: self.clone(), token, place })
+        watched.look(Some(true));
+        Ok(Guard { driver: self.clone(), token, watched })
     }
 }
 
@@ -111,14 +111,14 @@ impl Driver {
 /// involves no other thread: the descriptor is readable when there are events.
 #[derive(Debug)]
 pub struct EventLoop {
-    shared: Arc<Shared>,
+    state: Arc<DriverState>,
     happened: Vec<(usize, bool)>,
     tokens: Vec<usize>,
 }
 
 /// When to turn an [`EventLoop`] next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextTurn {
     /// At once.
     Now,
     /// When the descriptor is readable, or at a deadline.
@@ -133,53 +133,53 @@ pub enum Next {
 impl EventLoop {
     /// Makes progress and wakes the tasks that can continue, without waiting. It consumes the readability from before
     /// the turn.
-    pub fn turn(&mut self) -> Next {
+    pub fn turn(&mut self) -> NextTurn {
         let is_all = self.pass(Some(Duration::ZERO));
-        if self.shared.is_over() {
-            return Next::Over;
+        if self.state.is_over() {
+            return NextTurn::Over;
         }
         // Order matters: a ring from now on makes the descriptor readable.
-        let sleeps = self.shared.doorbell.fall_asleep();
-        if is_all && sleeps { Next::Readable { until: self.shared.next_deadline() } } else { Next::Now }
+        let sleeps = self.state.doorbell.fall_asleep();
+        if is_all && sleeps { NextTurn::Readable { until: self.state.next_deadline() } } else { NextTurn::Now }
     }
 
     /// Turns until the driver has ended.
     fn run(&mut self) {
-        while !self.shared.is_over() {
-            let deadline = self.shared.next_deadline();
+        while !self.state.is_over() {
+            let deadline = self.state.next_deadline();
             let wait = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            self.pass(if self.shared.doorbell.fall_asleep() { wait } else { Some(Duration::ZERO) });
+            self.pass(if self.state.doorbell.fall_asleep() { wait } else { Some(Duration::ZERO) });
         }
     }
 
     /// Waits up to `wait` for events and handles them. Returns whether those were all.
     fn pass(&mut self, wait: Option<Duration>) -> bool {
-        let Self { shared, happened, tokens } = self;
+        let Self { state, happened, tokens } = self;
         // An error would mean bad arguments, which do not change; the doorbell and the deadlines work without it.
-        let is_all = shared.events.wait(wait, |token, may_be_over| match token {
-            DOORBELL => shared.doorbell.drain(),
+        let is_all = state.events.wait(wait, |token, may_be_over| match token {
+            DOORBELL => state.doorbell.drain(),
             token => happened.push((token as usize, may_be_over)),
         });
-        shared.doorbell.awake();
-        happened.drain(..).for_each(|(token, may_be_over)| shared.look(token, Some(may_be_over)));
-        shared.doorbell.take_tokens(tokens);
-        tokens.drain(..).for_each(|token| shared.look(token, None));
-        shared.look_late();
-        shared.end_lingering();
-        shared.doorbell.take_woken();
+        state.doorbell.awake();
+        happened.drain(..).for_each(|(token, may_be_over)| state.look(token, Some(may_be_over)));
+        state.doorbell.take_tokens(tokens);
+        tokens.drain(..).for_each(|token| state.look(token, None));
+        state.look_late();
+        state.end_lingering();
+        state.doorbell.take_woken();
         is_all.unwrap_or(true)
     }
 }
 
 impl AsFd for EventLoop {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.shared.events.as_fd()
+        self.state.events.as_fd()
     }
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.0.places().is_over = true;
+        self.0.endpoints().is_over = true;
         Waker(Arc::clone(&self.0.doorbell)).wake();
     }
 }
@@ -189,88 +189,88 @@ impl Drop for Owner {
 pub(super) struct Guard {
     driver: Driver,
     token: usize,
-    place: Arc<Place>,
+    watched: Arc<WatchedEndpoint>,
 }
 
 impl Guard {
-    pub(super) fn place(&self) -> &Place {
-        &self.place
+    pub(super) fn watched(&self) -> &WatchedEndpoint {
+        &self.watched
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let shared = &self.driver.0.0;
-        let mut places = shared.places();
-        if self.place.abandon() {
-            shared.remove(&mut places, self.token);
+        let state = &self.driver.0.0;
+        let mut endpoints = state.endpoints();
+        if self.watched.abandon() {
+            state.remove(&mut endpoints, self.token);
         } else {
-            places.lingering.push((self.token, Instant::now() + LINGER));
-            drop(places);
-            Waker(Arc::clone(&shared.doorbell)).wake();
+            endpoints.lingering.push((self.token, Instant::now() + LINGER));
+            drop(endpoints);
+            Waker(Arc::clone(&state.doorbell)).wake();
         }
     }
 }
 
-impl Shared {
-    fn places(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+impl DriverState {
+    fn endpoints(&self) -> MutexGuard<'_, WatchedEndpoints> {
+        self.endpoints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn remove(&self, places: &mut Places, token: usize) {
-        places.servers.retain(|server| *server != token);
-        if let Some(place) = places.places[token].take() {
+    fn remove(&self, endpoints: &mut WatchedEndpoints, token: usize) {
+        endpoints.servers.retain(|server| *server != token);
+        if let Some(watched) = endpoints.slots[token].take() {
             // Fails only for a descriptor that is not watched.
-            let _ = place.with_descriptor(|descriptor| self.events.forget(descriptor));
-            places.free.push(token);
+            let _ = watched.with_descriptor(|descriptor| self.events.forget(descriptor));
+            endpoints.free.push(token);
         }
     }
 
     fn look(&self, token: usize, signalled: Option<bool>) {
         // If the token was reused, the new channel gets one superfluous look.
-        let place = self.places().places.get(token).cloned().flatten();
-        if let Some(place) = place {
+        let watched = self.endpoints().slots.get(token).cloned().flatten();
+        if let Some(watched) = watched {
             if signalled.is_none() {
-                place.notify.seen();
+                watched.notify.seen();
             }
-            place.look(signalled);
+            watched.look(signalled);
         }
     }
 
     /// Looks at servers whose deadline has passed.
     fn look_late(&self) {
         let now = Instant::now();
-        let places = self.places();
+        let endpoints = self.endpoints();
         let is_late = |token: &usize| {
-            let place = places.places[*token].as_ref();
-            place.and_then(|place| place.next_deadline()).is_some_and(|deadline| deadline <= now)
+            let watched = endpoints.slots[*token].as_ref();
+            watched.and_then(|watched| watched.next_deadline()).is_some_and(|deadline| deadline <= now)
         };
-        let late = Vec::from_iter(places.servers.iter().copied().filter(is_late));
-        drop(places);
+        let late = Vec::from_iter(endpoints.servers.iter().copied().filter(is_late));
+        drop(endpoints);
         late.into_iter().for_each(|token| self.look(token, None));
     }
 
     fn is_over(&self) -> bool {
-        let places = self.places();
-        places.is_over && places.lingering.is_empty()
+        let endpoints = self.endpoints();
+        endpoints.is_over && endpoints.lingering.is_empty()
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let places = self.places();
-        let servers = places.servers.iter().filter_map(|token| places.places[*token].as_ref()?.next_deadline());
-        servers.chain(places.lingering.iter().map(|(_, until)| *until)).min()
+        let endpoints = self.endpoints();
+        let servers = endpoints.servers.iter().filter_map(|token| endpoints.slots[*token].as_ref()?.next_deadline());
+        servers.chain(endpoints.lingering.iter().map(|(_, until)| *until)).min()
     }
 
     fn end_lingering(&self) {
-        let mut places = self.places();
+        let mut endpoints = self.endpoints();
         let now = Instant::now();
-        let lingering = std::mem::take(&mut places.lingering);
+        let lingering = std::mem::take(&mut endpoints.lingering);
         for (token, until) in lingering {
-            let is_closed = places.places[token].as_ref().is_none_or(|place| place.is_closed());
+            let is_closed = endpoints.slots[token].as_ref().is_none_or(|watched| watched.is_closed());
             if is_closed || now >= until {
-                self.remove(&mut places, token);
+                self.remove(&mut endpoints, token);
             } else {
-                places.lingering.push((token, until));
+                endpoints.lingering.push((token, until));
             }
         }
     }

@@ -6,7 +6,7 @@
 mod driver;
 #[cfg(feature = "tokio")]
 mod on_tokio;
-mod place;
+mod watched_endpoint;
 
 use std::{
     future::poll_fn,
@@ -16,7 +16,7 @@ use std::{
 };
 
 use driver::Guard;
-pub use driver::{Driver, EventLoop, Next};
+pub use driver::{Driver, EventLoop, NextTurn};
 
 use crate::{Address, Buffer, Channel, Config, Error, Message, Operations, ServerChannel};
 
@@ -29,7 +29,7 @@ impl Driver {
     pub async fn connect(&self, address: &Address, config: &Config) -> Result<(Sender, Receiver), Error> {
         let (sender, receiver) = self.adopt(Channel::connect(address, config)?)?;
         let connected = |channel: &mut Channel| Ok(channel.finish_connect()?.then_some(()));
-        poll_fn(|context| sender.guard.place().poll(context, Operations::CONNECT, connected)).await?;
+        poll_fn(|context| sender.guard.watched().poll(context, Operations::CONNECT, connected)).await?;
         Ok((sender, receiver))
     }
 
@@ -73,7 +73,7 @@ impl Sender {
 
     /// Poll form of [`buffer`](Self::buffer).
     pub fn poll_buffer(&mut self, context: &mut Context<'_>) -> Poll<Result<Buffer, Error>> {
-        self.guard.place().poll(context, Operations::SEND, Channel::buffer)
+        self.guard.watched().poll(context, Operations::SEND, Channel::buffer)
     }
 
     /// Sends a message. A buffer is the right to send one, so this does not wait.
@@ -86,12 +86,12 @@ impl Sender {
     ///
     /// If the buffer belongs to another channel.
     pub fn send(&mut self, buffer: Buffer) -> Result<(), Error> {
-        self.guard.place().with(|channel| channel.send(buffer))
+        self.guard.watched().with(|channel| channel.send(buffer))
     }
 
     /// The peer's internet address, if it has one.
     pub fn peer(&self) -> Option<SocketAddr> {
-        self.guard.place().with(|channel| channel.peer())
+        self.guard.watched().with(|channel| channel.peer())
     }
 }
 
@@ -113,7 +113,7 @@ impl Receiver {
 
     /// Poll form of [`receive`](Self::receive).
     pub fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Result<Message, Error>> {
-        self.guard.place().poll(context, Operations::RECEIVE, Channel::receive)
+        self.guard.watched().poll(context, Operations::RECEIVE, Channel::receive)
     }
 }
 
@@ -137,7 +137,7 @@ impl Server {
     ///
     /// As [`ServerChannel::accept`].
     pub async fn accept(&mut self) -> Result<(Sender, Receiver), Error> {
-        let channel = poll_fn(|context| self.guard.place().poll_accept(context)).await?;
+        let channel = poll_fn(|context| self.guard.watched().poll_accept(context)).await?;
         self.driver.adopt(channel)
     }
 }

@@ -9,7 +9,7 @@ use tokio::{
     time::timeout_at,
 };
 
-use super::{EventLoop, Next};
+use super::{EventLoop, NextTurn};
 
 impl EventLoop {
     /// Turns as a task on a tokio runtime with I/O and time enabled, until driver, halves and servers are gone.
@@ -21,8 +21,8 @@ impl EventLoop {
         let descriptor = watched(self.as_fd().try_clone_to_owned()?)?;
         loop {
             match self.turn() {
-                Next::Now => yield_now().await,
-                Next::Readable { until } => {
+                NextTurn::Now => yield_now().await,
+                NextTurn::Readable { until } => {
                     // Clear before the turn: events during the turn make it readable again.
                     let readable = async { descriptor.readable().await.map(|mut guard| guard.clear_ready()) };
                     match until {
@@ -31,7 +31,7 @@ impl EventLoop {
                         Some(until) => timeout_at(until.into(), readable).await.unwrap_or(Ok(()))?,
                     }
                 }
-                Next::Over => return Ok(()),
+                NextTurn::Over => return Ok(()),
             }
         }
     }

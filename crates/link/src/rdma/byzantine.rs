@@ -105,7 +105,7 @@ impl Peer {
 fn victim(address: &Address) -> (Peer, Channel) {
     let mut server = ServerChannel::bind(address, &config()).unwrap();
     let at = server.address();
-    let greeting = Greeting::of(&config()).encode();
+    let greeting = Greeting::from_config(&config()).encode();
     let peer = thread::spawn(move || Peer::connect(&at, greeting));
     let channel = until(|| server.accept().unwrap());
     let (peer, end) = peer.join().unwrap();
@@ -194,7 +194,7 @@ fn a_message_without_the_word_beside_it_is_none() {
 #[test]
 fn who_does_not_greet_as_a_link_is_refused() {
     let Some(address) = device() else { return };
-    let greeting = Greeting::of(&config()).encode();
+    let greeting = Greeting::from_config(&config()).encode();
     let mut version = greeting;
     version[5] ^= 1;
     let mut buffers = greeting;

@@ -64,7 +64,7 @@ impl Rdma {
         let mut this = Self::new(id, config)?;
         let mut open = this.open()?;
         open.greet(theirs);
-        this.id.accept(&Greeting::of(config).encode())?;
+        this.id.accept(&Greeting::from_config(config).encode())?;
         this.phase = Phase::Connecting(open);
         Ok(this)
     }
@@ -104,7 +104,7 @@ impl Rdma {
             Event::AddressResolved => self.id.resolve_route(),
             Event::RouteResolved => {
                 self.phase = Phase::Connecting(self.open()?);
-                self.id.connect(&Greeting::of(&self.config).encode())
+                self.id.connect(&Greeting::from_config(&self.config).encode())
             }
             Event::Established(theirs) => {
                 let Phase::Connecting(mut open) = std::mem::replace(&mut self.phase, Phase::Resolving) else {
@@ -235,7 +235,7 @@ impl Listener for RdmaListener {
                         Ok(theirs) => {
                             return Ok(Some(Box::new(Rdma::accept(request.into_id()?, theirs, &self.config)?)));
                         }
-                        Err(_) => request.reject(&Greeting::of(&self.config).encode()),
+                        Err(_) => request.reject(&Greeting::from_config(&self.config).encode()),
                     }
                 }
                 Event::Failed(errno) => return Err(errno).tried("listen over RDMA"),

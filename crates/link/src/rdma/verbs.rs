@@ -167,7 +167,7 @@ impl Id {
     /// Starts to connect: an event reports that the address is resolved.
     pub(super) fn resolve_address(to: SocketAddr) -> Result<Self, Error> {
         let this = Self::new()?;
-        let mut to = RawAddress::of(to);
+        let mut to = RawAddress::new(to);
         // SAFETY: the id is valid, and the address is copied.
         let code = unsafe { sys::rdma_resolve_addr(this.raw(), null_mut(), to.pointer(), RESOLVE_TIMEOUT) };
         check(code).tried("reach this address over RDMA; `rdma link` shows the interfaces with RDMA")?;
@@ -182,7 +182,7 @@ impl Id {
     /// Listens on an address.
     pub(super) fn listen(at: SocketAddr, backlog: i32) -> Result<Self, Error> {
         let this = Self::new()?;
-        let mut at = RawAddress::of(at);
+        let mut at = RawAddress::new(at);
         // SAFETY: the id is valid, and the address is copied.
         check(unsafe { sys::rdma_bind_addr(this.raw(), at.pointer()) }).tried(
             "listen there over RDMA; choose another port, or an address that `rdma link` has an interface for",
@@ -333,7 +333,7 @@ enum RawAddress {
 }
 
 impl RawAddress {
-    fn of(address: SocketAddr) -> Self {
+    fn new(address: SocketAddr) -> Self {
         let port = address.port().to_be();
         match address.ip() {
             IpAddr::V4(ip) => Self::V4(libc::sockaddr_in {

@@ -104,7 +104,7 @@ impl Secure {
     fn shake_hands(&mut self) -> Result<(), Error> {
         while !self.is_connected() {
             let is_ours = matches!(&self.phase, Phase::Handshake(handshake) if handshake.is_my_turn());
-            let moved = if is_ours { self.tell()? } else { self.hear()? };
+            let moved = if is_ours { self.send_handshake()? } else { self.receive_handshake()? };
             if !moved {
                 break;
             }
@@ -113,7 +113,7 @@ impl Secure {
     }
 
     /// Sends the next handshake message, if there is a buffer.
-    fn tell(&mut self) -> Result<bool, Error> {
+    fn send_handshake(&mut self) -> Result<bool, Error> {
         let Phase::Handshake(handshake) = &mut self.phase else { return Ok(false) };
         let Some(mut buffer) = self.inner.buffer() else { return Ok(false) };
         if buffer.capacity() < HANDSHAKE_BYTES {
@@ -130,7 +130,7 @@ impl Secure {
     }
 
     /// Handles the next handshake message, if there is one.
-    fn hear(&mut self) -> Result<bool, Error> {
+    fn receive_handshake(&mut self) -> Result<bool, Error> {
         let Some(mut message) = self.inner.receive() else { return Ok(false) };
         let handshake = match &mut self.phase {
             Phase::Handshake(handshake) => handshake,

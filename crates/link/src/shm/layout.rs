@@ -18,7 +18,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Uses the smaller sizes of both sides.
-    pub(super) fn of(ours: &Config, theirs: Greeting) -> Self {
+    pub(super) fn negotiated(ours: &Config, theirs: Greeting) -> Self {
         Self { buffers: ours.buffers.min(theirs.buffers), buffer_bytes: ours.buffer_bytes.min(theirs.buffer_bytes) }
     }
 

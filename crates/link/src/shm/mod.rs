@@ -37,7 +37,7 @@ use crate::{
     error::Tried,
     memory::Memory,
     notify::Notify,
-    pool::{FreeList, Home, Lease, Next, Pool, lease, private_pool},
+    pool::{FreeList, Home, Lease, Pool, ReuseOrder, lease, private_pool},
     tcp::frame::Greeting,
     transport::{Listener, Transport},
 };
@@ -107,7 +107,7 @@ impl Shm {
 
     fn new(socket: OwnedFd, config: &Config) -> Result<Self, Error> {
         let socket = Socket::new(socket);
-        socket.send_greeting(Greeting::of(config))?;
+        socket.send_greeting(Greeting::from_config(config))?;
         Ok(Self { socket: Arc::new(socket), config: config.clone(), phase: Phase::Greeting, is_signalled: true })
     }
 
@@ -115,7 +115,7 @@ impl Shm {
         if let Phase::Greeting = &self.phase
             && let Packet::Here(theirs) = self.socket.receive_greeting()?
         {
-            let layout = Layout::of(&self.config, theirs);
+            let layout = Layout::negotiated(&self.config, theirs);
             let (memory, file) = Memory::shared(layout.bytes())?;
             self.socket.send_memory(file.as_fd())?;
             self.phase = Phase::Sharing(layout, Arc::new(memory));
@@ -158,7 +158,7 @@ impl Open {
             }),
         };
         let (memory, first) = pool(&ours);
-        let send_pool = Pool::new(memory, first, buffer_bytes, buffers, FreeList::new(buffers, 1, Next::Coldest));
+        let send_pool = Pool::new(memory, first, buffer_bytes, buffers, FreeList::new(buffers, 1, ReuseOrder::Coldest));
         let (memory, first) = pool(&theirs);
         Ok(Self {
             layout,

@@ -28,7 +28,7 @@ impl Greeting {
     pub const BYTES: usize = 16;
 
     /// The greeting of a channel with this configuration.
-    pub fn of(config: &Config) -> Self {
+    pub fn from_config(config: &Config) -> Self {
         Self { buffers: config.buffers, buffer_bytes: config.buffer_bytes, is_encrypted: config.identity.is_some() }
     }
 

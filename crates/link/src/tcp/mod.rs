@@ -142,7 +142,7 @@ impl Tcp {
     }
 
     fn greet(&mut self) -> Result<(), Error> {
-        let ours = Greeting::of(&self.config).encode();
+        let ours = Greeting::from_config(&self.config).encode();
         if let Phase::Connecting = self.phase {
             if !self.is_writable {
                 return Ok(());

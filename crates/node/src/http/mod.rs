@@ -28,7 +28,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{Error, sockets::listening};
 use connection::{Connection, Step};
-use readers::{HELD, Job, Readers};
+use readers::{HELD, ReadRequest, Readers};
 pub use reply::Reply;
 use request::Request;
 pub use site::{Get, Site};
@@ -148,11 +148,11 @@ impl<S: Site> Http<S> {
 
     /// Answers a request here, or passes it to a reader.
     fn ask(&self, connection: &mut Connection, request: Request, now: Instant) {
-        let job = Job { number: connection.number, from: connection.from, request };
-        if self.site.is_slow(job.get().path) {
-            self.readers.ask(job);
+        let read = ReadRequest { number: connection.number, from: connection.from, request };
+        if self.site.is_slow(read.get().path) {
+            self.readers.ask(read);
         } else {
-            connection.send(job.answer(&*self.site), now);
+            connection.send(read.answer(&*self.site), now);
         }
     }
 
@@ -172,7 +172,7 @@ impl<S: Site> Http<S> {
     }
 
     fn begin(&mut self, stream: TcpStream, from: IpAddr, now: Instant) {
-        let sharer = Sharer::of(from, self.trusted.iter().any(|prefix| prefix.contains(from)));
+        let sharer = Sharer::new(from, self.trusted.iter().any(|prefix| prefix.contains(from)));
         let own = self.connections.iter().filter(|connection| connection.sharer == sharer).count();
         if own >= PREFIX_CONNECTIONS && sharer != Sharer::Trusted {
             self.make_room(|connection| connection.sharer == sharer);

@@ -24,8 +24,8 @@ use crate::{
 /// built is not counted.
 pub const HELD: usize = 256 << 20;
 
-/// What a connection asked.
-pub struct Job {
+/// A request of a connection, for a thread that may wait for the disk.
+pub struct ReadRequest {
     /// The connection's number.
     pub number: u64,
     /// The client's address.
@@ -34,7 +34,7 @@ pub struct Job {
     pub request: Request,
 }
 
-impl Job {
+impl ReadRequest {
     /// What the site is asked.
     pub fn get(&self) -> Get<'_> {
         let target = self.request.target.as_str();
@@ -63,12 +63,12 @@ impl Job {
 
 /// The threads, which end when this is dropped.
 pub struct Readers {
-    desk: Arc<Desk>,
+    queue: Arc<ReadQueue>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// The queues of jobs and replies.
-struct Desk {
+/// The queues of requests and replies.
+struct ReadQueue {
     state: Mutex<Backlog>,
     /// There may be something for a thread to do.
     changed: Condvar,
@@ -79,14 +79,14 @@ struct Desk {
 #[derive(Default)]
 struct Backlog {
     /// At most one per connection.
-    jobs: VecDeque<Job>,
+    requests: VecDeque<ReadRequest>,
     replies: Vec<(u64, Encoded)>,
     /// Bytes of these, and of what clients take.
     held: usize,
     is_closed: bool,
 }
 
-impl Desk {
+impl ReadQueue {
     fn state(&self) -> MutexGuard<'_, Backlog> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -94,20 +94,20 @@ impl Desk {
     fn read(&self, site: &impl Site) {
         let mut state = self.state();
         while !state.is_closed {
-            let job = if state.held < HELD { state.jobs.pop_front() } else { None };
-            let Some(job) = job else {
+            let read = if state.held < HELD { state.requests.pop_front() } else { None };
+            let Some(read) = read else {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
             drop(state);
             // The panic itself is reported by the panic hook.
-            let reply = catch_unwind(AssertUnwindSafe(|| job.answer(site))).unwrap_or_else(|_| {
+            let reply = catch_unwind(AssertUnwindSafe(|| read.answer(site))).unwrap_or_else(|_| {
                 let failed = Reply::text("the request failed: see the node's log\n");
-                failed.with_status("500 Internal Server Error").encode(job.request.with_body(), job.request.is_last)
+                failed.with_status("500 Internal Server Error").encode(read.request.with_body(), read.request.is_last)
             });
             state = self.state();
             state.held += reply.bytes.len();
-            state.replies.push((job.number, reply));
+            state.replies.push((read.number, reply));
             self.waker.wake();
         }
     }
@@ -117,15 +117,15 @@ impl Readers {
     /// Starts the threads: one per processor, and at least two, since they wait for the disk.
     pub fn start<S: Site>(site: &Arc<S>) -> Result<Self, Error> {
         let waker = Waker::new().map_err(|source| Error::System { what: "an event", source })?;
-        let desk = Arc::new(Desk { state: Mutex::default(), changed: Condvar::new(), waker });
+        let queue = Arc::new(ReadQueue { state: Mutex::default(), changed: Condvar::new(), waker });
         // Dropping it, should a thread fail to start, ends those that did.
-        let mut readers = Self { desk, threads: Vec::new() };
+        let mut readers = Self { queue, threads: Vec::new() };
         for number in 0..thread::available_parallelism().map_or(2, usize::from).clamp(2, 8) {
-            let (desk, site) = (Arc::clone(&readers.desk), Arc::clone(site));
+            let (queue, site) = (Arc::clone(&readers.queue), Arc::clone(site));
             readers.threads.push(spawn(&format!("http-read-{number}"), None, move || {
                 // Reading is many times the work of a transfer, and may wait for it.
                 nic::yield_to_others();
-                desk.read(&*site);
+                queue.read(&*site);
             })?);
         }
         Ok(readers)
@@ -133,41 +133,41 @@ impl Readers {
 
     /// The descriptor that is readable when there are replies.
     pub fn waker(&self) -> &Waker {
-        &self.desk.waker
+        &self.queue.waker
     }
 
     /// Has a request answered.
-    pub fn ask(&self, job: Job) {
-        self.desk.state().jobs.push_back(job);
-        self.desk.changed.notify_one();
+    pub fn ask(&self, request: ReadRequest) {
+        self.queue.state().requests.push_back(request);
+        self.queue.changed.notify_one();
     }
 
     /// Drops the request of a closed connection.
     pub fn forget(&self, number: u64) {
-        self.desk.state().jobs.retain(|job| job.number != number);
+        self.queue.state().requests.retain(|request| request.number != number);
     }
 
     /// The replies that were made, by the numbers of their connections.
     pub fn take(&self) -> Vec<(u64, Encoded)> {
         // In this order one that is made meanwhile leaves the waker readable.
-        let _ = rustix::io::read(&self.desk.waker, &mut [0; 8]);
-        std::mem::take(&mut self.desk.state().replies)
+        let _ = rustix::io::read(&self.queue.waker, &mut [0; 8]);
+        std::mem::take(&mut self.queue.state().replies)
     }
 
     /// Sets the bytes of replies that were taken from here but not yet read by clients.
     pub fn set_held(&self, bytes: usize) {
-        let mut state = self.desk.state();
+        let mut state = self.queue.state();
         state.held = bytes + state.replies.iter().map(|(_, reply)| reply.bytes.len()).sum::<usize>();
-        if state.held < HELD && !state.jobs.is_empty() {
-            self.desk.changed.notify_all();
+        if state.held < HELD && !state.requests.is_empty() {
+            self.queue.changed.notify_all();
         }
     }
 }
 
 impl Drop for Readers {
     fn drop(&mut self) {
-        self.desk.state().is_closed = true;
-        self.desk.changed.notify_all();
+        self.queue.state().is_closed = true;
+        self.queue.changed.notify_all();
         self.threads.drain(..).for_each(join);
     }
 }

@@ -22,20 +22,20 @@ const TOO_MANY: &str = "429 Too Many Requests";
 impl Reply {
     /// Text.
     pub fn text(body: impl Into<String>) -> Self {
-        Self::of("text/plain; charset=utf-8", body)
+        Self::new("text/plain; charset=utf-8", body)
     }
 
     /// JSON.
     pub fn json(body: impl Into<String>) -> Self {
-        Self::of("application/json", body)
+        Self::new("application/json", body)
     }
 
     /// Figures in Prometheus's text format.
     pub fn metrics(body: impl Into<String>) -> Self {
-        Self::of("text/plain; version=0.0.4; charset=utf-8", body)
+        Self::new("text/plain; version=0.0.4; charset=utf-8", body)
     }
 
-    fn of(kind: &'static str, body: impl Into<String>) -> Self {
+    fn new(kind: &'static str, body: impl Into<String>) -> Self {
         Self::bytes(kind, body.into().into_bytes())
     }
 

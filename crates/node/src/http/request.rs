@@ -142,7 +142,7 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Refusal> {
     };
     let is_1_1 = request.version == Some(1);
     let values = Values(request.headers);
-    let hosts = values.of("Host").count();
+    let hosts = values.get_all("Host").count();
     if hosts > 1 || hosts == 0 && is_1_1 {
         return Err(Refusal::Host);
     }
@@ -152,7 +152,7 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Refusal> {
     if has_body && (method != Method::Post || is_too_long) {
         return Err(Refusal::Body);
     }
-    let mut expectations = values.of("Expect");
+    let mut expectations = values.get_all("Expect");
     if expectations.any(|value| !value.eq_ignore_ascii_case(b"100-continue")) {
         return Err(Refusal::Expectation);
     }
@@ -160,9 +160,9 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Refusal> {
     let head = Head {
         method,
         target: path(target, method)?.to_owned(),
-        origin: values.of("Origin").next().and_then(|origin| str::from_utf8(origin).ok()).map(str::to_owned),
+        origin: values.get_all("Origin").next().and_then(|origin| str::from_utf8(origin).ok()).map(str::to_owned),
         framing,
-        expects_continue: is_1_1 && has_body && values.of("Expect").next().is_some(),
+        expects_continue: is_1_1 && has_body && values.get_all("Expect").next().is_some(),
         is_last: !is_1_1 || values.items("Connection").any(|option| option.eq_ignore_ascii_case(b"close")),
     };
     Ok(Some((head, length)))
@@ -173,7 +173,7 @@ struct Values<'a>(&'a [httparse::Header<'a>]);
 
 impl<'a> Values<'a> {
     /// The values of one name.
-    fn of(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+    fn get_all(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.0
             .iter()
             .filter(move |header| header.name.eq_ignore_ascii_case(name))
@@ -182,7 +182,7 @@ impl<'a> Values<'a> {
 
     /// The items of a list, over all its lines.
     fn items(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
-        self.of(name).flat_map(|value| value.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii)
+        self.get_all(name).flat_map(|value| value.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii)
     }
 }
 

@@ -11,8 +11,8 @@ use kv::{
 use super::text::Metrics;
 
 /// All figures as Prometheus reads them.
-pub fn of(service: &Service) -> String {
-    let mut metrics = Metrics::of("memcached");
+pub fn render(service: &Service) -> String {
+    let mut metrics = Metrics::with_prefix("memcached");
     let (store, counts) = (&service.store, &service.counts);
     let counters = store.counters();
     let sum = |of: fn(&Shard) -> usize| store.shards().map(|shard| of(&shard) as u64).sum();

@@ -15,14 +15,14 @@ use nic::{Class, cost::Work, counters::Closed};
 use wire::{Command, Promise, Status};
 use xdp::{Counter, Gauge, RetryFill};
 
-use crate::{retries::KINDS, shared::Shared};
+use crate::{node_state::NodeState, retries::KINDS};
 
 use text::Metrics;
 
 /// All metrics in the format of Prometheus.
-pub fn of(shared: &Shared) -> String {
-    let mut metrics = Metrics::of("turnpike");
-    let counters = &shared.counters;
+pub fn render(node_state: &NodeState) -> String {
+    let mut metrics = Metrics::with_prefix("turnpike");
+    let counters = &node_state.counters;
     metrics.counter("messages_total", "Messages received.", counters.messages.get());
     metrics.counter("datagrams_total", "Datagrams received.", counters.datagrams.get());
     metrics.counter("frames_total", "Datagrams received past the network stack.", counters.frames.get());
@@ -35,54 +35,54 @@ pub fn of(shared: &Shared) -> String {
     let help = "Time from the receipt of a request with operations to its reply, by promise.";
     metrics.histograms("request_duration_seconds", help, ["promise"], latencies);
     let help = "Time to write and sync a batch of the journal; on a replica, a block.";
-    metrics.histograms("journal_sync_duration_seconds", help, [], [([], shared.sync.snapshot())]);
+    metrics.histograms("journal_sync_duration_seconds", help, [], [([], node_state.sync.snapshot())]);
     metrics.counter("queries_total", "Proof, headers, info and verify frames received.", counters.queries.get());
     metrics.counter("dropped_total", "Datagrams that were not answered.", counters.dropped.get());
     metrics.counter("replies_total", "Replies sent.", counters.replies.get());
     metrics.counter("lost_total", "Replies that could not be sent.", counters.lost.get());
-    metrics.counter("executed_total", "Operations executed and journalled.", shared.executed.load(Relaxed));
-    metrics.counter("verified_total", "Signatures checked.", shared.verified.load(Relaxed));
-    let verifications = shared.verifications.load(Relaxed);
+    metrics.counter("executed_total", "Operations executed and journalled.", node_state.executed.load(Relaxed));
+    metrics.counter("verified_total", "Signatures checked.", node_state.verified.load(Relaxed));
+    let verifications = node_state.verifications.load(Relaxed);
     metrics.counter("verifications_total", "Messages of verify frames answered.", verifications);
-    metrics.gauge("transactions", "Transactions in all blocks.", shared.settled.load(Relaxed));
-    let cache = shared.cache.as_ref().map(|cache| cache.counters()).unwrap_or_default();
+    metrics.gauge("transactions", "Transactions in all blocks.", node_state.settled.load(Relaxed));
+    let cache = node_state.cache.as_ref().map(|cache| cache.counters()).unwrap_or_default();
     metrics.counter("proof_hits_total", "Proofs answered from the cache.", cache.hits);
     metrics.counter("proof_misses_total", "Proofs that were not in the cache.", cache.misses);
     metrics.counter("proof_invalidations_total", "Proofs evicted because of new blocks.", cache.invalidations);
     metrics.counter("proof_evictions_total", "Proofs evicted to make room.", cache.evictions);
-    metrics.gauge("accounts", "Accounts.", shared.accounts.load(Relaxed));
-    metrics.gauge("accounts_limit", "Maximum number of accounts.", shared.accounts_limit);
-    let unreserved = shared.accounts_unreserved;
+    metrics.gauge("accounts", "Accounts.", node_state.accounts.load(Relaxed));
+    metrics.gauge("accounts_limit", "Maximum number of accounts.", node_state.accounts_limit);
+    let unreserved = node_state.accounts_unreserved;
     metrics.gauge("accounts_unreserved", "Accounts above which only trusted senders open more.", unreserved);
     // The program has its own memory of retries, without signed operations.
-    let by_program = shared.in_nic().map(|ledger| {
+    let by_program = node_state.in_nic().map(|ledger| {
         let RetryFill { operations, capacity, age } = ledger.retries();
         [Fill { operations, capacity, age: age.as_micros() as u64 }, Fill::default()]
     });
-    write_retries(&mut metrics, by_program.unwrap_or_else(|| shared.retries.fills()));
-    metrics.gauge("durable_sequence", "Last durable operation.", shared.durable());
-    metrics.gauge("built_sequence", "Last operation that the block builder has read.", shared.built.load(Relaxed));
-    metrics.gauge("builder_behind", "Durable operations not yet in a block.", shared.behind());
-    metrics.gauge("height", "Height of the own chain.", shared.height.load(Relaxed));
-    metrics.gauge("journal_segments", "Segments of the journal in use.", shared.log.segments() as u64);
-    let failed = [(["error"], shared.has_storage_failed()), (["full"], shared.is_disk_full())];
+    write_retries(&mut metrics, by_program.unwrap_or_else(|| node_state.retries.fills()));
+    metrics.gauge("durable_sequence", "Last durable operation.", node_state.durable());
+    metrics.gauge("built_sequence", "Last operation that the block builder has read.", node_state.built.load(Relaxed));
+    metrics.gauge("builder_behind", "Durable operations not yet in a block.", node_state.behind());
+    metrics.gauge("height", "Height of the own chain.", node_state.height.load(Relaxed));
+    metrics.gauge("journal_segments", "Segments of the journal in use.", node_state.log.segments() as u64);
+    let failed = [(["error"], node_state.has_storage_failed()), (["full"], node_state.is_disk_full())];
     let failed = failed.map(|(reason, is_so)| (reason, u64::from(is_so)));
     let help = "1 while operations are refused: by error until a restart, or until a full disk has room.";
     metrics.gauges("storage_failed", help, ["reason"], failed);
-    metrics.gauge("reads_only", "1 while only reads are answered.", shared.is_reads_only().into());
-    let damage = shared.damage().len() as u64;
+    metrics.gauge("reads_only", "1 while only reads are answered.", node_state.is_reads_only().into());
+    let damage = node_state.damage().len() as u64;
     metrics.gauge("damaged_blocks", "Damage found in blocks on disk, up to 64 pieces: see /health.", damage);
-    metrics.gauge("builder_failed", "1 if the builder has stopped.", shared.builder_failed.load(Relaxed).into());
-    metrics.gauge("sealer_failed", "1 if sealing blocks fails.", shared.sealer_failed.load(Relaxed).into());
-    metrics.gauge_seconds("uptime_seconds", "Time since the start.", shared.started.elapsed());
+    metrics.gauge("builder_failed", "1 if the builder has stopped.", node_state.builder_failed.load(Relaxed).into());
+    metrics.gauge("sealer_failed", "1 if sealing blocks fails.", node_state.sealer_failed.load(Relaxed).into());
+    metrics.gauge_seconds("uptime_seconds", "Time since the start.", node_state.started.elapsed());
     process::build_info(&mut metrics);
-    if let Some(disk) = shared.disk() {
+    if let Some(disk) = node_state.disk() {
         let help = "Bytes available to the node on the data directory's file system.";
         metrics.gauge("disk_free_bytes", help, disk.free);
         metrics.gauge("disk_size_bytes", "Bytes of the data directory's file system.", disk.size);
     }
-    if let Some(sockets) = shared.gauges() {
-        let seen = Counter::ALL.into_iter().map(|counter| ([counter.name()], shared.tier_count(counter)));
+    if let Some(sockets) = node_state.gauges() {
+        let seen = Counter::ALL.into_iter().map(|counter| ([counter.name()], node_state.tier_count(counter)));
         metrics.counters("xdp_total", "Datagrams that XDP has seen.", ["answer"], seen);
         let losses = Vec::from_iter(sockets.iter().map(Gauge::losses));
         let full = losses.iter().map(|losses| losses.full).sum();
@@ -90,21 +90,21 @@ pub fn of(shared: &Shared) -> String {
         let lost = [(["full"], full), (["invalid"], invalid)];
         metrics.counters("frames_lost_total", "Frames that AF_XDP failed to deliver.", ["reason"], lost);
     }
-    if let Some(rtl) = shared.rtl() {
+    if let Some(rtl) = node_state.rtl() {
         let done = rtl.all().map(|(name, count)| ([name], count));
         metrics.counters("rtl_total", "Events of the simulated NIC.", ["what"], done);
     }
-    if let Some(ledger) = shared.in_nic() {
-        in_nic::write(&mut metrics, &ledger, shared.durable());
+    if let Some(ledger) = node_state.in_nic() {
+        in_nic::write(&mut metrics, &ledger, node_state.durable());
     }
-    if let Some(service) = shared.electrum() {
+    if let Some(service) = node_state.electrum() {
         electrum::write(&mut metrics, service);
     }
-    if let Some(standing) = shared.following() {
-        bitcoin::write(&mut metrics, standing);
+    if let Some(status) = node_state.following() {
+        bitcoin::write(&mut metrics, status);
     }
-    if let Some(standing) = shared.order() {
-        order::write(&mut metrics, standing);
+    if let Some(status) = node_state.order() {
+        order::write(&mut metrics, status);
     }
     let refusals = Status::ALL.iter().copied().filter(|status| !status.is_journalled());
     let refused = refusals.map(|status| ([status.name()], counters.refused(status)));
@@ -114,7 +114,7 @@ pub fn of(shared: &Shared) -> String {
     metrics.counter("connections_total", "TCP connections.", counters.connections.get());
     let closed = Closed::ALL.map(|why| ([why.name()], counters.closed(why).get()));
     metrics.counters("connections_closed_total", "TCP connections closed.", ["reason"], closed);
-    let costs = &shared.costs;
+    let costs = &node_state.costs;
     metrics.counter("charged_total", "Cost charged to prefixes with a rate, in operations.", costs.charged.get());
     let spent = Work::all().map(|work| ([work.name()], Duration::from_nanos(costs.spent(work))));
     let help = "Processor time of workers on signatures and verify frames.";
@@ -122,12 +122,12 @@ pub fn of(shared: &Shared) -> String {
     // Prices are picoseconds: a piece of work may cost less than a nanosecond.
     let prices = Work::all().map(|work| ([work.name()], costs.price(work) as f64 / 1e12));
     metrics.gauges("price_seconds", "Processor time charged for a piece of work.", ["work"], prices);
-    metrics.into_text() + &process::text() + &shared.kv().map(|service| kv::of(service)).unwrap_or_default()
+    metrics.into_text() + &process::text() + &node_state.kv().map(|service| kv::render(service)).unwrap_or_default()
 }
 
 /// All figures of a key-value store alone.
-pub fn of_store(service: &::kv::service::Service) -> String {
-    kv::of(service) + &process::text()
+pub fn render_store(service: &::kv::service::Service) -> String {
+    kv::render(service) + &process::text()
 }
 
 /// Writes how full the memory is, as Prometheus reads it.

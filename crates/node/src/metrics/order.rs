@@ -3,10 +3,10 @@
 use order::StatusSnapshot;
 
 use super::text::Metrics;
-use crate::replica::Standing;
+use crate::replica::OrderStatus;
 
 /// Writes them.
-pub fn write(metrics: &mut Metrics, standing: &Standing) {
+pub fn write(metrics: &mut Metrics, order_status: &OrderStatus) {
     let StatusSnapshot {
         epoch,
         view,
@@ -19,11 +19,11 @@ pub fn write(metrics: &mut Metrics, standing: &Standing) {
         ended,
         in_view,
         is_resting,
-    } = standing.status.snapshot();
-    let (number, replicas) = standing.place();
+    } = order_status.engine.snapshot();
+    let (number, replicas) = order_status.number_and_size();
     metrics.gauge("order_replicas", "Replicas in the voting set.", replicas as u64);
     metrics.gauge("order_member", "1 if this replica is a member of the voting set.", number.is_some().into());
-    metrics.gauge("order_generation", "Number of changes of the set.", standing.generation().into());
+    metrics.gauge("order_generation", "Number of changes of the set.", order_status.generation().into());
     metrics.gauge("order_epoch", "Current epoch of the replica.", epoch);
     metrics.gauge("order_view", "Current view of the replica in its epoch.", view);
     metrics.gauge("order_view_seconds", "Time in the current view with work to do.", in_view.as_secs());
@@ -41,17 +41,17 @@ pub fn write(metrics: &mut Metrics, standing: &Standing) {
     metrics.gauge(
         "order_time_ahead_seconds",
         "Lead of the time of blocks over this node's clock, if more than 2 s.",
-        standing.clocks.block_ahead(),
+        order_status.clocks.block_ahead(),
     );
     metrics.gauge(
         "order_clock_ahead_seconds",
         "Lead of this node's clock over the other replicas' clocks, if more than 2 s.",
-        standing.clocks.clock_ahead(),
+        order_status.clocks.clock_ahead(),
     );
     metrics.gauge(
         "order_clock_behind_seconds",
         "Lead of the last proposal over this node's clock, if more than 2 s.",
-        standing.clocks.clock_behind(),
+        order_status.clocks.clock_behind(),
     );
     metrics.gauge("order_ended", "1 if the ordering engine has ended.", ended.into());
 }

@@ -10,7 +10,7 @@ use crate::open_files;
 
 /// All of them as Prometheus reads them; none where `/proc` is missing.
 pub fn text() -> String {
-    let mut metrics = Metrics::of("process");
+    let mut metrics = Metrics::with_prefix("process");
     if let Some(stat) = fs::read_to_string("/proc/self/stat").ok().as_deref().and_then(Stat::parse) {
         let help = "User and system processor time.";
         metrics.counter_seconds("cpu_seconds_total", help, ticks(stat.processor_ticks));

@@ -17,7 +17,7 @@ pub struct Metrics {
 
 impl Metrics {
     /// No figures yet; the names of all begin with `prefix`.
-    pub fn of(prefix: &'static str) -> Self {
+    pub fn with_prefix(prefix: &'static str) -> Self {
         Self { prefix, text: String::new() }
     }
 
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn as_the_text_format_has_it() {
-        let mut metrics = Metrics::of("turnpike");
+        let mut metrics = Metrics::with_prefix("turnpike");
         metrics.counter("a_total", "All.", 7);
         metrics.gauge("b", "Now.", 0);
         metrics.counters("c_total", "Each.", ["what", "why"], [(["x", "y"], 1), (["x", "z"], 2)]);
@@ -173,7 +173,7 @@ mod tests {
         let histogram = nic::Histogram::default();
         histogram.record(Duration::from_micros(70), 2);
         histogram.record(Duration::from_secs(20), 1);
-        let mut metrics = Metrics::of("turnpike");
+        let mut metrics = Metrics::with_prefix("turnpike");
         metrics.histograms("e_seconds", "Time.", ["promise"], [(["durable"], histogram.snapshot())]);
         let text = metrics.into_text();
         let lines = Vec::from_iter(text.lines());

@@ -19,11 +19,11 @@ use crate::{
     config::Backend,
     follower, layout,
     listings::Listings,
+    node_state::NodeState,
     open_files::Budget,
     queries::Queries,
     recovery,
     replica::{Identity, Replica},
-    shared::Shared,
     sockets::{self, MESSAGES, listening},
     threads::{self, spawn},
     tier::{self, Tier},
@@ -33,7 +33,7 @@ use crate::{
 impl Node {
     /// Recovers the data directory, and orders and serves with the other replicas.
     pub(super) fn start_replica(config: &Config) -> Result<Self, Error> {
-        let identity = Identity::of(&config.cluster)?;
+        let identity = Identity::from_cluster(&config.cluster)?;
         let (choice, mut tier, memory) = tier::choose(config)?;
         let data = layout::open(&config.data)?;
         let journal = recovery::open_journal(&data)?;
@@ -47,9 +47,9 @@ impl Node {
         let announcer = Announcer { cache: cache.clone(), nic: Arc::new(OnceLock::new()) };
 
         let counters = Arc::new(Counters::default());
-        let shared = Arc::new(Shared::new(counters.clone(), journal.log().clone(), cache, &config.ledger));
+        let node_state = Arc::new(NodeState::new(counters.clone(), journal.log().clone(), cache, &config.ledger));
         if let Some(tier) = &tier {
-            shared.set_tier(tier.state(), tier.program(), tier.gauges());
+            node_state.set_tier(tier.state(), tier.program(), tier.gauges());
         }
         let replica = Replica::open(config, identity, &data, chain, journal, memory.ledger, announcer)?;
         let frames = tier.as_mut().map(Tier::take_sockets).unwrap_or_default();
@@ -58,16 +58,17 @@ impl Node {
         let local = backend.local_address().map_err(listening("listen", config.listen))?;
         let transmitter = backend.transmitter().map_err(|source| Error::System { what: "a socket", source })?;
         let waker = backend.waker();
-        let queries = Queries::new(reader.clone(), bitcoin.clone(), proofs.clone(), config, shared.clone());
-        let workers = workers::start(config, network, &backend, &shared, proofs)?;
-        let selector = Selector::new(selection(config, shared.costs.clone()), local);
-        let (running, parts, execute) = replica.start(config, transmitter, shared.clone())?;
-        let controller = parts.controller(queries, workers, shared.clone());
-        // Frames wait at the desk, and none is parked.
+        let queries = Queries::new(reader.clone(), bitcoin.clone(), proofs.clone(), config, node_state.clone());
+        let workers = workers::start(config, network, &backend, &node_state, proofs)?;
+        let selector = Selector::new(selection(config, node_state.costs.clone()), local);
+        let (running, parts, execute) = replica.start(config, transmitter, node_state.clone())?;
+        let controller = parts.controller(queries, workers, node_state.clone());
+        // Frames wait in the order pool, and none is parked.
         let (parking, _) = parking(parking::Limits { bytes: 0, replies: 0 });
-        let path = DataPath::new(backend, selector, controller, parking, Pools::new(PoolSize::of), counters, MESSAGES);
+        let path =
+            DataPath::new(backend, selector, controller, parking, Pools::new(PoolSize::for_class), counters, MESSAGES);
 
-        let mut node = Self::new(local, network, chain_key, shared, waker, data, budget);
+        let mut node = Self::new(local, network, chain_key, node_state, waker, data, budget);
         node.reload.rate = tier.is_none().then(|| path.rates());
         node.reload.streams = Some(streams.reloads());
         node.replica = Some(running);

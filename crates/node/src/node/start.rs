@@ -34,12 +34,12 @@ use crate::{
     kv_server,
     listings::Listings,
     memory,
+    node_state::NodeState,
     open_files::Budget,
     queries::Queries,
     recovery::{self, Recovered},
     rtl,
     scrub::Scrubber,
-    shared::Shared,
     site::NodeSite,
     sockets::{self, Carrier, MESSAGES, listening},
     threads::{self, spawn},
@@ -75,14 +75,14 @@ impl Node {
         let builder = blocks::builder(config, chain, sealer, journal.log().clone(), announcer)?;
 
         let counters = Arc::new(Counters::default());
-        let shared = Arc::new(Shared::new(counters.clone(), journal.log().clone(), cache, &config.ledger));
-        shared.tell_built(&builder);
+        let node_state = Arc::new(NodeState::new(counters.clone(), journal.log().clone(), cache, &config.ledger));
+        node_state.tell_built(&builder);
         if let Some(tier) = &tier {
-            shared.set_tier(tier.state(), tier.program(), tier.gauges());
+            node_state.set_tier(tier.state(), tier.program(), tier.gauges());
             tier.state().durable(ledger.last_sequence());
         }
         let (backend, streams) = match choice.backend {
-            Backend::Rtl => behind_nic(config, ledger.last_sequence() == 0, &shared, &builder, &nic)?,
+            Backend::Rtl => behind_nic(config, ledger.last_sequence() == 0, &node_state, &builder, &nic)?,
             _ => {
                 let frames = tier.as_mut().map(Tier::take_sockets).unwrap_or_default();
                 let (sockets, streams) = sockets::bind(config, &counters, frames)?;
@@ -96,22 +96,22 @@ impl Node {
         let (submitter, committer, preparer) = group_commit(journal);
         let (parking, departures) = parking(parking::Limits::default());
         let work = committer.work();
-        let completer = Completer::new(committer, departures, transmitter, shared.clone());
+        let completer = Completer::new(committer, departures, transmitter, node_state.clone());
         let completer = Arc::new(Mutex::new(completer));
         let controller = Controller::new(
             ledger,
             submitter.clone(),
             completer.clone(),
             config.promise,
-            Queries::new(reader.clone(), bitcoin.clone(), proofs.clone(), config, shared.clone()),
-            workers::start(config, network, &backend, &shared, proofs)?,
-            shared.clone(),
+            Queries::new(reader.clone(), bitcoin.clone(), proofs.clone(), config, node_state.clone()),
+            workers::start(config, network, &backend, &node_state, proofs)?,
+            node_state.clone(),
         );
-        let selector = Selector::new(selection(config, shared.costs.clone()), local);
+        let selector = Selector::new(selection(config, node_state.costs.clone()), local);
         let path = DataPath::new(backend, selector, controller, parking, Pools::default(), counters, MESSAGES);
 
-        let mut node = Self::new(local, network, chain_key, shared, waker, data, budget);
-        node.shared.set_journal(submitter.clone());
+        let mut node = Self::new(local, network, chain_key, node_state, waker, data, budget);
+        node.node_state.set_journal(submitter.clone());
         node.journal = Some(submitter);
         // The program in the driver knows whether there is a rate, and does not learn of another one.
         node.reload.rate = tier.is_none().then(|| path.rates());
@@ -138,14 +138,14 @@ impl Node {
     pub(super) fn start_services(&mut self, config: &Config, bitcoin: Option<BitcoinChain>) -> Result<(), Error> {
         if config.kv.is_wanted() {
             let store = kv_server::start(&config.kv)?;
-            self.shared.set_kv(store.service().clone());
+            self.node_state.set_kv(store.service().clone());
             self.kv = Some(store);
         }
-        let follow = |chain| Follower::new(&config.bitcoin, chain, self.shared.cache.clone(), self.stop.clone());
+        let follow = |chain| Follower::new(&config.bitcoin, chain, self.node_state.cache.clone(), self.stop.clone());
         let mut follower = bitcoin.clone().and_then(follow);
         if config.electrum.is_wanted() {
-            let service = electrum_server::service(&config.electrum, bitcoin, self.shared.cache.clone())?;
-            self.shared.set_electrum(service.clone());
+            let service = electrum_server::service(&config.electrum, bitcoin, self.node_state.cache.clone())?;
+            self.node_state.set_electrum(service.clone());
             if config.electrum.has_listeners() {
                 let (server, tls) = electrum_server::start(&config.electrum, service.clone())?;
                 (self.electrum, self.reload.electrum_tls) = (Some(server), tls);
@@ -155,7 +155,7 @@ impl Node {
             }
         }
         if let Some(follower) = follower {
-            self.shared.set_following(follower.standing().clone());
+            self.node_state.set_following(follower.status().clone());
             self.threads.extend(follower.start()?);
         }
         Ok(())
@@ -166,15 +166,15 @@ impl Node {
         builder: BlockBuilder<Announcer>,
         processor: Option<usize>,
     ) -> Result<JoinHandle<()>, Error> {
-        let (order, shared) = (self.order.clone(), self.shared.clone());
-        spawn(threads::BUILDER, processor, move || blocks::build(builder, &order, &shared))
+        let (order, node_state) = (self.order.clone(), self.node_state.clone());
+        spawn(threads::BUILDER, processor, move || blocks::build(builder, &order, &node_state))
     }
 
     pub(super) fn start_streams(&self, streams: Streams) -> Result<JoinHandle<()>, Error> {
-        let (stop, shared) = (self.stop.clone(), self.shared.clone());
+        let (stop, node_state) = (self.stop.clone(), self.node_state.clone());
         spawn("streams", None, move || {
             if let Err(error) = streams.run(&stop) {
-                shared.io_failed.store(true, Release);
+                node_state.io_failed.store(true, Release);
                 tracing::error!(%error, "cannot serve connections");
             }
         })
@@ -182,16 +182,16 @@ impl Node {
 
     /// Starts to look for damaged blocks.
     pub(super) fn start_scrub(&mut self, reader: OwnReader) -> Result<(), Error> {
-        self.shared.set_chain(reader.clone());
+        self.node_state.set_chain(reader.clone());
         self.scrubber = Some(Scrubber::start(reader)?);
         Ok(())
     }
 
     pub(super) fn start_http(&mut self, config: &Config, listings: Listings) -> Result<(), Error> {
         let Some(address) = config.http else { return Ok(()) };
-        let service = self.shared.electrum().filter(|_| config.electrum.esplora);
+        let service = self.node_state.electrum().filter(|_| config.electrum.esplora);
         let esplora = service.map(|service| Api::new(service.clone()));
-        let site = NodeSite::new(self.shared.clone(), listings).with_esplora(esplora, &config.electrum);
+        let site = NodeSite::new(self.node_state.clone(), listings).with_esplora(esplora, &config.electrum);
         let http = Http::bind(address, config.http_trusted(), site)?;
         self.http = Some(http.local_address());
         let stop = self.stop.clone();
@@ -204,10 +204,10 @@ impl Node {
         path: DataPath<Carrier, impl StoreController + Send + 'static>,
         processor: Option<usize>,
     ) -> Result<JoinHandle<()>, Error> {
-        let (stop, shared) = (self.stop.clone(), self.shared.clone());
+        let (stop, node_state) = (self.stop.clone(), self.node_state.clone());
         spawn(threads::IO, processor, move || {
             if let Err(error) = path.run(&stop) {
-                shared.io_failed.store(true, Release);
+                node_state.io_failed.store(true, Release);
                 tracing::error!(%error, "the socket failed");
             }
         })
@@ -218,13 +218,13 @@ impl Node {
 fn behind_nic(
     config: &Config,
     is_empty: bool,
-    shared: &Shared,
+    node_state: &NodeState,
     builder: &BlockBuilder<Announcer>,
     nic: &OnceLock<nic::rtl::Announcer>,
 ) -> Result<(Carrier, Option<Streams>), Error> {
-    let bind = || sockets::bind(config, &shared.counters, Vec::new());
+    let bind = || sockets::bind(config, &node_state.counters, Vec::new());
     let (backend, streams, handles) = rtl::start(config, is_empty, bind)?;
-    shared.set_rtl(handles.counters);
+    node_state.set_rtl(handles.counters);
     handles.announcer.reorganise(Chain::Own, builder.tip().hash, builder.tip().height());
     // Nobody else sets it.
     let _ = nic.set(handles.announcer);

@@ -14,28 +14,28 @@ use wire::{AccountId, ChangeFrame, Operation, Promise, SignedOperation, Status};
 use zerocopy::FromBytes;
 
 use super::{
-    body::{Entries, Group},
-    desk::Desk,
-    executor::{Job, extract, is_ordered},
+    block_body::{Entries, Group},
+    executor::{ExecutorMessage, extract, is_ordered},
+    order_pool::OrderPool,
     roster::{self, Roster},
 };
-use crate::{admission, queries::Queries, shared::Shared, workers::Workers};
+use crate::{admission, node_state::NodeState, queries::Queries, workers::Workers};
 
-/// Passes frames with operations to the desk, and queries to the executor.
+/// Passes frames with operations to the order pool, and queries to the executor.
 pub struct Controller {
-    pub desk: Arc<Desk>,
+    pub order_pool: Arc<OrderPool>,
     pub outbox: Outbox,
-    pub jobs: Sender<Job>,
+    pub messages: Sender<ExecutorMessage>,
     pub chain: OwnReader,
     pub roster: Arc<Roster>,
     pub queries: Queries,
     pub workers: Workers,
-    pub shared: Arc<Shared>,
+    pub node_state: Arc<NodeState>,
 }
 
 impl Controller {
-    fn submit(&self, held: Held, make: impl FnOnce(super::body::Key, &Held) -> Group) -> Result<(), Held> {
-        if let Some(group) = self.desk.submit(held, make)? {
+    fn submit(&self, held: Held, make: impl FnOnce(super::block_body::Key, &Held) -> Group) -> Result<(), Held> {
+        if let Some(group) = self.order_pool.submit(held, make)? {
             // A group that others do not receive waits for this replica's turn.
             self.outbox.send(group.bytes().clone());
         }
@@ -43,13 +43,13 @@ impl Controller {
     }
 
     fn read(&self, held: Held) -> Result<(), Held> {
-        self.give(Job::Read(held))
+        self.give(ExecutorMessage::Read(held))
     }
 
-    fn give(&self, job: Job) -> Result<(), Held> {
-        self.jobs.send(job).map_err(|SendError(job)| match job {
-            Job::Read(held) | Job::Screen(held) | Job::Refuse(held, _) => held,
-            Job::Block(_) | Job::Stop => unreachable!("the job is the one that was sent"),
+    fn give(&self, message: ExecutorMessage) -> Result<(), Held> {
+        self.messages.send(message).map_err(|SendError(message)| match message {
+            ExecutorMessage::Read(held) | ExecutorMessage::Screen(held) | ExecutorMessage::Refuse(held, _) => held,
+            ExecutorMessage::Block(_) | ExecutorMessage::Stop => unreachable!("the message is the one that was sent"),
         })
     }
 }
@@ -76,7 +76,7 @@ impl StoreController for Controller {
     }
 
     fn defer(&mut self, query: QueryKind, held: Held) -> Result<(), Held> {
-        self.workers.defer(query, held, &self.shared.costs)
+        self.workers.defer(query, held, &self.node_state.costs)
     }
 
     fn verify(&mut self, held: Held) -> Result<(), Held> {
@@ -86,7 +86,7 @@ impl StoreController for Controller {
     fn verified(&mut self) -> Option<Held> {
         let mut held = self.workers.verified.try_recv().ok()?;
         if !held.trusted {
-            let room = self.shared.accounts_unreserved.saturating_sub(self.shared.accounts.load(Relaxed));
+            let room = self.node_state.accounts_unreserved.saturating_sub(self.node_state.accounts.load(Relaxed));
             let exists = |account: &AccountId| self.chain.account(account).is_ok_and(|found| found.is_some());
             admission::keep_reserve(&mut held, room, exists);
         }
@@ -100,14 +100,14 @@ impl StoreController for Controller {
     }
 
     fn order(&mut self, mut held: Held) -> Result<(), Held> {
-        let has_failed = self.shared.has_storage_failed();
+        let has_failed = self.node_state.has_storage_failed();
         if let Some(signed) = signed_operations(&mut held) {
             if has_failed || !signed.iter().any(|signed| is_ordered(&signed.operation)) {
                 return self.read(held);
             }
             let signed = signed.to_vec();
             if !held.trusted {
-                return self.give(Job::Screen(held));
+                return self.give(ExecutorMessage::Screen(held));
             }
             return self.submit(held, |key, held| Group::of_signed(key, held.trusted, &signed));
         }
@@ -120,17 +120,17 @@ impl StoreController for Controller {
     }
 
     fn change(&mut self, held: Held) -> Result<(), Held> {
-        if self.shared.has_storage_failed() {
-            return self.give(Job::Refuse(held, Status::StorageFailed));
+        if self.node_state.has_storage_failed() {
+            return self.give(ExecutorMessage::Refuse(held, Status::StorageFailed));
         }
         let approval =
             ChangeFrame::ref_from_bytes(&held).ok().and_then(|frame| Approval::read_from_bytes(&frame.approval).ok());
-        let Some(approval) = approval else { return self.give(Job::Refuse(held, Status::Malformed)) };
+        let Some(approval) = approval else { return self.give(ExecutorMessage::Refuse(held, Status::Malformed)) };
         // An approval that is not valid now is not sent to others.
         let result = self.roster.membership().check(&approval, self.chain.tip().height() + 1);
         match roster::status(result) {
             Status::Ok => self.submit(held, |key, _| Group::new(key, false, Entries::Approvals(&[approval]))),
-            status => self.give(Job::Refuse(held, status)),
+            status => self.give(ExecutorMessage::Refuse(held, status)),
         }
     }
 }

@@ -24,24 +24,24 @@ use wire::{ChangeFrame, Operation, Promise, SignedOperation, Status};
 use zerocopy::FromBytes;
 
 use super::{
-    body::{Body, Entries, Group},
+    block_body::{Body, Entries, Group},
     clocks::Clocks,
-    desk::{Desk, Executed, Waiting},
     incarnation::Mark,
     neighbours::Neighbours,
+    order_pool::{Executed, OrderPool, Waiting},
     roster::Roster,
     screening::{Decision, Screening},
     state_sync::Checkpoints,
 };
-use crate::{Error, shared::Shared};
+use crate::{Error, node_state::NodeState};
 
 /// Interval of waking waiters for a time.
 const TICK: Duration = Duration::from_millis(10);
 /// The same while nothing is to be ordered: only an empty block now and then is waited for.
 const IDLE_TICK: Duration = Duration::from_millis(250);
 
-/// What there is to do.
-pub enum Job {
+/// A message to the executor.
+pub enum ExecutorMessage {
     /// A block that is final.
     Block(Box<Final>),
     /// A frame whose operations change nothing.
@@ -65,15 +65,15 @@ enum Answered {
 /// Executes, and replies.
 pub struct Executor<O> {
     pub ledger: OrderedLedger<O>,
-    pub desk: Arc<Desk>,
+    pub order_pool: Arc<OrderPool>,
     pub roster: Arc<Roster>,
     pub checkpoints: Checkpoints,
     pub neighbours: Neighbours,
     pub screening: Screening,
     pub mark: Mark,
-    pub shared: Arc<Shared>,
+    pub node_state: Arc<NodeState>,
     pub transmit: Box<dyn Transmit>,
-    pub jobs: Receiver<Job>,
+    pub messages: Receiver<ExecutorMessage>,
     pub clocks: Arc<Clocks>,
 }
 
@@ -85,36 +85,36 @@ impl<O: Observer> Executor<O> {
         let mut ticked = Instant::now();
         let mut tick = TICK;
         loop {
-            let result = match self.jobs.recv_timeout(tick) {
+            let result = match self.messages.recv_timeout(tick) {
                 // The engine keeps blocks that were not executed, and delivers them again after a restart.
-                Ok(Job::Block(_)) if self.has_failed() => Ok(()),
-                Ok(Job::Block(block)) => self.execute(&block),
-                Ok(Job::Read(held)) => {
+                Ok(ExecutorMessage::Block(_)) if self.has_failed() => Ok(()),
+                Ok(ExecutorMessage::Block(block)) => self.execute(&block),
+                Ok(ExecutorMessage::Read(held)) => {
                     self.read(held);
                     Ok(())
                 }
-                Ok(Job::Screen(held)) => {
+                Ok(ExecutorMessage::Screen(held)) => {
                     self.screen(held, Instant::now());
                     Ok(())
                 }
-                Ok(Job::Refuse(held, status)) => {
+                Ok(ExecutorMessage::Refuse(held, status)) => {
                     self.reply(Answered::Change(held, status));
                     Ok(())
                 }
-                Ok(Job::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(ExecutorMessage::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => Ok(()),
             };
             if let Err(error) = result {
-                self.shared.storage_failed.store(true, Relaxed);
+                self.node_state.storage_failed.store(true, Relaxed);
                 tracing::error!(%error, "cannot store final blocks: fix the disk, then restart the node");
             }
             if ticked.elapsed() >= TICK {
-                for (waiting, status) in self.desk.tick() {
+                for (waiting, status) in self.order_pool.tick() {
                     self.give_up(waiting, status);
                 }
                 self.screen_again(false);
                 ticked = Instant::now();
-                tick = if self.desk.is_idle() { IDLE_TICK } else { TICK };
+                tick = if self.order_pool.is_idle() { IDLE_TICK } else { TICK };
             }
         }
         if self.has_failed() {
@@ -127,7 +127,7 @@ impl<O: Observer> Executor<O> {
     }
 
     fn has_failed(&self) -> bool {
-        self.shared.storage_failed.load(Relaxed)
+        self.node_state.storage_failed.load(Relaxed)
     }
 
     /// Executes a block, unless it was executed before a restart.
@@ -149,7 +149,7 @@ impl<O: Observer> Executor<O> {
         for group in &body.groups {
             // For a frame that waits here, an operation refused before ordering gets its status in its place; it leaves
             // no trace.
-            match (self.desk.take(group), group.entries()) {
+            match (self.order_pool.take(group), group.entries()) {
                 (held, Entries::Approvals(entries)) => {
                     // A frame has one.
                     let status = statuses.by_ref().take(entries.len()).last();
@@ -168,15 +168,15 @@ impl<O: Observer> Executor<O> {
         }
         let closing = Instant::now();
         let tip = self.ledger.close(time)?;
-        self.shared.sync.record(closing.elapsed(), 1);
+        self.node_state.sync.record(closing.elapsed(), 1);
         self.settle();
         let (height, hash) = (tip.height(), tip.hash);
         let recent = self.ledger.recent(height).expect("it is known of the tip");
         let state = self.roster.state(height, &recent).expect("nothing was executed since");
-        self.neighbours.executed(&self.roster, &self.desk, height, !approvals.is_empty());
+        self.neighbours.executed(&self.roster, &self.order_pool, height, !approvals.is_empty());
         // Until a block of the new set is there, which it vouches for.
         let is_changing = self.roster.membership().is_changing(height);
-        self.desk.executed(Executed { height, hash, state }, &body, is_changing);
+        self.order_pool.executed(Executed { height, hash, state }, &body, is_changing);
         self.clocks.executed(time);
         self.tell(executed);
         replies.into_iter().for_each(|answered| self.reply(answered));
@@ -188,7 +188,7 @@ impl<O: Observer> Executor<O> {
     /// Makes the NIC tier defer ledger reads to this thread, because a block is about to change the ledger: replies are
     /// as of a whole block. If the block cannot be closed, the tier stays deferred.
     fn unsettle(&self, body: &Body) {
-        if let Some(tier) = self.shared.tier_state() {
+        if let Some(tier) = self.node_state.tier_state() {
             let operations: usize = body.groups.iter().map(Group::operations).sum();
             tier.announce(self.ledger.ledger().last_sequence() + operations as u64);
         }
@@ -197,7 +197,7 @@ impl<O: Observer> Executor<O> {
     /// Lets the NIC tier answer again: all executed operations are final and durable. Replies to their clients are sent
     /// afterwards, so a client with a reply never reads an older state.
     fn settle(&self) {
-        if let Some(tier) = self.shared.tier_state() {
+        if let Some(tier) = self.node_state.tier_state() {
             let last = self.ledger.ledger().last_sequence();
             tier.durable(last);
             tier.executed(last);
@@ -205,7 +205,7 @@ impl<O: Observer> Executor<O> {
     }
 
     fn count(&self, codes: impl Iterator<Item = u8>) {
-        self.shared.counters.count_operations(codes);
+        self.node_state.counters.count_operations(codes);
     }
 
     fn execute_entries<E: Ordered>(&mut self, time: u64, mut entries: Vec<E>) {
@@ -221,7 +221,7 @@ impl<O: Observer> Executor<O> {
             self.ledger.execute(time, signed, &mut values);
             for (signed, value) in signed.iter().zip(&mut values) {
                 if signed.operation.status() == Ok(Status::DepositRequired) {
-                    *value = self.shared.deposit;
+                    *value = self.node_state.deposit;
                 }
             }
             return Answered::Signed(held, values);
@@ -238,8 +238,8 @@ impl<O: Observer> Executor<O> {
         if self.has_failed() {
             return self.read(held);
         }
-        let is_current = || self.shared.order().is_none_or(|standing| standing.unready().is_none());
-        match self.screening.decide(held, since, &mut self.ledger, &self.desk, is_current) {
+        let is_current = || self.node_state.order().is_none_or(|status| status.unready().is_none());
+        match self.screening.decide(held, since, &mut self.ledger, &self.order_pool, is_current) {
             Some(Decision::Order(held, signed)) => self.order(held, &signed),
             Some(Decision::Answer(held)) => {
                 let answered = self.execute_frame(self.ledger.time(), held, |_| {});
@@ -259,7 +259,7 @@ impl<O: Observer> Executor<O> {
 
     /// Submits the operations of a frame for ordering.
     fn order(&mut self, held: Held, signed: &[SignedOperation]) {
-        match self.desk.submit(held, |key, held| Group::of_signed(key, held.trusted, signed)) {
+        match self.order_pool.submit(held, |key, held| Group::of_signed(key, held.trusted, signed)) {
             // A group that others do not receive waits for this replica's turn.
             Ok(Some(group)) => drop(self.neighbours.outbox.send(group.bytes().clone())),
             Ok(None) => {}
@@ -322,21 +322,21 @@ impl<O: Observer> Executor<O> {
         };
         if length > 0 {
             self.transmit.transmit(&mut std::iter::once(Reply { peer: held.peer, bytes: &held[..length] }));
-            self.shared.counters.latency(Promise::Final).record(held.since.elapsed(), 1);
+            self.node_state.counters.latency(Promise::Final).record(held.since.elapsed(), 1);
         }
     }
 
     /// Publishes metrics.
     fn tell(&self, executed: u64) {
-        let (tip, ledger, shared) = (self.ledger.tip(), self.ledger.ledger(), &self.shared);
+        let (tip, ledger, node_state) = (self.ledger.tip(), self.ledger.ledger(), &self.node_state);
         let time = tip.header.timestamp.get();
-        shared.executed.fetch_add(executed, Relaxed);
-        shared.accounts.store(ledger.accounts() as u64, Relaxed);
-        shared.retries.tell(ledger.retries(Now { elapsed: time, unix: time }));
-        shared.height.store(tip.height(), Relaxed);
-        shared.settled.store(tip.transactions, Relaxed);
+        node_state.executed.fetch_add(executed, Relaxed);
+        node_state.accounts.store(ledger.accounts() as u64, Relaxed);
+        node_state.retries.tell(ledger.retries(Now { elapsed: time, unix: time }));
+        node_state.height.store(tip.height(), Relaxed);
+        node_state.settled.store(tip.transactions, Relaxed);
         // Last: a reader that sees it sees the others as well.
-        shared.built.store(tip.end_sequence, Release);
+        node_state.built.store(tip.end_sequence, Release);
     }
 }
 

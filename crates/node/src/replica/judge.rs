@@ -11,21 +11,21 @@ use order::{Answer, Application, Block, Committee, Final, Identity, Payload, Ref
 use wire::SignedOperation;
 
 use super::{
-    body::{Body, Group, MOST_APPROVALS, MOST_SIGNED},
+    block_body::{Body, Group, MOST_APPROVALS, MOST_SIGNED},
     clocks::Clocks,
-    desk::{Desk, Parent},
-    executor::Job,
+    executor::ExecutorMessage,
+    order_pool::{OrderPool, Parent},
     roster::Roster,
 };
 use crate::admission::{self, Admission, Rules};
 
-/// Proposes groups that wait at the desk, judges others' proposals, and passes final blocks to the executor.
+/// Proposes groups that wait in the order pool, judges others' proposals, and passes final blocks to the executor.
 pub struct Judge {
-    pub desk: Arc<Desk>,
+    pub order_pool: Arc<OrderPool>,
     pub rules: Arc<Rules>,
     pub chain: OwnReader,
     pub roster: Arc<Roster>,
-    pub jobs: Sender<Job>,
+    pub messages: Sender<ExecutorMessage>,
     pub clocks: Arc<Clocks>,
 }
 
@@ -72,10 +72,10 @@ impl Judge {
         if groups.clone().map(|group| group.approvals().len()).sum::<usize>() > MOST_APPROVALS {
             return refuse("too many approvals of changes of the set");
         }
-        if !groups.clone().flat_map(Group::signed).all(|signed| self.desk.is_timely(signed, body.time)) {
+        if !groups.clone().flat_map(Group::signed).all(|signed| self.order_pool.is_timely(signed, body.time)) {
             return refuse("a signed operation is too old or too new");
         }
-        let unknown: Vec<&Group> = groups.filter(|group| !self.desk.has(group)).collect();
+        let unknown: Vec<&Group> = groups.filter(|group| !self.order_pool.has(group)).collect();
         if !self.admits(&unknown, body.time) {
             return refuse("a signed operation is not admissible from a client");
         }
@@ -97,7 +97,7 @@ impl Application for Judge {
         let since = Instant::now();
         Box::pin(async move {
             let parent = self.parent(&parent, &pending)?;
-            Some(self.desk.when(|state| self.desk.propose(state, &parent, since)).await)
+            Some(self.order_pool.when(|state| self.order_pool.propose(state, &parent, since)).await)
         })
     }
 
@@ -112,7 +112,7 @@ impl Application for Judge {
             let body = self.judge(&block, before)?;
             self.clocks.proposed(body.time, before);
             let is_ready = || Clocks::accepts(body.time, before, admission::now());
-            self.desk.when(|state| (state.executed.height >= body.executed && is_ready()).then_some(())).await;
+            self.order_pool.when(|state| (state.executed.height >= body.executed && is_ready()).then_some(())).await;
             match self.chain.headers(body.executed, 1) {
                 Ok(headers) if headers.first().is_some_and(|sealed| sealed.header.hash() == *block.statement()) => {}
                 Ok(_) => return refuse("the stated header differs from the one executed here"),
@@ -122,7 +122,7 @@ impl Application for Judge {
                     return std::future::pending().await;
                 }
             }
-            match self.desk.state_at(body.executed) {
+            match self.order_pool.state_at(body.executed) {
                 Some(state) if state == body.state => Ok(()),
                 Some(_) => refuse("the stated result differs from this replica's"),
                 // Its leader lags far, or this replica has just started: other replicas may know.
@@ -132,7 +132,7 @@ impl Application for Judge {
     }
 
     fn is_idle(&self) -> bool {
-        self.desk.is_idle()
+        self.order_pool.is_idle()
     }
 
     fn finalized(&self, block: Final) -> Answer<'_, ()> {
@@ -140,8 +140,8 @@ impl Application for Judge {
             let height = block.block.height();
             // The executor is dropped only when the node stops, or has failed: then this never completes, and the block
             // is delivered again.
-            let _ = self.jobs.send(Job::Block(Box::new(block)));
-            self.desk.when(|state| (state.executed.height >= height).then_some(())).await;
+            let _ = self.messages.send(ExecutorMessage::Block(Box::new(block)));
+            self.order_pool.when(|state| (state.executed.height >= height).then_some(())).await;
         })
     }
 
@@ -149,7 +149,7 @@ impl Application for Judge {
         self.roster.membership().committee(epoch).clone()
     }
 
-    fn heard(&self, replica: &Identity, message: Bytes) {
+    fn received(&self, replica: &Identity, message: Bytes) {
         let Some(group) = Group::decode(message) else { return };
         let height = self.chain.tip().height() + 1;
         let is_its_own = self
@@ -162,7 +162,7 @@ impl Application for Judge {
             return;
         }
         if group.signed().len() <= MOST_SIGNED && self.admits(&[&group], admission::now()) {
-            self.desk.hear(group);
+            self.order_pool.receive(group);
         }
     }
 }

@@ -2,27 +2,27 @@
 //! when they are final.
 //!
 //! ```text
-//! io --> desk --> engine (on threads of its own) --> executor --> replies
+//! io --> order pool --> engine (on threads of its own) --> executor --> replies
 //!          ^-- what came to other replicas
 //! ```
 //!
-//! Signed operations from outside trusted prefixes go through the executor's [screening](screening) to the desk.
+//! Signed operations from outside trusted prefixes go through the executor's [screening](screening) to the order pool.
 //!
-//! `io` passes frames to the [desk](desk), and announces their operations to the other replicas. The engine of
-//! `crates/order` asks the [judge](judge) for proposals and for its verdict on others' proposals. The
+//! `io` passes frames to the [order pool](order_pool), and announces their operations to the other replicas. The engine
+//! of `crates/order` asks the [judge](judge) for proposals and for its verdict on others' proposals. The
 //! [executor](executor) is the ledger's only writer.
 
-mod body;
+mod block_body;
 mod clocks;
 mod controller;
-mod desk;
 mod executor;
 mod incarnation;
 mod judge;
 mod neighbours;
+mod order_pool;
+pub mod order_status;
 mod roster;
 mod screening;
-pub mod standing;
 pub mod state_sync;
 
 use std::{
@@ -51,19 +51,19 @@ use spv::{
 };
 use storage::DataDirectory;
 
-use crate::{Config, Error, admission::Rules, config::Cluster, layout, sealing, shared::Shared};
+use crate::{Config, Error, admission::Rules, config::Cluster, layout, node_state::NodeState, sealing};
 
 use clocks::Clocks;
 pub use controller::Controller;
-use desk::{Desk, Executed};
-use executor::{Executor, Job};
+use executor::{Executor, ExecutorMessage};
 use incarnation::Mark;
 pub use incarnation::{FILE as INCARNATION, check_votes};
 use judge::Judge;
 use neighbours::Neighbours;
+use order_pool::{Executed, OrderPool};
+pub use order_status::OrderStatus;
 use roster::Roster;
 use screening::Screening;
-pub use standing::Standing;
 use state_sync::{Checkpoints, Server};
 
 /// Threads of the engine.
@@ -83,7 +83,7 @@ pub struct Identity {
 
 impl Identity {
     /// The configured identity.
-    pub fn of(cluster: &Cluster) -> Result<Self, Error> {
+    pub fn from_cluster(cluster: &Cluster) -> Result<Self, Error> {
         let founders = cluster.committee()?;
         let path = || cluster.key.clone();
         let secret = match storage::key_file::read(&cluster.key) {
@@ -102,7 +102,7 @@ impl Identity {
         let replicas = self.founders.replicas().hash();
         // No two networks with epochs of other lengths, or with other bodies, are the same.
         let epoch = config.cluster.epoch.to_be_bytes();
-        let seed = TaggedHash::new(NETWORK_TAG).hash(&[&replicas, &epoch, &[body::FORMAT]]);
+        let seed = TaggedHash::new(NETWORK_TAG).hash(&[&replicas, &epoch, &[block_body::FORMAT]]);
         let (random, _) = seed.split_first_chunk().expect("a hash is longer");
         let header =
             BlockHeader::genesis_of_replicas(&config.network, random, config.cluster.began * 1_000_000, &replicas);
@@ -110,7 +110,7 @@ impl Identity {
     }
 
     /// The engine's configuration and directory; it resumes after the block of a height.
-    fn engine(self, config: &Config, floor: Option<Certificate>, places: Vec<Member>) -> (order::Config, Site) {
+    fn engine(self, config: &Config, floor: Option<Certificate>, members: Vec<Member>) -> (order::Config, Site) {
         let network = self.network(config);
         let own = config.cluster.replicas.iter().find(|member| member.name == self.key.name());
         let listen = config.cluster.listen.or(own.map(|member| member.address));
@@ -124,12 +124,12 @@ impl Identity {
             epoch: config.cluster.epoch(),
             keep: config.cluster.keep(),
             floor,
-            longest_body: body::LONGEST,
+            longest_body: block_body::LONGEST,
             partition: PARTITION.to_owned(),
         };
         let directory = config.data.join(DIRECTORY);
         let listen = listen.expect("the configuration was checked");
-        (order, Site { listen, places, directory, transport: config.cluster.transport, threads: THREADS })
+        (order, Site { listen, members, directory, transport: config.cluster.transport, threads: THREADS })
     }
 
     fn network(&self, config: &Config) -> Hash {
@@ -140,12 +140,12 @@ impl Identity {
 /// The engine's configuration and directory of a replica with this configuration, while the founders are the set: for
 /// programs that simulate a replica.
 pub fn replica_engine(config: &Config) -> Result<(order::Config, Site), Error> {
-    Ok(Identity::of(&config.cluster)?.engine(config, None, config.cluster.replicas.clone()))
+    Ok(Identity::from_cluster(&config.cluster)?.engine(config, None, config.cluster.replicas.clone()))
 }
 
 /// The id of the network that a configuration of replicas makes.
 pub fn network_id(config: &Config) -> Result<Hash, Error> {
-    Ok(Identity::of(&config.cluster)?.network(config))
+    Ok(Identity::from_cluster(&config.cluster)?.network(config))
 }
 
 /// The parts of a replica's node, before its threads run.
@@ -153,18 +153,18 @@ pub struct Replica<O> {
     identity: Identity,
     ledger: OrderedLedger<O>,
     chain: OwnReader,
-    desk: Arc<Desk>,
+    order_pool: Arc<OrderPool>,
     roster: Arc<Roster>,
     floor: Option<Certificate>,
     mark: Mark,
-    jobs: (Sender<Job>, Receiver<Job>),
+    messages: (Sender<ExecutorMessage>, Receiver<ExecutorMessage>),
 }
 
 /// The threads of a replica.
 #[derive(Debug)]
 pub struct Running {
     process: Option<Process>,
-    jobs: Sender<Job>,
+    messages: Sender<ExecutorMessage>,
 }
 
 impl<O: Observer + Send + 'static> Replica<O> {
@@ -211,10 +211,10 @@ impl<O: Observer + Send + 'static> Replica<O> {
                 "this replica is not a member of the set: it follows the order of the members without voting"
             );
         }
-        let desk = Arc::new(Desk::new(number, replicas, replay_window, executed, past, changing));
+        let order_pool = Arc::new(OrderPool::new(number, replicas, replay_window, executed, past, changing));
         let floor = state_sync::read_floor(data)?;
         let mark = Mark::begin(&config.cluster.key, data, tip.height())?;
-        Ok(Self { identity, chain: ledger.chain(), ledger, desk, roster, floor, mark, jobs: mpsc::channel() })
+        Ok(Self { identity, chain: ledger.chain(), ledger, order_pool, roster, floor, mark, messages: mpsc::channel() })
     }
 
     /// Begins to order. The rest is the executor's work, on its own thread.
@@ -222,48 +222,71 @@ impl<O: Observer + Send + 'static> Replica<O> {
         self,
         config: &Config,
         transmit: impl Transmit + 'static,
-        shared: Arc<Shared>,
+        node_state: Arc<NodeState>,
     ) -> Result<(Running, Parts, impl FnOnce() + Send + 'static), Error> {
-        let Self { identity, ledger, chain, desk, roster, floor, mark, jobs } = self;
-        let (sender, receiver) = jobs;
-        let rules = Arc::new(Rules::of(config, chain.network_id()));
+        let Self { identity, ledger, chain, order_pool, roster, floor, mark, messages } = self;
+        let (sender, receiver) = messages;
+        let rules = Arc::new(Rules::from_config(config, chain.network_id()));
         let clocks = Arc::new(Clocks::default());
         let judge = Judge {
-            desk: desk.clone(),
+            order_pool: order_pool.clone(),
             rules,
             chain: chain.clone(),
             roster: roster.clone(),
-            jobs: sender.clone(),
+            messages: sender.clone(),
             clocks: clocks.clone(),
         };
         let (me, contacts) = (identity.key.name().connections(), config.cluster.contacts.clone());
-        let places = neighbours::places(&roster, ledger.tip().height() + 1, &me, &contacts);
-        let (order, site) = identity.engine(config, floor, places);
+        let members = neighbours::connected(&roster, ledger.tip().height() + 1, &me, &contacts);
+        let (order, site) = identity.engine(config, floor, members);
         let patience = order.timing.leader;
         let process = Process::start(order, site, Arc::new(judge)).map_err(Error::Order)?;
         let checkpoints = Checkpoints::new(process.status().certificate().as_deref());
         let retries = config.ledger.limits().retries;
         let sync = Server::new(checkpoints.clone(), chain.clone(), ledger.log().clone(), retries);
-        shared.set_order(Standing::new(process.status().clone(), roster.clone(), me, patience, sync, clocks.clone()));
+        node_state.set_order(OrderStatus::new(
+            process.status().clone(),
+            roster.clone(),
+            me,
+            patience,
+            sync,
+            clocks.clone(),
+        ));
         let (outbox, peers) = (process.outbox().clone(), process.peers().clone());
-        let parts =
-            Parts { desk: desk.clone(), outbox: outbox.clone(), roster: roster.clone(), jobs: sender.clone(), chain };
+        let parts = Parts {
+            order_pool: order_pool.clone(),
+            outbox: outbox.clone(),
+            roster: roster.clone(),
+            messages: sender.clone(),
+            chain,
+        };
         let neighbours = Neighbours { me, contacts, peers, outbox };
         let transmit = Box::new(transmit);
         let screening = Screening::new(config.cluster.account_rate, patience);
-        let jobs = receiver;
-        let executor =
-            Executor { ledger, desk, roster, checkpoints, neighbours, screening, mark, shared, transmit, jobs, clocks };
-        Ok((Running { process: Some(process), jobs: sender }, parts, move || executor.run()))
+        let messages = receiver;
+        let executor = Executor {
+            ledger,
+            order_pool,
+            roster,
+            checkpoints,
+            neighbours,
+            screening,
+            mark,
+            node_state,
+            transmit,
+            messages,
+            clocks,
+        };
+        Ok((Running { process: Some(process), messages: sender }, parts, move || executor.run()))
     }
 }
 
 /// The parts of the data path's controller.
 pub struct Parts {
-    desk: Arc<Desk>,
+    order_pool: Arc<OrderPool>,
     outbox: order::Outbox,
     roster: Arc<Roster>,
-    jobs: Sender<Job>,
+    messages: Sender<ExecutorMessage>,
     chain: OwnReader,
 }
 
@@ -273,10 +296,10 @@ impl Parts {
         self,
         queries: crate::queries::Queries,
         workers: crate::workers::Workers,
-        shared: Arc<Shared>,
+        node_state: Arc<NodeState>,
     ) -> Controller {
-        let Self { desk, outbox, roster, jobs, chain } = self;
-        Controller { desk, outbox, roster, jobs, chain, queries, workers, shared }
+        let Self { order_pool, outbox, roster, messages, chain } = self;
+        Controller { order_pool, outbox, roster, messages, chain, queries, workers, node_state }
     }
 }
 
@@ -285,6 +308,6 @@ impl Running {
     pub fn stop(&mut self) {
         self.process = None;
         // It may have failed.
-        let _ = self.jobs.send(Job::Stop);
+        let _ = self.messages.send(ExecutorMessage::Stop);
     }
 }

@@ -2,9 +2,9 @@
 
 use order::{Identity, Member, Outbox, Peers};
 
-use super::{desk::Desk, roster::Roster};
+use super::{order_pool::OrderPool, roster::Roster};
 
-/// Follows the changes of the set for the engine's connections and the desk.
+/// Follows the changes of the set for the engine's connections and the order pool.
 pub struct Neighbours {
     /// This replica's key of connections.
     pub me: Identity,
@@ -24,18 +24,18 @@ pub fn number(members: &[Member], me: &Identity) -> Option<u8> {
 }
 
 /// The replicas to connect to from the block of a height on.
-pub fn places(roster: &Roster, height: u64, me: &Identity, contacts: &[Member]) -> Vec<Member> {
-    let mut places = roster.membership().places(height);
-    if number(&places, me).is_none() {
-        let is_new = |contact: &&Member| places.iter().all(|member| member.name != contact.name);
-        places.extend(contacts.iter().filter(is_new).cloned().collect::<Vec<_>>());
+pub fn connected(roster: &Roster, height: u64, me: &Identity, contacts: &[Member]) -> Vec<Member> {
+    let mut replicas = roster.membership().connected(height);
+    if number(&replicas, me).is_none() {
+        let is_new = |contact: &&Member| replicas.iter().all(|member| member.name != contact.name);
+        replicas.extend(contacts.iter().filter(is_new).cloned().collect::<Vec<_>>());
     }
-    places
+    replicas
 }
 
 impl Neighbours {
     /// Records that the block of a height is executed, and whether it had approvals.
-    pub fn executed(&self, roster: &Roster, desk: &Desk, height: u64, approvals: bool) {
+    pub fn executed(&self, roster: &Roster, order_pool: &OrderPool, height: u64, approvals: bool) {
         let renumbered = {
             let membership = roster.membership();
             let is_new = membership.generation_at(height) != membership.generation_at(height + 1);
@@ -43,14 +43,14 @@ impl Neighbours {
             is_new.then(|| (number(members, &self.me), members.len()))
         };
         if approvals || renumbered.is_some() {
-            self.peers.know(places(roster, height + 1, &self.me, &self.contacts));
+            self.peers.set_members(connected(roster, height + 1, &self.me, &self.contacts));
         }
         if let Some((number, replicas)) = renumbered {
             match number {
                 Some(number) => tracing::info!(number, replicas, "the set of replicas has changed"),
                 None => tracing::warn!(replicas, "this replica is not a member of the set of replicas"),
             }
-            for group in desk.renumber(number, replicas) {
+            for group in order_pool.renumber(number, replicas) {
                 // A group that others do not receive waits for this replica's turn.
                 self.outbox.send(group.bytes().clone());
             }

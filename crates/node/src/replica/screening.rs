@@ -5,9 +5,9 @@
 //!
 //! - A frame of nothing but retries of executed operations gets the first results, which are final.
 //! - A frame whose accounts do not exist is parked: another replica may have executed the CREATE already, or it is on
-//!   its way. It is ordered once such a CREATE waits at the desk or was executed here. After a grace its operations
-//!   are refused with SOURCE_UNKNOWN, or DESTINATION_UNKNOWN for a deposit, exactly as execution would. A replica
-//!   that cannot reach a quorum may lag, and answers nothing.
+//!   its way. It is ordered once such a CREATE waits in the order pool or was executed here. After a grace its
+//!   operations are refused with SOURCE_UNKNOWN, or DESTINATION_UNKNOWN for a deposit, exactly as execution would. A
+//!   replica that cannot reach a quorum may lag, and answers nothing.
 //! - Everything else is ordered, up to the rate of each account. A frame with one such operation is ordered whole, as
 //!   its operations may depend on each other, and is charged whole.
 //!
@@ -27,7 +27,7 @@ use nic::{
 };
 use wire::{AccountId, Command, Operation, SignedOperation, Status};
 
-use super::desk::{Desk, PATIENCE};
+use super::order_pool::{OrderPool, PATIENCE};
 
 /// The grace, as a multiple of the wait for a leader. A proposal reaches the other replicas within one such wait, and
 /// is final and executed after two more rounds of messages.
@@ -138,12 +138,12 @@ impl Screening {
         mut held: Held,
         since: Instant,
         ledger: &mut OrderedLedger<O>,
-        desk: &Desk,
+        order_pool: &OrderPool,
         is_current: impl FnOnce() -> bool,
     ) -> Option<Decision> {
         let signed = signed_operations(&mut held)?.to_vec();
         let Summary { mut payers, is_recorded, missing, others } = Summary::new(&signed, ledger);
-        let is_creating = missing.iter().any(|account| desk.is_creating(account));
+        let is_creating = missing.iter().any(|account| order_pool.is_creating(account));
         if is_recorded || is_creating {
             // An account that is being created is charged for operations sent before it exists.
             let first = payers.first_mut().map(|(_, count)| *count += others);

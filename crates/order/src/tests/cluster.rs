@@ -6,7 +6,7 @@ use crate::engine::{Channels, Config, Replica, message_limit};
 use crate::epoch::epoch_of;
 use crate::evidence::Evidence;
 use crate::member::Member;
-use crate::network::{connect, know, room};
+use crate::network::{connect, room, set_members};
 use crate::timing::Timing;
 use bytes::Bytes;
 use commonware_cryptography::ed25519::PublicKey;
@@ -429,9 +429,9 @@ impl Cluster {
         let context = self.context.child("connections").with_attribute("number", number);
         let (listen, key) = (replicas[number], &self.keys[number]);
         let (channels, _, mut peers, _) = connect(context, self.network, key, listen, room(4), LONGEST_BODY);
-        let place = |(key, &address): (&ReplicaKey, _)| Member { name: key.name(), address };
-        let places: Vec<_> = self.keys.iter().zip(replicas).map(place).collect();
-        know(&mut peers, 0, room(4), &places);
+        let member = |(key, &address): (&ReplicaKey, _)| Member { name: key.name(), address };
+        let members: Vec<_> = self.keys.iter().zip(replicas).map(member).collect();
+        set_members(&mut peers, 0, room(4), &members);
         let running = self.run_on(number, config, self.journal(number), channels, peers.clone(), peers).await;
         self.running[number] = Some(running);
     }

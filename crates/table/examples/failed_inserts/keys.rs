@@ -99,7 +99,7 @@ const LAST: [&str; 32] = [
 ];
 
 /// `count` keys of a kind, in a repeatable order that is independent of their contents.
-pub fn of(kind: Kind, count: usize) -> Vec<Vec<u8>> {
+pub fn generate(kind: Kind, count: usize) -> Vec<Vec<u8>> {
     let hasher = Hasher::new(b"fedcba9876543210");
     let random =
         |number: usize, part: u64| hasher.hash_bytes(&[number as u64, part].map(u64::to_le_bytes).concat()).to_bits();

@@ -25,12 +25,12 @@ const FUNCTIONS: [(&str, Function); 4] =
 fn main() {
     let bits = std::env::args().nth(1).and_then(|bits| bits.parse().ok()).unwrap_or(20_u32).clamp(10, 26);
     let capacity = 1_usize << bits;
-    let random = keys::of(Kind::Random, capacity);
+    let random = keys::generate(Kind::Random, capacity);
     for limit in LIMITS {
         tell("random keys", &format!("{limit} to a bucket"), &failures(&random, capacity, limit, lookup3));
     }
     for kind in [Kind::Names, Kind::Digests, Kind::Cookies] {
-        let keys = keys::of(kind, capacity);
+        let keys = keys::generate(kind, capacity);
         for (name, function) in FUNCTIONS {
             tell(kind.name(), name, &failures(&keys, capacity, SLOTS, function));
         }

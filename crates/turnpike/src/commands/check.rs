@@ -7,7 +7,7 @@ use std::sync::Arc;
 use chain::own::{self, Levels, OwnReader};
 use ledger::journal::Log;
 use ledger::{Limits, Secret};
-use node::signatures::{Place, Signatures};
+use node::signatures::{Location, Signatures};
 use node::{Config, layout};
 use serde::Serialize;
 use spv::Authority;
@@ -115,8 +115,8 @@ fn check(directory: &Path) -> Result<(Report, Hashes), Error> {
     let mut signatures = Signatures::start(chain.network_id(), processors).map_err(Error::other)?;
     let audit = own::audit(&chain, |block| {
         for tail in block.tails {
-            let place = Place::Block { height: block.height, position: tail.position };
-            signatures.push(place, tail.join(block.operations));
+            let location = Location::Block { height: block.height, position: tail.position };
+            signatures.push(location, tail.join(block.operations));
         }
         tracing::debug!(block.height, "block holds");
     })
@@ -169,7 +169,7 @@ fn push_unsettled(log: &Arc<Log>, settled: u64, signatures: &mut Signatures) -> 
         for (position, signed) in batch.signed() {
             let sequence = batch.first_sequence + position as u64;
             if sequence > settled || !signed.operation.status().is_ok_and(|status| status.is_ok()) {
-                signatures.push(Place::Journal { sequence }, signed);
+                signatures.push(Location::Journal { sequence }, signed);
             }
         }
     }

@@ -8,12 +8,12 @@ use serde::Serialize;
 use verify::vdf::{Delay, Evaluated, Modulus, RSA_1024, RSA_2048, TimeLock};
 
 use super::verify::engine::Engine;
+use crate::checkpoint_file::CheckpointFile;
 use crate::cli::{DelayCommand, DelayEvaluateArgs, DelayUnlockArgs, DelayVerifyArgs, ModulusChoice};
 use crate::error::Error;
 use crate::file::replace;
 use crate::hex;
 use crate::output::{Output, thousands};
-use crate::way_file::WayFile;
 
 /// The result of an evaluation.
 #[derive(Serialize)]
@@ -76,14 +76,14 @@ fn evaluate(args: &DelayEvaluateArgs, output: Output) -> Result<(), Error> {
     let modulus = args.modulus.read()?;
     let input = modulus.hash(args.message.as_bytes());
     let delay = Delay { modulus, input, iterations: args.iterations };
-    let mut way = args.keep.as_deref().map(|path| WayFile::open(path, &delay)).transpose()?;
-    let kept = way.as_mut().map(|(_, kept)| std::mem::take(kept)).unwrap_or_default();
-    let resumed_at = kept.last().map_or(0, |kept| kept.at);
+    let mut opened = args.keep.as_deref().map(|path| CheckpointFile::open(path, &delay)).transpose()?;
+    let checkpoints = opened.as_mut().map(|(_, checkpoints)| std::mem::take(checkpoints)).unwrap_or_default();
+    let resumed_at = checkpoints.last().map_or(0, |checkpoint| checkpoint.at);
     let bar = output.bar("squarings", args.iterations);
     let (start, mut failed) = (Instant::now(), None);
-    let evaluated = delay.evaluate(&kept, |kept| {
-        bar.set_position(kept.at);
-        go_on(way.as_mut().map_or(Ok(()), |(file, _)| file.keep(&kept)), &mut failed)
+    let evaluated = delay.evaluate(&checkpoints, |checkpoint| {
+        bar.set_position(checkpoint.at);
+        go_on(opened.as_mut().map_or(Ok(()), |(file, _)| file.append(&checkpoint)), &mut failed)
     });
     bar.finish_and_clear();
     if let Some(error) = failed {

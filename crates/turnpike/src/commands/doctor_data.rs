@@ -31,7 +31,7 @@ const FILES: u64 = 8192;
 pub fn look(path: &Path) -> Result<Vec<Line>, Error> {
     let existing = path.ancestors().find(|above| above.is_dir()).unwrap_or(Path::new("."));
     let syncs = measure(existing).map_err(|source| Error::file("measure the syncs of", existing, source))?;
-    let room = Disk::of(existing).map_err(|source| Error::file("read the file system of", existing, source))?;
+    let room = Disk::from_path(existing).map_err(|source| Error::file("read the file system of", existing, source))?;
     Ok(vec![sync(&syncs), space(room), clock(), files()])
 }
 

@@ -30,7 +30,7 @@ pub fn run(args: &HeadersArgs, output: Output) -> Result<(), Error> {
     let report = match args.chain {
         ChainArg::Own => {
             let network = args.pin.network_id;
-            let source = Source::of(network, Some(&args.file));
+            let source = Source::new(network, Some(&args.file));
             let mut chain = header_file::open_own(Some(&args.file), &mut client, network)?;
             let (new, replaced) = synchronise(&mut client, &mut chain, args.accept_reorganisation)?;
             header_file::write_own(&args.file, &chain)?;

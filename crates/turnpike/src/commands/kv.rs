@@ -104,7 +104,7 @@ fn config(args: &KvArgs) -> Result<Kv, Error> {
     let udp_trusted = args.udp_trusted.iter().map(|text| text.parse());
     let udp_trusted =
         udp_trusted.collect::<Result<_, _>>().map_err(|error| Error::Input(format!("--udp-trusted: {error}")))?;
-    let extended = Extended::of(args);
+    let extended = Extended::from_args(args);
     let (listen, listen_plain) = addresses(args)?;
     Ok(Kv {
         listen,

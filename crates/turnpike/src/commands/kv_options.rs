@@ -16,7 +16,7 @@ const PLAIN: &str = "notls:";
 pub struct Extended<'a>(&'a [String]);
 
 impl<'a> Extended<'a> {
-    pub fn of(args: &'a KvArgs) -> Self {
+    pub fn from_args(args: &'a KvArgs) -> Self {
         Self(&args.extended)
     }
 

@@ -98,7 +98,7 @@ pub fn run(args: &LoadArgs, output: Output) -> Result<(), Error> {
     .map_err(Error::other)?;
     bar.finish_and_clear();
     let promise = report.promise.or(of_compact.filter(|_| args.mix != MixArg::Proof));
-    let report = LoadReport::of(&report, promise);
+    let report = LoadReport::new(&report, promise);
     output.result(&report, LoadReport::describe);
     if report.lost > 0 || report.wrong > 0 {
         return Err(Error::Failed(format!("{} operations got no answer, {} a wrong one", report.lost, report.wrong)));
@@ -199,7 +199,7 @@ impl From<DistributionArg> for Distribution {
 }
 
 impl LoadReport {
-    fn of(report: &Report, promise: Option<Promise>) -> Self {
+    fn new(report: &Report, promise: Option<Promise>) -> Self {
         let microseconds = |latency: Duration| latency.as_secs_f64() * 1e6;
         Self {
             operations: report.answered,

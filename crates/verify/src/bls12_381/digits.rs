@@ -66,11 +66,11 @@ impl Plan {
         // a row and a column; a few for each of those.
         let cost = |plan: &Self| plan.windows * (count + plan.buckets() + 4 * plan.square().iter().sum::<usize>());
         // With more than 13 bits, the buckets of a window exceed the second-level cache.
-        (3..=13).map(Self::of).min_by_key(cost).unwrap_or(Self::of(13))
+        (3..=13).map(Self::with_bits).min_by_key(cost).unwrap_or(Self::with_bits(13))
     }
 
     /// The plan with digits of `bits` bits, at least three: with two, sums of [`Plan::digit`] would not fit.
-    pub(super) fn of(bits: u32) -> Self {
+    pub(super) fn with_bits(bits: u32) -> Self {
         let windows = BITS.div_ceil(bits);
         let halves = (0..windows - 1).fold(0, |halves, window| halves | 1 << (window * bits + bits - 1));
         Self { bits, windows: windows as usize, halves }
@@ -126,7 +126,7 @@ mod tests {
         let sum = quarters.iter().rev().fold(Scalar::default(), |sum, part| sum * Scalar::from(Z) + signed(*part));
         prop_assert_eq!(sum, *scalar);
         prop_assert!(quarters.iter().all(|part| (0..1 << 64).contains(part)));
-        for plan in (3..=16).map(Plan::of) {
+        for plan in (3..=16).map(Plan::with_bits) {
             for half in halves.into_iter().chain(quarters) {
                 let number = (0..plan.windows).rev().fold(Scalar::default(), |number, window| {
                     let digit = plan.digit(half, window);

@@ -31,7 +31,7 @@ pub fn is_product_one(pairs: &[Pair]) -> bool {
 }
 
 pub(super) fn is_product_one_on(backend: Backend, pairs: &[Pair]) -> bool {
-    Product::of(backend, pairs).is_one()
+    Product::new(backend, pairs).is_one()
 }
 
 /// A product of pairings, computed in parts. The empty product is one.
@@ -40,7 +40,7 @@ pub struct Product(Fp12);
 
 impl Product {
     /// The product of these pairings, on a backend that is available.
-    pub fn of(backend: Backend, pairs: &[Pair]) -> Self {
+    pub fn new(backend: Backend, pairs: &[Pair]) -> Self {
         Self(Fp12(backend.miller_loop(&finite(pairs))))
     }
 

@@ -33,10 +33,10 @@ pub struct SecretKey(Scalar);
 impl PublicKey {
     /// From 48 bytes: `KeyValidate`.
     pub fn parse(bytes: &[u8]) -> Result<Self, Rule> {
-        Self::of(Point::parse_compressed(bytes)?)
+        Self::from_point(Point::parse_compressed(bytes)?)
     }
 
-    fn of(point: Point<G1>) -> Result<Self, Rule> {
+    fn from_point(point: Point<G1>) -> Result<Self, Rule> {
         if point.is_infinity() { Err(Rule::AtInfinity) } else { Ok(Self(point)) }
     }
 
@@ -46,7 +46,7 @@ impl PublicKey {
         if keys.is_empty() {
             return Err(Rule::KeyCount);
         }
-        Self::of(Point::sum(keys.iter().map(|key| &key.0)))
+        Self::from_point(Point::sum(keys.iter().map(|key| &key.0)))
     }
 
     /// 48 bytes.
@@ -126,7 +126,7 @@ impl<'a> Signed<'a> {
         let signatures = Point::parse_compressed_each_on(backend, &signatures);
         let keys = Point::parse_compressed_each_on(backend, &keys);
         let parsed = |at: usize| {
-            let (signature, key) = (Signature(signatures[at]?), PublicKey::of(keys[at]?)?);
+            let (signature, key) = (Signature(signatures[at]?), PublicKey::from_point(keys[at]?)?);
             Ok(Self { message: items[at].0, signature, key })
         };
         (0..items.len()).map(parsed).collect()

@@ -46,7 +46,7 @@ impl Windows {
         let half = |(point, scalar): (&Point<G>, &Scalar)| {
             if point.is_infinity() { [0; 2] } else { digits::split(limbs(&scalar.little_endian())) }
         };
-        Self { plan: Plan::of(bits), halves: iter::zip(points, scalars).map(half).collect() }
+        Self { plan: Plan::with_bits(bits), halves: iter::zip(points, scalars).map(half).collect() }
     }
 
     /// Number of windows.

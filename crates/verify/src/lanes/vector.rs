@@ -252,7 +252,7 @@ pub(crate) struct Pair<V>(pub(crate) V, pub(crate) V);
 
 impl<V: Copy> Pair<V> {
     #[inline(always)]
-    pub(crate) fn of(any: V) -> Self {
+    pub(crate) fn new(any: V) -> Self {
         Self(any, any)
     }
 
@@ -281,7 +281,7 @@ impl<V: Vector> Vector for Pair<V> {
         unsafe {
             V::start(
                 #[inline(always)]
-                |any| work(Self::of(any)),
+                |any| work(Self::new(any)),
             )
         }
     }
@@ -293,7 +293,7 @@ impl<V: Vector> Vector for Pair<V> {
 
     #[inline(always)]
     fn with(self, word: u64) -> Self {
-        Self::of(self.0.with(word))
+        Self::new(self.0.with(word))
     }
 
     #[inline(always)]

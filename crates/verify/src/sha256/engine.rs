@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::Digest;
 #[cfg(target_arch = "aarch64")]
 use super::aarch64;
-use super::job::{Job, Many, One};
+use super::hash_batch::{HashBatch, Many, One};
 use super::kernel::hash_lanes;
 use super::plan::{Function, Padding, Plan};
 use super::portable::Portable;
@@ -18,7 +18,7 @@ use super::x86;
 /// Hashes the messages of `range`, `LANES` at a time, with a backend's [`hash_lanes`].
 fn drive<const LANES: usize>(
     hash_lanes: impl Fn(&[&[u8]; LANES], &mut [Digest; LANES]),
-    job: &mut impl Job,
+    batch: &mut impl HashBatch,
     range: Range<usize>,
 ) {
     let mut digests = [[0; 32]; LANES];
@@ -27,11 +27,11 @@ fn drive<const LANES: usize>(
         // Lanes beyond the last message hash it again; their digests are dropped.
         let mut messages: [&[u8]; LANES] = [&[]; LANES];
         for (lane, message) in messages.iter_mut().enumerate() {
-            *message = job.message(first + lane.min(used - 1));
+            *message = batch.message(first + lane.min(used - 1));
         }
         hash_lanes(&messages, &mut digests);
         for (lane, digest) in digests[..used].iter().enumerate() {
-            job.put(first + lane, digest);
+            batch.put(first + lane, digest);
         }
     }
 }
@@ -82,32 +82,32 @@ impl Backend {
     /// # Safety
     ///
     /// The backend must be available.
-    unsafe fn drive(self, plan: &Plan<'_>, job: &mut impl Job, range: Range<usize>) {
+    unsafe fn drive(self, plan: &Plan<'_>, batch: &mut impl HashBatch, range: Range<usize>) {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {
                 // SAFETY: the caller has checked that the processor has the instructions; here and below.
-                drive::<32>(|messages, digests| unsafe { x86::avx512(plan, messages, digests) }, job, range);
+                drive::<32>(|messages, digests| unsafe { x86::avx512(plan, messages, digests) }, batch, range);
             }
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => {
                 // SAFETY: as above.
-                drive::<8>(|messages, digests| unsafe { x86::avx2(plan, messages, digests) }, job, range);
+                drive::<8>(|messages, digests| unsafe { x86::avx2(plan, messages, digests) }, batch, range);
             }
             #[cfg(target_arch = "x86_64")]
             Self::ShaNi => {
                 let (pairs, last) = (range.start..range.end - range.len() % 2, range.end - range.len() % 2..range.end);
                 // SAFETY: as above.
-                drive::<2>(|messages, digests| unsafe { x86::sha_ni_two(plan, messages, digests) }, job, pairs);
+                drive::<2>(|messages, digests| unsafe { x86::sha_ni_two(plan, messages, digests) }, batch, pairs);
                 // SAFETY: as above.
-                drive::<1>(|messages, digests| unsafe { x86::sha_ni_one(plan, messages, digests) }, job, last);
+                drive::<1>(|messages, digests| unsafe { x86::sha_ni_one(plan, messages, digests) }, batch, last);
             }
             #[cfg(target_arch = "aarch64")]
             Self::ShaNi => {
                 // SAFETY: crate `sha2` checks for the instructions itself.
                 drive::<1>(
                     |messages, digests| unsafe { hash_lanes::<aarch64::Sha2, 1>(plan, messages, digests) },
-                    job,
+                    batch,
                     range,
                 );
             }
@@ -115,7 +115,7 @@ impl Backend {
                 // SAFETY: this one needs no special instructions.
                 drive::<1>(
                     |messages, digests| unsafe { hash_lanes::<Portable, 1>(plan, messages, digests) },
-                    job,
+                    batch,
                     range,
                 );
             }
@@ -173,7 +173,7 @@ impl Engine {
     }
 
     /// Hashes `count` messages of `length` bytes.
-    pub(super) fn run<J: Job>(&self, function: &Function, length: usize, count: usize, job: &mut J) {
+    pub(super) fn run<J: HashBatch>(&self, function: &Function, length: usize, count: usize, batch: &mut J) {
         if count == 0 {
             return;
         }
@@ -194,19 +194,19 @@ impl Engine {
         // SAFETY: an engine only consists of available backends.
         unsafe {
             if wide > 0 {
-                self.wide.drive(&plan, job, 0..wide);
+                self.wide.drive(&plan, batch, 0..wide);
             }
             if wide < count {
-                self.narrow.drive(&plan, job, wide..count);
+                self.narrow.drive(&plan, batch, wide..count);
             }
         }
     }
 
     /// Hashes one message.
     pub(super) fn hash(&self, function: &Function, message: &[u8]) -> Digest {
-        let mut job = One { message, digest: [0; 32] };
-        self.run(function, message.len(), 1, &mut job);
-        job.digest
+        let mut batch = One { message, digest: [0; 32] };
+        self.run(function, message.len(), 1, &mut batch);
+        batch.digest
     }
 }
 
@@ -223,9 +223,9 @@ fn pass(backend: Backend) -> f64 {
     let mut least = f64::INFINITY;
     for _ in 0..6 {
         let start = Instant::now();
-        let mut job = Many { messages: black_box(&messages[..]), digests: &mut digests };
+        let mut batch = Many { messages: black_box(&messages[..]), digests: &mut digests };
         // SAFETY: the callers only pass available backends.
-        unsafe { backend.drive(&plan, &mut job, 0..count) };
+        unsafe { backend.drive(&plan, &mut batch, 0..count) };
         black_box(&digests);
         least = least.min(start.elapsed().as_nanos() as f64 / PASSES as f64);
     }

@@ -6,7 +6,7 @@
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 mod engine;
-mod job;
+mod hash_batch;
 mod kernel;
 mod plan;
 mod portable;
@@ -16,7 +16,7 @@ mod x86;
 
 pub use engine::{Backend, Engine};
 
-use job::{Each, Many, Rows};
+use hash_batch::{Each, Many, Rows};
 use plan::Function;
 
 /// A SHA-256 digest.

@@ -39,7 +39,7 @@ pub struct Delay {
 
 /// An intermediate number, kept for the proof and to continue after a crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct DelayCheckpoint {
     /// Number of squarings before it.
     pub at: u64,
     /// The number, big-endian, in the length of the modulus.
@@ -156,13 +156,13 @@ impl Delay {
     /// in order; `keep` receives the further ones and may stop the evaluation, which then has no result.
     pub fn evaluate(
         &self,
-        kept: &[Kept],
-        keep: impl FnMut(Kept) -> ControlFlow<()>,
+        checkpoints: &[DelayCheckpoint],
+        keep: impl FnMut(DelayCheckpoint) -> ControlFlow<()>,
     ) -> Result<Option<Evaluated>, EvaluateError> {
         if self.is_trivial() {
             return Err(EvaluateError::Trivial);
         }
-        let Some(segments) = self.modulus.many(Evaluation { delay: self, kept, keep })? else { return Ok(None) };
+        let Some(segments) = self.modulus.many(Evaluation { delay: self, checkpoints, keep })? else { return Ok(None) };
         let evaluated = Evaluated { delay: self.clone(), segments };
         evaluated.verify().map_err(|_| EvaluateError::Mistake)?;
         Ok(Some(evaluated))
@@ -172,11 +172,11 @@ impl Delay {
 /// The state of [`Delay::evaluate`].
 struct Evaluation<'a, K> {
     delay: &'a Delay,
-    kept: &'a [Kept],
+    checkpoints: &'a [DelayCheckpoint],
     keep: K,
 }
 
-impl<K: FnMut(Kept) -> ControlFlow<()>> InRing for Evaluation<'_, K> {
+impl<K: FnMut(DelayCheckpoint) -> ControlFlow<()>> InRing for Evaluation<'_, K> {
     type Output = Result<Option<Vec<Segment>>, EvaluateError>;
 
     fn run<R: Ring>(mut self, ring: &R) -> Self::Output {
@@ -185,14 +185,14 @@ impl<K: FnMut(Kept) -> ControlFlow<()>> InRing for Evaluation<'_, K> {
         thread::scope(|scope| {
             let mut input = canonical(modulus, input);
             let number = ring.enter(&input.0);
-            let mut way = Way { modulus, ring, kept: self.kept, next: 0, number, at: 0 };
+            let mut way = Way { modulus, ring, checkpoints: self.checkpoints, next: 0, number, at: 0 };
             let mut proofs = Vec::new();
             for iterations in segments(*iterations) {
-                let (digits, end) = (Digits::of(iterations), way.at + iterations);
+                let (digits, end) = (Digits::with_iterations(iterations), way.at + iterations);
                 let mut powers = Vec::new();
                 for _ in 0..digits.powers() {
-                    way.take_kept(&input)?;
-                    if let Some(new) = way.new_kept()
+                    way.take_checkpoint(&input)?;
+                    if let Some(new) = way.new_checkpoint()
                         && (self.keep)(new).is_break()
                     {
                         is_broken_off.store(true, Relaxed);
@@ -201,7 +201,7 @@ impl<K: FnMut(Kept) -> ControlFlow<()>> InRing for Evaluation<'_, K> {
                     powers.push(way.number.clone());
                     way.go_on(end.min(way.at + digits.every()));
                 }
-                let output = match way.peek_kept(end)? {
+                let output = match way.peek_checkpoint(end)? {
                     Some(output) => output,
                     None => canonical(modulus, &Number(ring.leave(&way.number))),
                 };
@@ -225,8 +225,8 @@ impl<K: FnMut(Kept) -> ControlFlow<()>> InRing for Evaluation<'_, K> {
 struct Way<'a, R: Ring> {
     modulus: &'a Modulus,
     ring: &'a R,
-    kept: &'a [Kept],
-    /// Index of the first of `kept` that is still ahead.
+    checkpoints: &'a [DelayCheckpoint],
+    /// Index of the first of `checkpoints` that is still ahead.
     next: usize,
     number: R::Element,
     at: u64,
@@ -234,16 +234,16 @@ struct Way<'a, R: Ring> {
 
 impl<R: Ring> Way<'_, R> {
     /// Returns the intermediate number at `at`, if one is ahead.
-    fn peek_kept(&self, at: u64) -> Result<Option<Number>, EvaluateError> {
-        let Some(kept) = self.kept.get(self.next) else { return Ok(None) };
-        let foreign = EvaluateError::Foreign { index: self.next, at: kept.at };
-        let number = self.modulus.number(&kept.number).map_err(|_| foreign.clone())?;
-        if kept.at != at { Err(foreign) } else { Ok(Some(number)) }
+    fn peek_checkpoint(&self, at: u64) -> Result<Option<Number>, EvaluateError> {
+        let Some(checkpoint) = self.checkpoints.get(self.next) else { return Ok(None) };
+        let foreign = EvaluateError::Foreign { index: self.next, at: checkpoint.at };
+        let number = self.modulus.number(&checkpoint.number).map_err(|_| foreign.clone())?;
+        if checkpoint.at != at { Err(foreign) } else { Ok(Some(number)) }
     }
 
     /// Takes the intermediate number at this position; the first one is the input itself.
-    fn take_kept(&mut self, input: &Number) -> Result<(), EvaluateError> {
-        if let Some(number) = self.peek_kept(self.at)? {
+    fn take_checkpoint(&mut self, input: &Number) -> Result<(), EvaluateError> {
+        if let Some(number) = self.peek_checkpoint(self.at)? {
             if self.at == 0 && number != *input {
                 return Err(EvaluateError::Foreign { index: self.next, at: 0 });
             }
@@ -254,18 +254,18 @@ impl<R: Ring> Way<'_, R> {
     }
 
     /// Returns the number to keep at this position, unless it was kept before.
-    fn new_kept(&mut self) -> Option<Kept> {
-        if self.next > self.kept.len()
-            || self.next > 0 && self.kept.get(self.next - 1).is_some_and(|kept| kept.at == self.at)
+    fn new_checkpoint(&mut self) -> Option<DelayCheckpoint> {
+        if self.next > self.checkpoints.len()
+            || self.next > 0 && self.checkpoints.get(self.next - 1).is_some_and(|checkpoint| checkpoint.at == self.at)
         {
             return None;
         }
-        Some(Kept { at: self.at, number: self.modulus.bytes(&self.ring.plain(&self.number)) })
+        Some(DelayCheckpoint { at: self.at, number: self.modulus.bytes(&self.ring.plain(&self.number)) })
     }
 
     /// Squares up to `to`, unless an intermediate number from there or later is available.
     fn go_on(&mut self, to: u64) {
-        if self.next == self.kept.len() {
+        if self.next == self.checkpoints.len() {
             self.ring.square(&mut self.number, to - self.at);
         }
         self.at = to;

@@ -69,7 +69,7 @@ impl Column {
     /// Sums that consist only of these numbers so far.
     #[target_feature(enable = "avx2,fma")]
     #[inline]
-    fn of(low: Vector) -> Self {
+    fn new(low: Vector) -> Self {
         Self { high: _mm256_set1_pd(CENTER), low }
     }
 }
@@ -86,7 +86,7 @@ impl Shifts {
 
     #[target_feature(enable = "avx2,fma")]
     #[inline]
-    fn of(digits: &[Vector]) -> Self {
+    fn new(digits: &[Vector]) -> Self {
         let mut shifts = Self([[_mm256_setzero_pd(); LANES]; Self::LENGTH]);
         shifts.set(digits);
         shifts
@@ -289,10 +289,10 @@ struct Prepared {
 impl Prepared {
     #[target_feature(enable = "avx2,fma")]
     #[inline]
-    fn of(digits: &[Vector]) -> Self {
+    fn new(digits: &[Vector]) -> Self {
         let zero = _mm256_setzero_pd();
         let masked = [[zero; LANES]; MAX_VECTORS + 1];
-        let mut prepared = Self { doubled: [zero; MAX_VECTORS + 1], shifts: Shifts::of(&[]), masked };
+        let mut prepared = Self { doubled: [zero; MAX_VECTORS + 1], shifts: Shifts::new(&[]), masked };
         prepared.set(digits);
         prepared
     }
@@ -338,7 +338,7 @@ impl Squarer {
             (power_of_two(VECTOR * vectors, modulus), power_of_two(128 * modulus.len() - VECTOR * vectors, modulus));
         // SAFETY: an `Fma` exists, so the processor has the instructions.
         let [modulus, inverse] =
-            [modulus, &inverse].map(|words| unsafe { Shifts::of(&from_words(words, LANES * vectors)[..vectors]) });
+            [modulus, &inverse].map(|words| unsafe { Shifts::new(&from_words(words, LANES * vectors)[..vectors]) });
         Some(Box::new(Self { vectors, modulus, inverse, to_digits, to_words }))
     }
 
@@ -378,8 +378,8 @@ impl Squarer {
     fn square_times<const N: usize>(&self, x: &mut Digits, times: u64) {
         const { assert!(N <= MAX_VECTORS && N >= 6) };
         let zero = _mm256_setzero_pd();
-        let nothing = Column::of(zero);
-        let mut number = Prepared::of(&x[..N]);
+        let nothing = Column::new(zero);
+        let mut number = Prepared::new(&x[..N]);
         let mut factor = [zero; MAX_VECTORS + 1];
         for _ in 0..times {
             // The square's lower half as digits, its upper half as sums.
@@ -387,10 +387,10 @@ impl Squarer {
             let mut carry = Carry::none();
             for (digits, column) in factor.iter_mut().zip(&mut wide[..N]) {
                 *digits = carry.settle(*column);
-                *column = Column::of(*digits);
+                *column = Column::new(*digits);
             }
             for column in &mut wide[N..] {
-                *column = Column::of(carry.sum(*column));
+                *column = Column::new(carry.sum(*column));
             }
             wide[N].low = _mm256_fmadd_pd(moved_up(carry.over, zero), _mm256_set1_pd(CARRIED), wide[N].low);
 
@@ -419,7 +419,7 @@ impl Squarer {
 #[target_feature(enable = "avx2,fma")]
 #[inline]
 fn square<const N: usize>(number: &Prepared) -> [Column; 2 * MAX_VECTORS] {
-    let mut wide = [Column::of(_mm256_setzero_pd()); 2 * MAX_VECTORS];
+    let mut wide = [Column::new(_mm256_setzero_pd()); 2 * MAX_VECTORS];
     for (tile, columns) in wide.as_chunks_mut::<TILE>().0[..(2 * N).div_ceil(TILE)].iter_mut().enumerate() {
         // The vector whose square is in the first column; earlier ones contribute only products above the diagonal.
         let middle = tile * TILE / 2;

@@ -129,7 +129,7 @@ impl Vector {
 pub(super) struct Digits([Vector; MAX_VECTORS]);
 
 impl Digits {
-    fn of(words: &[u64]) -> Self {
+    fn from_words(words: &[u64]) -> Self {
         Self(std::array::from_fn(|at| Vector(std::array::from_fn(|lane| digit::<BITS>(words, LANES * at + lane)))))
     }
 
@@ -167,7 +167,7 @@ impl Digits {
 struct Shifted([Vector; MAX_VECTORS + 1]);
 
 impl Shifted {
-    fn of(digits: &Digits, shift: usize) -> Self {
+    fn new(digits: &Digits, shift: usize) -> Self {
         let mut shifted = Self([Vector::ZERO; MAX_VECTORS + 1]);
         for number in 0..LANES * MAX_VECTORS {
             let to = number + shift;
@@ -228,16 +228,16 @@ impl Modulus {
         let above: Vec<u64> = product.windows(2).map(|pair| pair[0] >> BITS | pair[1] << (64 - BITS)).collect();
         // With R = 2^(64 · words) and S = 2^(208 · halves): S² / R, as a R · (S² / R) / S = a S; and R.
         let (digits, length) = (BITS * HALF * halves, 64 * modulus.len());
-        let power = |exponent| Digits::of(&power_of_two(exponent, modulus));
+        let power = |exponent| Digits::from_words(&power_of_two(exponent, modulus));
         let (to_digits, to_words) = (power(2 * digits - length), power(length));
-        let (words, modulus, above) = (modulus.into(), Digits::of(modulus), Digits::of(&above));
+        let (words, modulus, above) = (modulus.into(), Digits::from_words(modulus), Digits::from_words(&above));
         let last = (HALF * halves - 1) % LANES;
         Some(Box::new(Self {
             words,
             halves,
             factor,
-            above: std::array::from_fn(|at| Shifted::of(&above, at + 1)),
-            modulus: [last, last + 1].map(|shift| Shifted::of(&modulus, shift)),
+            above: std::array::from_fn(|at| Shifted::new(&above, at + 1)),
+            modulus: [last, last + 1].map(|shift| Shifted::new(&modulus, shift)),
             lanes: std::array::from_fn(|at| at as i64),
             to_digits,
             to_words,
@@ -289,7 +289,7 @@ impl Modulus {
         const { assert!(N == WIDE.div_ceil(2) && N <= MAX_VECTORS) };
         // SAFETY: the features are enabled.
         unsafe {
-            let pair = Pair::<N>::of(x, y);
+            let pair = Pair::<N>::new(x, y);
             let reduced: [__m512i; N] = self.reduce::<N, WIDE>(pair.lower(), &pair);
             normalise(&reduced, x);
         }
@@ -302,7 +302,7 @@ impl Modulus {
         for _ in 0..times {
             // SAFETY: the features are enabled.
             unsafe {
-                let square = Square::<N>::of(x);
+                let square = Square::<N>::new(x);
                 let reduced: [__m512i; N] = self.reduce::<N, WIDE>(square.lower(), &square);
                 normalise(&reduced, x);
             }
@@ -443,7 +443,7 @@ impl Ring for Modulus {
     type Element = Digits;
 
     fn enter(&self, words: &[u64]) -> Digits {
-        let mut digits = Digits::of(words);
+        let mut digits = Digits::from_words(words);
         self.multiply_digits(&mut digits, &self.to_digits);
         digits
     }
@@ -453,7 +453,7 @@ impl Ring for Modulus {
     }
 
     fn plain(&self, element: &Digits) -> Box<[u64]> {
-        self.product(element, &Digits::of(&[1]))
+        self.product(element, &Digits::from_words(&[1]))
     }
 
     fn multiply(&self, a: &mut Digits, b: &Digits) {
@@ -539,7 +539,7 @@ struct Pair<'a, const N: usize> {
 
 impl<'a, const N: usize> Pair<'a, N> {
     #[inline(always)]
-    unsafe fn of(x: &'a Digits, y: &Digits) -> Self {
+    unsafe fn new(x: &'a Digits, y: &Digits) -> Self {
         // SAFETY: as above.
         unsafe {
             let mut vectors = [_mm512_setzero_si512(); N];
@@ -581,7 +581,7 @@ struct Square<'a, const N: usize> {
 
 impl<'a, const N: usize> Square<'a, N> {
     #[inline(always)]
-    unsafe fn of(digits: &'a Digits) -> Self {
+    unsafe fn new(digits: &'a Digits) -> Self {
         // SAFETY: as above.
         unsafe {
             let zero = _mm512_setzero_si512();
@@ -706,7 +706,7 @@ mod tests {
                     let in_digits = Modulus::new(ifma, &modulus, kernel.negated_inverse).unwrap();
                     assert_eq!(in_digits.halves, halves);
                     // Below 2^(bits + 1), which is at most four times the modulus.
-                    let numbers = FILLS.map(|fill| Digits::of(&filled(bits + 1, fill)));
+                    let numbers = FILLS.map(|fill| Digits::from_words(&filled(bits + 1, fill)));
                     for (x, y) in numbers.iter().flat_map(|x| numbers.iter().map(move |y| (x, y))) {
                         let check = |product: &Digits| {
                             assert!(product.0.iter().all(|vector| vector.0.iter().all(|digit| *digit <= MASK)));
@@ -738,12 +738,12 @@ mod tests {
         let most = MASK | 0xff << BITS;
         for (from, to) in [(0, 1), (0, 23), (7, 9), (3, 22)] {
             for before in [MASK, most] {
-                let mut sums = Digits::of(&[]);
+                let mut sums = Digits::from_words(&[]);
                 for number in from..to {
                     sums.0[number / LANES].0[number % LANES] = MASK;
                 }
                 sums.0[from / LANES].0[from % LANES] = before;
-                let (mut expected, mut found) = (sums, Digits::of(&[]));
+                let (mut expected, mut found) = (sums, Digits::from_words(&[]));
                 expected.carry();
                 // SAFETY: the processor has the instructions.
                 unsafe { normalise(&[sums.0[0].load(), sums.0[1].load(), sums.0[2].load()], &mut found) };

@@ -26,7 +26,7 @@ mod timelock;
 mod wesolowski;
 mod words;
 
-pub use delay::{Delay, EvaluateError, Evaluated, FormatError, Invalid, Kept};
+pub use delay::{Delay, DelayCheckpoint, EvaluateError, Evaluated, FormatError, Invalid};
 pub use modulus::{Modulus, Number, NumberError};
 pub use timelock::TimeLock;
 

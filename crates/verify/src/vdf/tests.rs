@@ -26,7 +26,7 @@ fn delay(modulus: Modulus, iterations: u64) -> Delay {
     Delay { input: modulus.hash(b"input"), modulus, iterations }
 }
 
-fn keep_on(_: Kept) -> ControlFlow<()> {
+fn keep_on(_: DelayCheckpoint) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 

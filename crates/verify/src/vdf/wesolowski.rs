@@ -28,7 +28,7 @@ pub(super) struct Digits {
 }
 
 impl Digits {
-    pub(super) fn of(iterations: u64) -> Self {
+    pub(super) fn with_iterations(iterations: u64) -> Self {
         // A digit has two to the power of its bits buckets, each multiplied twice; they cost less than the digits.
         let bits = iterations.max(1).ilog2().saturating_sub(6).clamp(1, MOST_BITS);
         let stride = iterations.div_ceil(u64::from(bits)).div_ceil(POWERS).max(1);
@@ -83,7 +83,7 @@ pub(super) fn prove<R: Ring>(
     powers: &[R::Element],
     is_broken_off: &AtomicBool,
 ) -> Option<Number> {
-    let digits = Digits::of(iterations);
+    let digits = Digits::with_iterations(iterations);
     assert_eq!(powers.len() as u64, digits.powers(), "all powers that were to be kept");
     let quotient = digits.quotient(&challenge(modulus, x, y, iterations));
     let stride = digits.stride as usize;

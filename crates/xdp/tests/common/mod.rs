@@ -36,7 +36,7 @@ const RETENTION: Duration = Duration::from_secs(10);
 
 /// A memory for this number of retries.
 fn limits(operations: usize) -> retries::Limits {
-    retries::Limits { retention: RETENTION, ..retries::Limits::of(operations) }
+    retries::Limits { retention: RETENTION, ..retries::Limits::with_operations(operations) }
 }
 
 impl Tier {

@@ -130,7 +130,7 @@ pub fn conforms(setting: &Setting, trusted: &str, stranger: Option<&str>, filter
     };
     let outcomes =
         within(&setting.namespaces.client, || run(&target, filter, |outcome| println!("{outcome}"))).unwrap();
-    let summary = Summary::of(&outcomes);
+    let summary = Summary::from_outcomes(&outcomes);
     assert_eq!(summary.failed, 0, "{summary}");
     assert!(summary.passed > 0);
     summary

@@ -93,7 +93,7 @@ fn digests_of_all_kinds_of_coverage() {
     ] {
         assert_eq!(hasher.version_0(0, &script, 987_654_321, hash_type)[..], bytes(digest), "{hash_type:02x}");
     }
-    let Form::Multisig(6, keys) = Form::of(&script) else { panic!() };
+    let Form::Multisig(6, keys) = Form::from_script(&script) else { panic!() };
     assert_eq!(keys.len(), 6);
 }
 

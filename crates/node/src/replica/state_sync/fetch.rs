@@ -17,7 +17,7 @@ use zerocopy::FromBytes;
 use super::{
     super::{
         Identity,
-        body::Body,
+        block_body::Body,
         incarnation,
         roster::{FILE, FOLDER},
     },
@@ -25,9 +25,8 @@ use super::{
     pages::{BatchesStart, Checkpoint, take_batch, take_block},
 };
 use crate::{
-    Config, Error,
-    gathering::{self, GATHERING},
-    layout, recovery,
+    Config, Error, layout, recovery,
+    staging::{self, STAGING},
 };
 
 /// Maximum time that fetching a checkpoint's blocks may take; after more, a newer checkpoint is used, because the other
@@ -186,30 +185,30 @@ pub fn fetch(
     mut progress: impl FnMut(Progress),
 ) -> Result<u64, FetchError> {
     let data = layout::open(&config.data)?;
-    let identity = Identity::of(&config.cluster)?;
+    let identity = Identity::from_cluster(&config.cluster)?;
     incarnation::check(&config.cluster.key, &data)?;
-    let (own, began) = (Own::of(config, present, &identity, &data)?, Instant::now());
+    let (own, began) = (Own::read(config, present, &identity, &data)?, Instant::now());
     let mut attempt = 1;
     let height = loop {
         match gather(config, &identity, &data, own, source, &mut progress) {
             Ok(height) => break height,
             Err(FetchError::Older { .. }) if began.elapsed() < REPLACEMENT => {
-                gathering::clear(&data)?;
+                staging::clear(&data)?;
                 thread::sleep(PAUSE);
             }
             Err(FetchError::Refused { .. }) if attempt < ATTEMPTS => {
                 attempt += 1;
-                gathering::clear(&data)?;
+                staging::clear(&data)?;
                 thread::sleep(PAUSE);
             }
             Err(error) => {
-                gathering::clear(&data)?;
+                staging::clear(&data)?;
                 return Err(error);
             }
         }
     };
-    gathering::complete(&data)?;
-    gathering::install(&data)?;
+    staging::complete(&data)?;
+    staging::install(&data)?;
     Ok(height)
 }
 
@@ -224,7 +223,7 @@ enum Own {
 }
 
 impl Own {
-    fn of(config: &Config, present: Present, identity: &Identity, data: &DataDirectory) -> Result<Self, FetchError> {
+    fn read(config: &Config, present: Present, identity: &Identity, data: &DataDirectory) -> Result<Self, FetchError> {
         if present == Present::Replace {
             return Ok(incarnation::marked_height(&config.cluster.key)?.map_or(Self::Nothing, Self::Executed));
         }
@@ -258,7 +257,7 @@ fn gather(
     source: &mut dyn Source,
     progress: &mut impl FnMut(Progress),
 ) -> Result<u64, FetchError> {
-    let data = layout::open(&data.path().join(GATHERING))?;
+    let data = layout::open(&data.path().join(STAGING))?;
     let chain = layout::open_chain(&data, recovery::chain_options(config), || Ok(identity.genesis(config)))?;
     let mut restoring = Restoring::new(chain, &config.ledger.limits().retries);
     // All blocks except the newest first: then the rest belongs to a checkpoint that is kept long enough.

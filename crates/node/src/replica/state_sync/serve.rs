@@ -17,7 +17,7 @@ use spv::finality::Certificate;
 use zerocopy::IntoBytes;
 
 use super::{
-    super::{body::Body, roster::Roster},
+    super::{block_body::Body, roster::Roster},
     pages::{BatchesStart, Checkpoint, PAGE, put_batch, put_block},
 };
 

@@ -97,7 +97,7 @@ impl Change<'_> {
         sets.contains(&self.member.name) == (self.action == Action::Add)
     }
 
-    fn of(&self, sets: &Sets) -> Result<MemberChange, Error> {
+    fn change(&self, sets: &Sets) -> Result<MemberChange, Error> {
         let change = match self.action {
             Action::Add => sets.membership.addition(self.member),
             Action::Remove => sets.membership.removal(&self.member.name),
@@ -152,7 +152,7 @@ impl Change<'_> {
 
     /// Sends the approvals of all that answer, those of the replica that leaves or joins last. Whether one was stale.
     fn round(&self, survey: &Survey, approved: &mut Approved) -> Result<bool, Error> {
-        let (change, newest) = (self.of(&survey.sets)?, survey.newest()?);
+        let (change, newest) = (self.change(&survey.sets)?, survey.newest()?);
         let is_it = |replica: &Answering| replica.key.name() == self.member.name;
         let mut signers = Vec::from_iter(survey.answering.iter().filter(|replica| {
             survey.sets.contains(&replica.key.name()) || (self.action == Action::Add && is_it(replica))

@@ -15,7 +15,7 @@ use spv::finality::MemberAction;
 use super::change::{Action, Change, check, lock};
 use super::copy::copy;
 use super::home::Home;
-use super::init::{Place, places, write};
+use super::init::{ReplicaAddresses, replica_addresses, write};
 use super::sets::{Approval, Sets, Survey, ask, key};
 use super::{NAP, PATIENCE, end, serve, sync};
 use crate::cli::{ClusterAddArgs, ClusterApproveArgs, ClusterJoinArgs, ClusterRemoveArgs};
@@ -31,16 +31,16 @@ const JOINING: &str = "joining";
 const PROVIDED: &str = "has data";
 
 /// The configuration of a joining replica, based on that of another one.
-fn joining(like: &Config, home: &Home, place: &Place, contacts: Vec<Member>) -> Result<Member, Error> {
-    let sections = Cluster::generate(&[place.others], like.cluster.began).map_err(Error::other)?;
+fn joining(like: &Config, home: &Home, replica: &ReplicaAddresses, contacts: Vec<Member>) -> Result<Member, Error> {
+    let sections = Cluster::generate(&[replica.others], like.cluster.began).map_err(Error::other)?;
     let (secret, section) = sections.into_iter().next().expect("one was asked for");
     let [member] = <[Member; 1]>::try_from(section.replicas).expect("one was asked for");
     let key = home.folder.join("replica.key");
     let cluster = Cluster { key, contacts, listen: section.listen, ..like.cluster.clone() };
     let config = Config {
         data: home.folder.join("data"),
-        listen: place.listen,
-        http: Some(place.http),
+        listen: replica.listen,
+        http: Some(replica.http),
         cluster,
         ..like.clone()
     };
@@ -76,12 +76,12 @@ fn prepare(args: &ClusterAddArgs, dir: &Path, homes: &[Home], survey: &Survey, o
     }
     let number = homes.last().map_or(0, |home| home.number + 1);
     let home = Home::new(dir, number);
-    let mut place = places(1, 0)?.pop().expect("one was asked for");
-    place.listen = args.listen.unwrap_or(place.listen);
-    place.http = args.http.unwrap_or(place.http);
-    place.others = args.others.unwrap_or(place.others);
+    let mut replica = replica_addresses(1, 0)?.pop().expect("one was asked for");
+    replica.listen = args.listen.unwrap_or(replica.listen);
+    replica.http = args.http.unwrap_or(replica.http);
+    replica.others = args.others.unwrap_or(replica.others);
     let members = survey.sets.membership.members(u64::MAX).to_vec();
-    joining(&survey.newest()?.config, &home, &place, members)?;
+    joining(&survey.newest()?.config, &home, &replica, members)?;
     let mark = home.folder.join(JOINING);
     fs::write(&mark, "").map_err(|error| Error::file("write", &mark, error))?;
     Ok(home)
@@ -239,9 +239,9 @@ pub fn remove(args: &ClusterRemoveArgs, output: Output) -> Result<(), Error> {
 pub fn join(args: &ClusterJoinArgs, output: Output) -> Result<(), Error> {
     let like = Config::load(&args.like).map_err(Error::other)?;
     let home = Home { number: 0, folder: args.folder.clone() };
-    let sets = Sets::of(&like, args.node)?;
-    let place = Place { listen: args.listen, http: args.http, others: args.others };
-    let member = joining(&like, &home, &place, sets.membership.members(u64::MAX).to_vec())?;
+    let sets = Sets::from_node(&like, args.node)?;
+    let replica = ReplicaAddresses { listen: args.listen, http: args.http, others: args.others };
+    let member = joining(&like, &home, &replica, sets.membership.members(u64::MAX).to_vec())?;
     if let Some(from) = &args.copy {
         copy(from, &home.config()?.data)?;
     }
@@ -270,7 +270,7 @@ fn check_blocks(config: &Config, node: SocketAddr) -> Result<(), Error> {
 pub fn approve(args: &ClusterApproveArgs, output: Output) -> Result<(), Error> {
     let config = Config::load(&args.config).map_err(Error::other)?;
     let node = args.node.unwrap_or(config.listen);
-    let (sets, key) = (Sets::of(&config, node)?, key(&config)?);
+    let (sets, key) = (Sets::from_node(&config, node)?, key(&config)?);
     let change = match (&args.add, &args.remove) {
         (Some(member), _) => {
             sets.membership.addition(member).ok_or("the replica is already a member of the set, or the set is full")

@@ -51,7 +51,7 @@ pub struct Sets {
 
 impl Sets {
     /// The sets that a node of a network reports.
-    pub fn of(config: &Config, node: SocketAddr) -> Result<Self, Error> {
+    pub fn from_node(config: &Config, node: SocketAddr) -> Result<Self, Error> {
         Self::reported(config, node, &ask(node).map_err(Error::other)?)
     }
 

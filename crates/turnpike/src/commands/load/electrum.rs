@@ -90,7 +90,7 @@ pub fn run(address: SocketAddr, args: &LoadArgs, output: Output) -> Result<(), E
         let outcome = outcome.map_err(|_| Error::Failed("a thread of the load panicked".into()))?;
         all.add(&outcome.map_err(failed)?);
     }
-    let report = ElectrumReport::of(server, &all, elapsed, used);
+    let report = ElectrumReport::new(server, &all, elapsed, used);
     output.result(&report, ElectrumReport::describe);
     match report.first_error {
         Some(error) => Err(Error::Failed(format!("{} requests failed, the first with: {error}", report.errors))),
@@ -99,7 +99,7 @@ pub fn run(address: SocketAddr, args: &LoadArgs, output: Output) -> Result<(), E
 }
 
 impl ElectrumReport {
-    fn of(server: String, outcome: &Outcome, elapsed: Duration, used: Option<Duration>) -> Self {
+    fn new(server: String, outcome: &Outcome, elapsed: Duration, used: Option<Duration>) -> Self {
         let requests: u64 = outcome.methods.values().sum();
         let at = |latencies: &Histogram<u64>, quantile| latencies.value_at_quantile(quantile) as f64 / 1e3;
         let processor_seconds = used.map(|used| used.as_secs_f64());

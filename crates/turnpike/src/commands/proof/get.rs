@@ -32,7 +32,7 @@ pub fn get(args: &ProofGetArgs, output: Output) -> Result<(), Error> {
 fn get_own(client: &mut Client, args: &ProofGetArgs, output: Output) -> Result<Vec<u8>, Error> {
     let subject = Subject::parse(args)?;
     let network = args.pin.network_id;
-    let source = Source::of(network, args.headers.as_deref());
+    let source = Source::new(network, args.headers.as_deref());
     let mut chain = header_file::open_own(args.headers.as_deref(), client, network)?;
     if args.is_final && chain.key().is_some() {
         return Err(Error::Failed(
@@ -53,7 +53,7 @@ fn get_own(client: &mut Client, args: &ProofGetArgs, output: Output) -> Result<V
         proved.reply
     } else {
         let proved = patience.transaction(client, &mut chain, subject)?;
-        let report = TransactionReport::of(&proved, Against::new(&chain, source, replaced));
+        let report = TransactionReport::from_proved(&proved, Against::new(&chain, source, replaced));
         output.result(&report, TransactionReport::describe);
         proved.reply
     };
@@ -77,7 +77,7 @@ fn get_bitcoin(client: &mut Client, args: &ProofGetArgs, output: Output) -> Resu
     if let Some(file) = &args.headers {
         header_file::write_bitcoin(file, &chain)?;
     }
-    output.result(&BitcoinReport::of(&proved), BitcoinReport::describe);
+    output.result(&BitcoinReport::from_proved(&proved), BitcoinReport::describe);
     Ok(proved.reply)
 }
 

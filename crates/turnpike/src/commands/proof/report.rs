@@ -66,7 +66,7 @@ pub struct Tree {
 }
 
 impl TransactionReport {
-    pub fn of(proved: &ProvedTransaction, against: Against) -> Self {
+    pub fn from_proved(proved: &ProvedTransaction, against: Against) -> Self {
         Self::new(proved.height, &proved.block, proved.position, &proved.operation, against)
     }
 
@@ -129,7 +129,7 @@ impl BalanceReport {
 }
 
 impl BitcoinReport {
-    pub fn of(proved: &ProvedBitcoin) -> Self {
+    pub fn from_proved(proved: &ProvedBitcoin) -> Self {
         // The client checks the depth by the coinbase in the reply.
         let tree = Tree { transactions: proved.transactions, is_depth_checked: true };
         Self::new(Some(proved.height), &proved.block, proved.position, &proved.transaction, tree)

@@ -45,7 +45,7 @@ pub fn verify(args: &ProofVerifyArgs, output: Output) -> Result<(), Error> {
             proof.verify(&chain).map_err(Error::other)?;
             let (operation, _) = Operation::read_from_prefix(proof.transaction)
                 .map_err(|_| Error::Failed("the proof contains no transaction".into()))?;
-            let against = Against::new(&chain, Source::of(network, headers), None);
+            let against = Against::new(&chain, Source::new(network, headers), None);
             let report = TransactionReport::new(proof.height, &proof.block_hash, proof.position, &operation, against);
             output.result(&report, TransactionReport::describe);
         }
@@ -55,7 +55,7 @@ pub fn verify(args: &ProofVerifyArgs, output: Output) -> Result<(), Error> {
             let mut account = [0; 16];
             account.copy_from_slice(&reply.fixed.request.key[..16]);
             let entry = proof.verify(&account, &chain).map_err(Error::other)?;
-            let against = Against::new(&chain, Source::of(network, headers), None);
+            let against = Against::new(&chain, Source::new(network, headers), None);
             let report = BalanceReport::new(AccountId(account), proof.height, entry, against);
             output.result(&report, BalanceReport::describe);
         }

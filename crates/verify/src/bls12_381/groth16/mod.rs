@@ -75,7 +75,7 @@ pub struct Claim {
 impl Claim {
     /// From the bytes of a proof, and public inputs of 32 little-endian bytes each.
     pub fn parse(proof: &[u8], inputs: &[u8]) -> Result<Self, Rule> {
-        Self::of(Proof::parse(proof)?, inputs)
+        Self::new(Proof::parse(proof)?, inputs)
     }
 
     /// Parses many proofs and their inputs, faster than [`Claim::parse`] for each.
@@ -86,7 +86,7 @@ impl Claim {
     fn parse_each_on(backend: Backend, items: &[(&[u8], &[u8])]) -> Vec<Result<Self, Rule>> {
         let proofs: Vec<_> = items.iter().map(|(proof, _)| *proof).collect();
         let parsed = Proof::parse_each_on(backend, &proofs).into_iter().zip(items);
-        parsed.map(|(proof, (_, inputs))| Self::of(proof?, inputs)).collect()
+        parsed.map(|(proof, (_, inputs))| Self::new(proof?, inputs)).collect()
     }
 
     /// As [`Claim::parse_each`], with as many public inputs as the key requires, so that all can be combined.
@@ -104,7 +104,7 @@ impl Claim {
         Self::parse_each_on(backend, items).into_iter().map(|claim| claim.and_then(has_all)).collect()
     }
 
-    fn of(proof: Proof, inputs: &[u8]) -> Result<Self, Rule> {
+    fn new(proof: Proof, inputs: &[u8]) -> Result<Self, Rule> {
         let (inputs, []) = inputs.as_chunks() else { return Err(Rule::Length) };
         let inputs = inputs.iter().map(Scalar::parse_little_endian).collect::<Result<_, _>>()?;
         Ok(Self { proof, inputs })

@@ -204,6 +204,6 @@ impl<R: Copy + Default + PartialEq + AsMut<[Row]>> Pairs<'_, R> {
     }
 
     fn terms(&self, lane: usize) -> Terms<InRows<R>> {
-        Terms::of(self.points, self.pair(lane))
+        Terms::new(self.points, self.pair(lane))
     }
 }

@@ -58,8 +58,8 @@ fn affine<L: Curve>(point: &Jacobian<L>, inverse: &L) -> Affine<L> {
 #[inline(always)]
 fn multiply<L: Curve>(point: &Affine<L>, scalars: &[[u64; 4]]) -> Jacobian<L> {
     let any = point.x.any();
-    let plan = Plan::of(DIGIT);
-    let table = Table::of(point);
+    let plan = Plan::with_bits(DIGIT);
+    let table = Table::new(point);
     let parts: Vec<_> = scalars.iter().map(|scalar| L::split(*scalar)).collect();
     let mut sum = Jacobian { x: L::one(any), y: L::one(any), z: L::zero(any) };
     let mut begun: Mask = 0;
@@ -91,7 +91,7 @@ struct Table<L: Lanes> {
 
 impl<L: Curve> Table<L> {
     #[inline(always)]
-    fn of(point: &Affine<L>) -> Self {
+    fn new(point: &Affine<L>) -> Self {
         let any = point.x.any();
         let mut multiples = [Jacobian::from(point); MULTIPLES];
         for at in 1..MULTIPLES {

@@ -79,7 +79,7 @@ impl Entry {
 
     /// The point that it refers to.
     #[inline(always)]
-    pub(super) fn of<P: Stored>(self, points: &[P]) -> P {
+    pub(super) fn resolve<P: Stored>(self, points: &[P]) -> P {
         let point = points[self.at()];
         if self.is_negative() { point.negative() } else { point }
     }
@@ -140,12 +140,12 @@ impl<E: Field> Adder<E> for OneByOne {
 
     #[inline(always)]
     fn denominators(self, points: &[Affine<E>], pairs: &[Pair]) -> E {
-        Terms::of(points, pairs[0]).denominator()
+        Terms::new(points, pairs[0]).denominator()
     }
 
     #[inline(always)]
     fn sums(self, points: &mut [Affine<E>], pairs: &[Pair], inverse: &E, places: &[u32]) {
-        let terms = Terms::of(points, pairs[0]);
+        let terms = Terms::new(points, pairs[0]);
         let with_slope = || {
             let (left, slope) = (&terms.left, terms.numerator() * *inverse);
             let x = slope.square() - left.x - terms.right.x;
@@ -164,8 +164,8 @@ pub struct Terms<P> {
 
 impl<P: Stored> Terms<P> {
     #[inline(always)]
-    pub(in crate::bls12_381) fn of(points: &[P], [left, right]: Pair) -> Self {
-        Self { left: left.of(points), right: right.of(points) }
+    pub(in crate::bls12_381) fn new(points: &[P], [left, right]: Pair) -> Self {
+        Self { left: left.resolve(points), right: right.resolve(points) }
     }
 
     /// Whether both have the same x.

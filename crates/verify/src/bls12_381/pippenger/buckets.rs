@@ -79,7 +79,7 @@ impl<E: Field, A: Adder<E>> Buckets<E, A> {
             self.next.count = 0;
         }
         self.last.count = 0;
-        let sum = |waiting: &Entry| if *waiting == Entry::NONE { A::Point::default() } else { waiting.of(points) };
+        let sum = |waiting: &Entry| if *waiting == Entry::NONE { A::Point::default() } else { waiting.resolve(points) };
         let sums = self.waiting.iter().map(sum).collect();
         points.truncate(count);
         sums

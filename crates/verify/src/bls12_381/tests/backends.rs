@@ -49,9 +49,9 @@ fn on_vectors(backend: Backend) -> usize {
     let (left, right) = (Point::<G1>::generator(), Point::<G2>::generator());
     let product: Vec<_> = (0..ITEMS).map(|at| (if at % 2 == 0 { left } else { left.negate() }, right)).collect();
     let pairs = pairs_on(backend, &encode(&product)).unwrap();
-    assert!(Product::of(backend, &pairs).is_one());
-    assert!(!Product::of(backend, &pairs[1..]).is_one());
-    assert!(Product::of(backend, &pairs[1..]).times(Product::of(backend, &pairs[..1])).is_one());
+    assert!(Product::new(backend, &pairs).is_one());
+    assert!(!Product::new(backend, &pairs[1..]).is_one());
+    assert!(Product::new(backend, &pairs[1..]).times(Product::new(backend, &pairs[..1])).is_one());
     let scalars = vec![3_u64.into(); ITEMS];
     assert_eq!(multiply_each_on(backend, &vec![left; ITEMS], &scalars).len(), ITEMS);
     STARTED.get()

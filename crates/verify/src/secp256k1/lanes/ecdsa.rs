@@ -31,7 +31,7 @@ pub(in crate::secp256k1) fn verify_each<V: Kernel>(any: V, items: &[Signed], ver
         match items.len() {
             count if count <= V::WORTH => verdicts.extend(items.iter().map(portable::ecdsa::verify)),
             count if count <= V::LANES => verify_lanes(any, items, terms, verdicts),
-            _ => verify_lanes(Pair::of(any), items, terms, verdicts),
+            _ => verify_lanes(Pair::new(any), items, terms, verdicts),
         }
     }
 }

@@ -64,7 +64,7 @@ pub(in crate::secp256k1) type Point = [Row; 2];
 /// The points with these x and an even y; `None` for an x of no point.
 #[inline(always)]
 pub(in crate::secp256k1) fn points<V: Kernel>(any: V, xs: &[[u8; 32]]) -> Vec<Option<Point>> {
-    let any = Pair::of(any);
+    let any = Pair::new(any);
     let mut points = Vec::with_capacity(xs.len());
     let mut rows = [[Row::default(); Mask::BITS as usize]; 2];
     let lanes = 2 * V::LANES;
@@ -119,5 +119,5 @@ pub(in crate::secp256k1) fn verify_all<'a, V: Kernel>(any: V, items: impl Iterat
     for (key, number) in by_key {
         sum.push(key, scalar::split(&scalar::negate(&number)));
     }
-    sum.sum_is_zero(Pair::of(any))
+    sum.sum_is_zero(Pair::new(any))
 }

@@ -9,7 +9,7 @@ use std::{
 use super::inbox::{Answer, Asked, Inbox};
 use crate::session::Session;
 
-/// As many calls as Bitcoin Core answers at once.
+/// Number of calls that Bitcoin Core answers at once.
 const THREADS: usize = 4;
 
 /// A message whose answer takes the node. A connection has at most one, and reads nothing meanwhile, so there are no
@@ -21,11 +21,11 @@ pub struct Question {
     pub asked_by: Asked,
 }
 
-/// Queue of questions. The threads end after its last clone is dropped.
+/// Threads that call the node, and the queue of their questions. The threads end after its last clone is dropped.
 #[derive(Clone)]
-pub struct Asker(mpsc::Sender<(Question, Inbox)>);
+pub struct BitcoindPool(mpsc::Sender<(Question, Inbox)>);
 
-impl Asker {
+impl BitcoindPool {
     /// Starts the threads.
     pub fn start() -> io::Result<Self> {
         let (sender, receiver) = mpsc::channel::<(Question, Inbox)>();

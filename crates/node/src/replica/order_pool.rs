@@ -14,7 +14,7 @@ use order::Payload;
 use spv::Hash;
 use wire::{AccountId, Command, SignedOperation, Status};
 
-use super::body::{Body, Entries, Group, Key, LONGEST, MOST_APPROVALS, MOST_SIGNED};
+use super::block_body::{Body, Entries, Group, Key, LONGEST, MOST_APPROVALS, MOST_SIGNED};
 use crate::admission;
 
 /// Maximum size of operations waiting to be ordered in bytes, divided equally among the replicas that received them.
@@ -87,15 +87,15 @@ struct Pooled {
     since: Instant,
 }
 
-/// What the desk holds.
+/// Contents of the pool.
 #[derive(Debug)]
 pub struct Contents {
     /// In order of arrival.
     pool: BTreeMap<u64, Pooled>,
-    places: HashMap<Key, u64>,
+    positions: HashMap<Key, u64>,
     /// Accounts that operations in the pool create, and how many of them do.
     creating: HashMap<AccountId, usize>,
-    next_place: u64,
+    next_position: u64,
     /// Bytes of each replica's groups.
     taken: Vec<usize>,
     waiting: HashMap<u64, Waiting>,
@@ -121,15 +121,15 @@ pub struct Contents {
     wakers: Vec<Waker>,
 }
 
-/// The desk of a replica.
+/// Operations that wait to be ordered, and frames that wait for theirs to be executed.
 #[derive(Debug)]
-pub struct Desk {
+pub struct OrderPool {
     replay_window: u64,
     state: Mutex<Contents>,
 }
 
-impl Desk {
-    /// An empty desk of the replica of this number, if it is a member. `past` has the states that no header covers
+impl OrderPool {
+    /// An empty pool for the replica of this number, if it is a member. `past` has the states that no header covers
     /// after the newest blocks, by height, as far as known. Whether a change of the set is decided is as in
     /// [`Self::executed`].
     pub fn new(
@@ -142,9 +142,9 @@ impl Desk {
     ) -> Self {
         let state = Contents {
             pool: BTreeMap::new(),
-            places: HashMap::new(),
+            positions: HashMap::new(),
             creating: HashMap::new(),
-            next_place: 0,
+            next_position: 0,
             taken: vec![0; replicas],
             waiting: HashMap::new(),
             given_up: Vec::new(),
@@ -213,7 +213,7 @@ impl Desk {
     }
 
     /// Adds a group that another replica received; drops it if there is no room.
-    pub fn hear(&self, group: Group) {
+    pub fn receive(&self, group: Group) {
         let mut state = self.state();
         if state.pool(&group, Instant::now()) {
             wake(state);
@@ -228,8 +228,8 @@ impl Desk {
     /// Whether the same group waits here, so that its signatures were verified.
     pub fn has(&self, group: &Group) -> bool {
         let state = self.state();
-        let place = state.places.get(&group.key());
-        place.and_then(|place| state.pool.get(place)).is_some_and(|pooled| pooled.group == *group)
+        let position = state.positions.get(&group.key());
+        position.and_then(|position| state.pool.get(position)).is_some_and(|pooled| pooled.group == *group)
     }
 
     /// A payload to append to a parent, if there is anything to order or to state.
@@ -299,7 +299,7 @@ impl Desk {
     pub fn renumber(&self, origin: Option<u8>, replicas: usize) -> Vec<Group> {
         let mut state = self.state();
         state.pool.clear();
-        state.places.clear();
+        state.positions.clear();
         state.creating.clear();
         state.taken = vec![0; replicas];
         state.origin = origin;
@@ -386,14 +386,14 @@ impl Contents {
         let fits = Body::EMPTY + group.bytes().len() <= LONGEST && group.signed().len() <= MOST_SIGNED;
         let fits = fits && group.approvals().len() <= MOST_APPROVALS;
         let Some(taken) = self.taken.get_mut(usize::from(key.origin)) else { return false };
-        if !fits || *taken + size > share || self.places.contains_key(&key) {
+        if !fits || *taken + size > share || self.positions.contains_key(&key) {
             return false;
         }
         *taken += size;
         created(group).for_each(|account| *self.creating.entry(account).or_default() += 1);
-        self.places.insert(key, self.next_place);
-        self.pool.insert(self.next_place, Pooled { group: group.clone(), since });
-        self.next_place += 1;
+        self.positions.insert(key, self.next_position);
+        self.pool.insert(self.next_position, Pooled { group: group.clone(), since });
+        self.next_position += 1;
         true
     }
 
@@ -406,7 +406,7 @@ impl Contents {
     }
 
     fn remove(&mut self, key: &Key) {
-        if let Some(pooled) = self.places.remove(key).and_then(|place| self.pool.remove(&place)) {
+        if let Some(pooled) = self.positions.remove(key).and_then(|position| self.pool.remove(&position)) {
             self.taken[usize::from(key.origin)] -= pooled.group.bytes().len() + OVERHEAD;
             for account in created(&pooled.group) {
                 if let Entry::Occupied(mut entry) = self.creating.entry(account) {

@@ -21,11 +21,11 @@ use nic::{Costs, Counters, Histogram, rtl::RtlCounters};
 use proof::Cache;
 use xdp::{Counter, Gauge, InNicLedger, Program, State};
 
-use crate::{config, disk::Disk, follower, replica::standing::Standing, retries::RetryFigures};
+use crate::{config, disk::Disk, follower, replica::order_status::OrderStatus, retries::RetryFigures};
 
-/// Figures of a node. All are counters or gauges that one thread writes and any thread reads.
+/// State of a node. All figures are counters or gauges that one thread writes and any thread reads.
 #[derive(Debug)]
-pub struct Shared {
+pub struct NodeState {
     /// What the data path counts.
     pub counters: Arc<Counters>,
     /// What work costs.
@@ -80,12 +80,12 @@ pub struct Shared {
     in_nic: OnceLock<Arc<Mutex<InNicLedger>>>,
     kv: OnceLock<Arc<kv::service::Service>>,
     electrum: OnceLock<Arc<electrum::Service>>,
-    following: OnceLock<Arc<follower::Standing>>,
-    order: OnceLock<Standing>,
+    following: OnceLock<Arc<follower::FollowerStatus>>,
+    order: OnceLock<OrderStatus>,
     chain: OnceLock<OwnReader>,
 }
 
-impl Shared {
+impl NodeState {
     /// Figures of a node that starts.
     pub(crate) fn new(
         counters: Arc<Counters>,
@@ -136,7 +136,7 @@ impl Shared {
 
     /// The room of the data directory's file system.
     pub fn disk(&self) -> Option<Disk> {
-        Disk::of(self.data.get()?).ok()
+        Disk::from_path(self.data.get()?).ok()
     }
 
     /// The damage that was found in blocks since the start.
@@ -180,23 +180,23 @@ impl Shared {
     }
 
     /// The status of the Bitcoin follower, if any.
-    pub(crate) fn following(&self) -> Option<&Arc<follower::Standing>> {
+    pub(crate) fn following(&self) -> Option<&Arc<follower::FollowerStatus>> {
         self.following.get()
     }
 
-    pub(crate) fn set_following(&self, standing: Arc<follower::Standing>) {
+    pub(crate) fn set_following(&self, status: Arc<follower::FollowerStatus>) {
         // A node follows one.
-        let _ = self.following.set(standing);
+        let _ = self.following.set(status);
     }
 
     /// The replica's status, if the node is one.
-    pub(crate) fn order(&self) -> Option<&Standing> {
+    pub(crate) fn order(&self) -> Option<&OrderStatus> {
         self.order.get()
     }
 
-    pub(crate) fn set_order(&self, standing: Standing) {
+    pub(crate) fn set_order(&self, status: OrderStatus) {
         // A node is one replica.
-        let _ = self.order.set(standing);
+        let _ = self.order.set(status);
     }
 
     pub(crate) fn set_tier(&self, state: State, program: Arc<Program>, sockets: Vec<Gauge>) {
@@ -260,7 +260,7 @@ impl Shared {
     /// Whether operations are refused until a restart: the journal failed, or the engine of a replica ended, for
     /// example because it cannot write.
     pub fn has_storage_failed(&self) -> bool {
-        self.storage_failed.load(Relaxed) || self.order().is_some_and(|standing| standing.status.has_ended())
+        self.storage_failed.load(Relaxed) || self.order().is_some_and(|order| order.engine.has_ended())
     }
 
     /// Whether operations are refused until the disk has room for the journal.
@@ -294,7 +294,7 @@ impl Shared {
         if self.builder_failed.load(Relaxed) {
             return Some("the block builder failed: see the log");
         }
-        self.order().and_then(Standing::unready)
+        self.order().and_then(OrderStatus::unready)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Digest;
 
 /// A source of messages of one length, and a destination for their digests.
-pub(super) trait Job {
+pub(super) trait HashBatch {
     fn message(&self, index: usize) -> &[u8];
     fn put(&mut self, index: usize, digest: &Digest);
 }
@@ -14,7 +14,7 @@ pub(super) struct Many<'a, M> {
     pub(super) digests: &'a mut [Digest],
 }
 
-impl<const N: usize> Job for Many<'_, [u8; N]> {
+impl<const N: usize> HashBatch for Many<'_, [u8; N]> {
     #[inline(always)]
     fn message(&self, index: usize) -> &[u8] {
         &self.messages[index]
@@ -33,7 +33,7 @@ pub(super) struct Rows<'a> {
     pub(super) digests: &'a mut [Digest],
 }
 
-impl Job for Rows<'_> {
+impl HashBatch for Rows<'_> {
     #[inline(always)]
     fn message(&self, index: usize) -> &[u8] {
         &self.messages[index * self.length..][..self.length]
@@ -46,7 +46,7 @@ impl Job for Rows<'_> {
 }
 
 /// Pairs of children.
-impl Job for Many<'_, [Digest; 2]> {
+impl HashBatch for Many<'_, [Digest; 2]> {
     #[inline(always)]
     fn message(&self, index: usize) -> &[u8] {
         self.messages[index].as_flattened()
@@ -65,7 +65,7 @@ pub(super) struct Each<'a> {
     pub(super) order: &'a [usize],
 }
 
-impl Job for Each<'_> {
+impl HashBatch for Each<'_> {
     #[inline(always)]
     fn message(&self, index: usize) -> &[u8] {
         self.messages[self.order[index]]
@@ -83,7 +83,7 @@ pub(super) struct One<'a> {
     pub(super) digest: Digest,
 }
 
-impl Job for One<'_> {
+impl HashBatch for One<'_> {
     #[inline(always)]
     fn message(&self, _: usize) -> &[u8] {
         self.message

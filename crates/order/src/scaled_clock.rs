@@ -34,13 +34,13 @@ impl Change {
     }
 }
 
-pub(crate) struct SlowClock<E> {
+pub(crate) struct ScaledClock<E> {
     real: E,
     pace: Pace,
     change: Mutex<Change>,
 }
 
-impl<E: Clock> SlowClock<E> {
+impl<E: Clock> ScaledClock<E> {
     /// Returns the time and the factor from now on. Whoever changes the factor must then read the clock.
     fn look(&self) -> (SystemTime, u32) {
         let real = self.real.current();
@@ -56,7 +56,7 @@ impl<E: Clock> SlowClock<E> {
     }
 }
 
-impl<E: Clock> Timer for SlowClock<E> {
+impl<E: Clock> Timer for ScaledClock<E> {
     fn current(&self) -> SystemTime {
         self.look().0
     }
@@ -76,15 +76,15 @@ impl<E: Clock> Timer for SlowClock<E> {
 }
 
 /// A runtime whose clock slows down by its [`Pace`].
-pub(crate) type Patient<E> = WithClock<E, SlowClock<E>>;
+pub(crate) type WithScaledClock<E> = WithClock<E, ScaledClock<E>>;
 
-impl<E: Clock + Supervisor> Patient<E> {
+impl<E: Clock + Supervisor> WithScaledClock<E> {
     /// A runtime with the slower clock.
     pub(crate) fn new(runtime: E, pace: Pace) -> Self {
         let real = runtime.child("clock");
         let now = real.current();
         let change = Mutex::new(Change { real: now, slow: now, factor: 1, is_resting: false });
-        Self::from_parts(runtime, SlowClock { real, pace, change })
+        Self::from_parts(runtime, ScaledClock { real, pace, change })
     }
 }
 
@@ -101,11 +101,11 @@ mod tests {
         deterministic::Runner::default().start(|context| async move {
             let status = Status::default();
             let pace = Pace::new(SECOND, 64 * SECOND, status.clone());
-            let patient = Patient::new(context.child("patient"), pace);
+            let scaled = WithScaledClock::new(context.child("patient"), pace);
             // Real time that a wait on this clock takes.
             let wait = async |sleep| {
                 let since = context.current();
-                patient.sleep(sleep).await;
+                scaled.sleep(sleep).await;
                 context.current().duration_since(since).unwrap()
             };
             assert_eq!(wait(SECOND).await, SECOND);
@@ -113,15 +113,15 @@ mod tests {
             let four = wait(SECOND).await;
             assert!(four >= 4 * SECOND && four < 4 * SECOND + LOOK, "{four:?}");
             // The factor rises and falls during a sleep.
-            let (later, since) = (patient.sleep(4 * SECOND), context.current());
+            let (later, since) = (scaled.sleep(4 * SECOND), context.current());
             status.waits(0);
-            patient.current();
+            scaled.current();
             context.sleep(SECOND).await;
             status.waits(1);
-            patient.current();
+            scaled.current();
             context.sleep(2 * SECOND).await;
             status.waits(0);
-            patient.current();
+            scaled.current();
             later.await;
             let passed = context.current().duration_since(since).unwrap();
             assert!(passed >= 5 * SECOND && passed < 5 * SECOND + LOOK, "{passed:?}");

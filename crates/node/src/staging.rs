@@ -11,8 +11,8 @@ use storage::{DataDirectory, Directory};
 use crate::Error;
 use crate::replica::{DIRECTORY, PARTITION};
 
-/// The directory.
-pub const GATHERING: &str = "state-sync";
+/// The staging directory.
+pub const STAGING: &str = "state-sync";
 /// The mark.
 const WHOLE: &str = "WHOLE";
 /// The parts to replace.
@@ -22,27 +22,27 @@ fn failed(source: io::Error) -> Error {
     Error::System { what: "the data directory", source }
 }
 
-/// Removes what gathered.
+/// Removes the staged parts.
 pub fn clear(data: &DataDirectory) -> Result<(), Error> {
-    let place = data.path().join(GATHERING);
-    if place.exists() {
-        fs::remove_dir_all(&place).map_err(failed)?;
+    let staging = data.path().join(STAGING);
+    if staging.exists() {
+        fs::remove_dir_all(&staging).map_err(failed)?;
         data.directory().sync()?;
     }
     Ok(())
 }
 
-/// Marks what gathered as whole: it is durable, and closed.
+/// Marks the staged parts as whole: they are durable, and closed.
 pub fn complete(data: &DataDirectory) -> Result<(), Error> {
-    Ok(data.directory().directory(GATHERING)?.replace(WHOLE, b"")?)
+    Ok(data.directory().directory(STAGING)?.replace(WHOLE, b"")?)
 }
 
 /// Moves the new parts into place if they are complete; else removes them. It can be retried after an error.
 pub fn install(data: &DataDirectory) -> Result<(), Error> {
-    let place = data.path().join(GATHERING);
-    if place.join(WHOLE).exists() {
+    let staging = data.path().join(STAGING);
+    if staging.join(WHOLE).exists() {
         for part in PARTS {
-            let (from, to) = (place.join(part), data.path().join(part));
+            let (from, to) = (staging.join(part), data.path().join(part));
             if !from.exists() {
                 // It was moved into place before a crash.
                 continue;
@@ -52,7 +52,7 @@ pub fn install(data: &DataDirectory) -> Result<(), Error> {
             }
             fs::rename(&from, &to).map_err(failed)?;
             data.directory().sync()?;
-            data.directory().directory(GATHERING)?.sync()?;
+            data.directory().directory(STAGING)?.sync()?;
         }
         // The engine begins on the new ledger's floor. Its votes stay; its blocks and caches may be damaged.
         order::remove_caches(&data.path().join(DIRECTORY), PARTITION).map_err(failed)?;
@@ -82,11 +82,11 @@ mod tests {
         for cut in 0..=PARTS.len() + 1 {
             let folder = tempfile::tempdir().unwrap();
             let data = layout::open(folder.path()).unwrap();
-            let place = folder.path().join(GATHERING);
+            let staging = folder.path().join(STAGING);
             PARTS.iter().for_each(|part| write(folder.path(), part, "old"));
             write(folder.path(), "order", "votes");
             write(folder.path(), "order/replica-blocks-keys", "old");
-            PARTS.iter().for_each(|part| write(&place, part, "new"));
+            PARTS.iter().for_each(|part| write(&staging, part, "new"));
             if cut > 0 {
                 complete(&data).unwrap();
             }
@@ -94,7 +94,7 @@ mod tests {
                 // The old part may already be removed when the new one is not in place yet.
                 fs::remove_dir_all(folder.path().join(part)).unwrap();
                 if number + 2 < cut {
-                    fs::rename(place.join(part), folder.path().join(part)).unwrap();
+                    fs::rename(staging.join(part), folder.path().join(part)).unwrap();
                 }
             }
             drop(data);
@@ -103,7 +103,7 @@ mod tests {
             assert_eq!(read(folder.path()), [expected; 4], "cut off at {cut}");
             assert_eq!(fs::read_to_string(folder.path().join("order/file")).unwrap(), "votes");
             assert_eq!(folder.path().join("order/replica-blocks-keys").exists(), cut == 0);
-            assert!(!place.exists());
+            assert!(!staging.exists());
         }
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
-use verify::vdf::{Delay, Kept};
+use verify::vdf::{Delay, DelayCheckpoint};
 
 use crate::error::Error;
 
@@ -25,15 +25,15 @@ const MAX_BYTES: u64 = 1 << 27;
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
 /// The file, open for appending.
-pub struct WayFile {
+pub struct CheckpointFile {
     path: PathBuf,
     file: File,
     synced: Instant,
 }
 
-impl WayFile {
+impl CheckpointFile {
     /// Opens or creates the file of this evaluation, and reads the saved records.
-    pub fn open(path: &Path, delay: &Delay) -> Result<(Self, Vec<Kept>), Error> {
+    pub fn open(path: &Path, delay: &Delay) -> Result<(Self, Vec<DelayCheckpoint>), Error> {
         let failed = |what| move |source| Error::file(what, path, source);
         let mut options = OpenOptions::new();
         let mut file =
@@ -44,7 +44,7 @@ impl WayFile {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed("read"))?;
         let header = [&MAGIC[..], &digest(delay)].concat();
-        let (kept, end) = match bytes.strip_prefix(&header[..]) {
+        let (checkpoints, end) = match bytes.strip_prefix(&header[..]) {
             Some(records) => parse(records, delay.modulus.length()),
             // A torn header is written again.
             None if header.starts_with(&bytes) => (Vec::new(), 0),
@@ -52,17 +52,17 @@ impl WayFile {
         };
         file.set_len(if end == 0 { 0 } else { (HEADER + end) as u64 }).map_err(failed("cut"))?;
         file.seek(SeekFrom::End(0)).map_err(failed("read"))?;
-        let mut way = Self { path: path.into(), file, synced: Instant::now() };
+        let mut opened = Self { path: path.into(), file, synced: Instant::now() };
         if end == 0 {
-            way.write(&header)?;
-            way.sync()?;
+            opened.write(&header)?;
+            opened.sync()?;
         }
-        Ok((way, kept))
+        Ok((opened, checkpoints))
     }
 
-    /// Appends a number.
-    pub fn keep(&mut self, kept: &Kept) -> Result<(), Error> {
-        self.write(&record(kept))?;
+    /// Appends a checkpoint.
+    pub fn append(&mut self, checkpoint: &DelayCheckpoint) -> Result<(), Error> {
+        self.write(&record(checkpoint))?;
         if self.synced.elapsed() >= SYNC_EVERY {
             self.sync()?;
         }
@@ -90,24 +90,24 @@ fn digest(delay: &Delay) -> [u8; 32] {
     Sha256::digest([&iterations.to_be_bytes()[..], &modulus.to_bytes(), &modulus.write(input)].concat()).into()
 }
 
-fn record(kept: &Kept) -> Vec<u8> {
-    let mut record = [&kept.at.to_be_bytes()[..], &kept.number].concat();
+fn record(checkpoint: &DelayCheckpoint) -> Vec<u8> {
+    let mut record = [&checkpoint.at.to_be_bytes()[..], &checkpoint.number].concat();
     let checksum = Sha256::digest(&record);
     record.extend(&checksum[..CHECKSUM]);
     record
 }
 
 /// The records up to the first that is not whole, and where they end.
-fn parse(records: &[u8], length: usize) -> (Vec<Kept>, usize) {
+fn parse(records: &[u8], length: usize) -> (Vec<DelayCheckpoint>, usize) {
     let size = 8 + length + CHECKSUM;
     let read = |bytes: &[u8]| {
         let (at, rest) = bytes.split_first_chunk()?;
-        let kept = Kept { at: u64::from_be_bytes(*at), number: rest[..length].to_vec() };
-        (record(&kept) == bytes).then_some(kept)
+        let checkpoint = DelayCheckpoint { at: u64::from_be_bytes(*at), number: rest[..length].to_vec() };
+        (record(&checkpoint) == bytes).then_some(checkpoint)
     };
-    let kept: Vec<Kept> = records.chunks_exact(size).map_while(read).collect();
-    let end = kept.len() * size;
-    (kept, end)
+    let checkpoints: Vec<DelayCheckpoint> = records.chunks_exact(size).map_while(read).collect();
+    let end = checkpoints.len() * size;
+    (checkpoints, end)
 }
 
 #[cfg(test)]
@@ -123,31 +123,31 @@ mod tests {
         let modulus = Modulus::from_decimal("340282366920938463463374607431768211457").unwrap();
         let delay = Delay { input: modulus.hash(b"x"), modulus, iterations: 2000 };
         let mut all = Vec::new();
-        let (mut file, kept) = WayFile::open(&path, &delay).unwrap();
-        assert_eq!(kept, []);
-        let evaluated = delay.evaluate(&kept, |kept| {
-            file.keep(&kept).unwrap();
-            all.push(kept);
+        let (mut file, checkpoints) = CheckpointFile::open(&path, &delay).unwrap();
+        assert_eq!(checkpoints, []);
+        let evaluated = delay.evaluate(&checkpoints, |checkpoint| {
+            file.append(&checkpoint).unwrap();
+            all.push(checkpoint);
             ControlFlow::Continue(())
         });
         assert!(evaluated.unwrap().is_some());
         drop(file);
         let whole = std::fs::read(&path).unwrap();
-        assert_eq!(WayFile::open(&path, &delay).unwrap().1, all);
+        assert_eq!(CheckpointFile::open(&path, &delay).unwrap().1, all);
         let size = (whole.len() - HEADER) / all.len();
         for cut in [0, 5, HEADER, HEADER + 1, HEADER + 3 * size - 1, HEADER + 3 * size, whole.len() - 1] {
             std::fs::write(&path, &whole[..cut]).unwrap();
-            let kept = WayFile::open(&path, &delay).unwrap().1;
-            assert_eq!(kept, all[..cut.saturating_sub(HEADER) / size], "cut at {cut}");
+            let checkpoints = CheckpointFile::open(&path, &delay).unwrap().1;
+            assert_eq!(checkpoints, all[..cut.saturating_sub(HEADER) / size], "cut at {cut}");
         }
         let mut damaged = whole.clone();
         damaged[HEADER + 2 * size + 9] ^= 4;
         std::fs::write(&path, &damaged).unwrap();
-        assert_eq!(WayFile::open(&path, &delay).unwrap().1, all[..2]);
+        assert_eq!(CheckpointFile::open(&path, &delay).unwrap().1, all[..2]);
         let other = Delay { iterations: 2001, ..delay };
-        assert!(matches!(WayFile::open(&path, &other), Err(Error::Input(_))));
+        assert!(matches!(CheckpointFile::open(&path, &other), Err(Error::Input(_))));
         std::fs::write(&path, "my thesis").unwrap();
-        assert!(WayFile::open(&path, &other).is_err());
+        assert!(CheckpointFile::open(&path, &other).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), b"my thesis");
     }
 }

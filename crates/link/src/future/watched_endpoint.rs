@@ -1,4 +1,4 @@
-//! A channel that tasks and the driver share.
+//! A channel, or a server channel, that tasks and the driver share.
 
 use std::{
     os::fd::BorrowedFd,
@@ -13,13 +13,13 @@ use crate::{Channel, Error, Operations, ServerChannel, notify::Notify};
 const WAITED_FOR: [Operations; 4] = [Operations::CONNECT, Operations::ACCEPT, Operations::RECEIVE, Operations::SEND];
 
 #[derive(Debug)]
-pub(super) struct Place {
-    state: Mutex<Occupant>,
+pub(super) struct WatchedEndpoint {
+    state: Mutex<EndpointState>,
     pub(super) notify: Arc<Notify>,
 }
 
 #[derive(Debug)]
-struct Occupant {
+struct EndpointState {
     endpoint: Endpoint,
     wakers: Wakers,
     /// The channel knows where to report returned buffers. It must be connected for that.
@@ -37,9 +37,9 @@ pub(super) enum Endpoint {
 /// Wakers of the waiting tasks, in the order of [`WAITED_FOR`].
 type Wakers = [Option<Waker>; WAITED_FOR.len()];
 
-impl Place {
+impl WatchedEndpoint {
     pub(super) fn new(endpoint: Endpoint, notify: Arc<Notify>) -> Arc<Self> {
-        let state = Occupant {
+        let state = EndpointState {
             endpoint,
             wakers: Wakers::default(),
             is_notifying: false,
@@ -49,7 +49,7 @@ impl Place {
         Arc::new(Self { state: Mutex::new(state), notify })
     }
 
-    fn state(&self) -> MutexGuard<'_, Occupant> {
+    fn state(&self) -> MutexGuard<'_, EndpointState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -148,7 +148,7 @@ impl Place {
     }
 }
 
-impl Occupant {
+impl EndpointState {
     fn wait(&mut self, operation: Operations, context: &Context<'_>) {
         for (waker, waited_for) in self.wakers.iter_mut().zip(WAITED_FOR) {
             if waited_for == operation && !waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {

@@ -19,11 +19,11 @@ fn is_stuck(in_view: Duration, wait: Duration) -> bool {
     in_view > SLACK + WAITS * wait
 }
 
-/// How a replica stands.
+/// Status of a replica in the order.
 #[derive(Debug)]
-pub struct Standing {
-    /// How the order fares.
-    pub status: Status,
+pub struct OrderStatus {
+    /// Status of the ordering engine.
+    pub engine: Status,
     roster: Arc<Roster>,
     me: Identity,
     patience: Duration,
@@ -33,18 +33,18 @@ pub struct Standing {
     pub clocks: Arc<Clocks>,
 }
 
-impl Standing {
+impl OrderStatus {
     /// The status of the replica with this connection key, this timeout for a leader, and this server for joining
     /// replicas.
     pub fn new(
-        status: Status,
+        engine: Status,
         roster: Arc<Roster>,
         me: Identity,
         patience: Duration,
         sync: Server,
         clocks: Arc<Clocks>,
     ) -> Self {
-        Self { status, roster, me, patience, sync, clocks }
+        Self { engine, roster, me, patience, sync, clocks }
     }
 
     /// A note for the operator of a replica that is ready.
@@ -69,27 +69,27 @@ impl Standing {
     }
 
     /// Its number in the set that votes after the last executed block, and the size of that set.
-    pub fn place(&self) -> (Option<u8>, usize) {
+    pub fn number_and_size(&self) -> (Option<u8>, usize) {
         let membership = self.roster.membership();
-        let members = membership.members(self.status.snapshot().height + 1);
+        let members = membership.members(self.engine.snapshot().height + 1);
         (number(members, &self.me), members.len())
     }
 
     /// The generation of the set that votes after the last executed block: the number of changes.
     pub fn generation(&self) -> u32 {
-        self.roster.membership().generation_at(self.status.snapshot().height + 1)
+        self.roster.membership().generation_at(self.engine.snapshot().height + 1)
     }
 
     /// Why nothing becomes final, if that is so.
     pub fn unready(&self) -> Option<&'static str> {
-        let status = self.status.snapshot();
+        let status = self.engine.snapshot();
         if status.ended {
             return Some(
                 "the replica's engine has ended, as it does when it cannot write, or when its files are damaged: see the \
                  log. Free space or fix the disk and restart the node, or run `turnpike cluster sync --replace`",
             );
         }
-        if self.place().0.is_none() {
+        if self.number_and_size().0.is_none() {
             return Some("the replica is not of the set of replicas: send operations to one that is, or have it join");
         }
         let is_stuck = is_stuck(status.in_view, self.patience * status.timeout_factor);
@@ -100,8 +100,8 @@ impl Standing {
 
     /// Answers a finality frame, as of this tip.
     pub fn answer(&self, request: &mut FinalityFrame, room: &mut [u8], tip: &Tip) -> Answer {
-        let status = self.status.snapshot();
-        let newest_certificate = self.status.certificate();
+        let status = self.engine.snapshot();
+        let newest_certificate = self.engine.certificate();
         let membership = self.roster.membership();
         // A new set is reported once it has certified a block: a certificate is always of the set in the same reply.
         let certified = newest_certificate.as_ref().map_or(1, |certificate| certificate.header.height.get());

@@ -8,7 +8,7 @@ use spv::Hash;
 
 /// A cache of data about scripts, as of an edition of the branch. It has two generations: when the younger one is full
 /// it becomes the older one, and entries that are not used during a generation are dropped.
-pub struct Kept<T>(Mutex<Generations<T>>);
+pub struct GenerationCache<T>(Mutex<Generations<T>>);
 
 struct Generations<T> {
     room: usize,
@@ -23,8 +23,8 @@ struct Entry<T> {
     edition: u64,
 }
 
-impl<T: Clone + Default> Kept<T> {
-    /// A cache of at least `room` scripts, and at most twice as many.
+impl<T: Clone + Default> GenerationCache<T> {
+    /// A cache of at least `room` scripts, and at most twice that number.
     pub fn new(room: usize) -> Self {
         Self(Mutex::new(Generations { room, young: HashMap::new(), old: HashMap::new(), edition: 0 }))
     }
@@ -76,27 +76,27 @@ mod tests {
 
     #[test]
     fn what_nobody_asks_for_is_forgotten() {
-        let kept = Kept::new(2);
-        (0..3).for_each(|number| kept.put(&script(number), number, 0));
+        let cache = GenerationCache::new(2);
+        (0..3).for_each(|number| cache.put(&script(number), number, 0));
         assert_eq!(
-            [0, 1, 2, 3].map(|number| kept.get(&script(number), 0)),
+            [0, 1, 2, 3].map(|number| cache.get(&script(number), 0)),
             [(0, true), (1, true), (2, true), (0, false)]
         );
-        kept.put(&script(1), 7, 0);
-        kept.put(&script(3), 3, 0);
-        assert_eq!([0, 1, 3].map(|number| kept.get(&script(number), 0)), [(0, false), (7, true), (3, true)]);
+        cache.put(&script(1), 7, 0);
+        cache.put(&script(3), 3, 0);
+        assert_eq!([0, 1, 3].map(|number| cache.get(&script(number), 0)), [(0, false), (7, true), (3, true)]);
     }
 
     #[test]
     fn what_grows_is_a_beginning_and_what_leaves_is_nothing() {
-        let kept = Kept::new(2);
-        kept.put(&script(1), 1, 0);
-        kept.begin(1, true);
-        assert_eq!(kept.get(&script(1), 1), (1, false));
+        let cache = GenerationCache::new(2);
+        cache.put(&script(1), 1, 0);
+        cache.begin(1, true);
+        assert_eq!(cache.get(&script(1), 1), (1, false));
         // Too late.
-        kept.put(&script(1), 9, 0);
-        assert_eq!(kept.get(&script(1), 1), (1, false));
-        kept.begin(2, false);
-        assert_eq!(kept.get(&script(1), 2), (0, false));
+        cache.put(&script(1), 9, 0);
+        assert_eq!(cache.get(&script(1), 1), (1, false));
+        cache.begin(2, false);
+        assert_eq!(cache.get(&script(1), 2), (0, false));
     }
 }

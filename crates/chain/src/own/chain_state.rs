@@ -19,7 +19,7 @@ pub(super) type Step = (Operation, Option<Locator>);
 
 /// The store, and the state as of the tip.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct ChainState {
     pub(super) store: Store,
     pub(super) genesis: BlockHeader,
     state: RwLock<PublishedIndex>,
@@ -36,7 +36,7 @@ pub(super) struct PublishedIndex {
     pub(super) tip: Tip,
 }
 
-impl Shared {
+impl ChainState {
     pub(super) fn new(store: Store, genesis: BlockHeader, index: Index, tip: Tip) -> Self {
         Self {
             store,
