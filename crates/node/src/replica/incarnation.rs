@@ -35,6 +35,9 @@ const SUFFIX: &str = ".mark";
 
 type Incarnation = [u8; 16];
 
+/// The contents of a mark: the incarnation and the executed height.
+type Marked = (Incarnation, u64);
+
 /// The mark beside a replica's key.
 #[derive(Debug)]
 pub struct Mark {
@@ -128,7 +131,7 @@ fn folder(path: &Path) -> Result<(RealDirectory, String), Error> {
 }
 
 /// Reads the mark of a key, if it has one: an incarnation and a height.
-fn mark(key: &Path) -> Result<Option<(Incarnation, u64)>, Error> {
+fn mark(key: &Path) -> Result<Option<Marked>, Error> {
     let (beside, name) = folder(&path(key))?;
     read(&beside, &name, |bytes| {
         let (incarnation, height) = parse(std::str::from_utf8(bytes).ok()?)?;
@@ -137,7 +140,7 @@ fn mark(key: &Path) -> Result<Option<(Incarnation, u64)>, Error> {
 }
 
 /// Reads the mark of a key and the incarnation of the data. Refuses two that do not match, and votes that are damaged.
-fn compare(key: &Path, data: &DataDirectory) -> Result<(Option<(Incarnation, u64)>, Option<Incarnated>), Error> {
+fn compare(key: &Path, data: &DataDirectory) -> Result<(Option<Marked>, Option<Incarnated>), Error> {
     let mark = mark(key)?;
     let votes = data.directory().directory(DIRECTORY)?;
     let found = read(&*votes, FILE, Incarnated::decode)?;
