@@ -5,8 +5,8 @@
 use libfuzzer_sys::fuzz_target;
 use spv::SealingKey;
 use spv::finality::{
-    Approval, Certificate, DoubleVote, MAX_CERTIFICATE_SIZE, MAX_RECONFIGURATION_SIZE, MAX_RECONFIGURATIONS, Reconfiguration,
-    ReplicaSet, Vouched,
+    Approval, Certificate, DoubleVote, MAX_CERTIFICATE_SIZE, MAX_RECONFIGURATION_SIZE, MAX_RECONFIGURATIONS,
+    Reconfiguration, ReplicaSet, Vouched,
 };
 use std::sync::LazyLock;
 use zerocopy::FromBytes;

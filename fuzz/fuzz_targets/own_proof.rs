@@ -6,7 +6,8 @@ use spv::{BlockHeader, IndexProof, SealingKey, TransactionProof};
 
 fuzz_target!(|data: &[u8]| {
     let Some((account, frame)) = data.split_first_chunk() else { return };
-    let mut header = BlockHeader::genesis("fuzz", &[0; 16], 0, &SealingKey::from_bytes(&[1; 32]).expect("a key").public());
+    let mut header =
+        BlockHeader::genesis("fuzz", &[0; 16], 0, &SealingKey::from_bytes(&[1; 32]).expect("a key").public());
     if let Ok(proof) = TransactionProof::parse(frame) {
         header.transactions = proof.transactions.into();
         header.transaction_root = proof.leaf;

@@ -159,7 +159,7 @@ fn a_change_that_cannot_succeed_is_refused_at_once_and_status_shows_why() {
     cluster.succeeds("remove", &["--replica", "3"]);
     cluster.kill(2);
     let error = cluster.fails("add", &[]);
-    assert!(error.contains("needs the approval of 3, but only 2"), "{error}");
+    assert!(error.contains("needs 3 approvals, but only 2"), "{error}");
     // Once enough replicas run, it succeeds.
     cluster.start();
     cluster.succeeds("add", &[]);

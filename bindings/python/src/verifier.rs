@@ -146,7 +146,8 @@ impl Verifier {
     }
 
     fn merkle_parents(&self, py: Python<'_>, children: &Bound<'_, PyAny>, parents: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (children, mut parents) = (Rows::with_width::<32>("children", children)?, Rows::with_width::<32>("parents", parents)?);
+        let (children, mut parents) =
+            (Rows::with_width::<32>("children", children)?, Rows::with_width::<32>("parents", parents)?);
         let (children, parents) = (children.arrays(), parents.arrays_mut()?);
         detached(py, &self.0, |call| call.merkle_parents(children, parents))
     }
