@@ -87,8 +87,6 @@ def main():
         calls = [(flood, (options.electrum, source, headers, end, version)) for source in prefixes]
     elif options.case == "pings":
         calls = [(flood, (options.websocket, source, ping, end, websocket())) for source in prefixes[:2]]
-    elif options.case == "spin8":
-        calls = [(spin, (end,))] * 8
     elif options.case == "busy loops":
         calls = [(spin, (end,))] * 2
     else:
