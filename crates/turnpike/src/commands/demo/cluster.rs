@@ -147,15 +147,19 @@ impl Cluster {
             let text = String::from_utf8_lossy(&ran.stderr);
             return Err(Error::Failed(format!("turnpike cluster {command}: {}", text.trim())));
         }
-        let text = String::from_utf8_lossy(&ran.stdout);
-        text.lines().map(|line| serde_json::from_str(line).map_err(Error::other)).collect()
+        lines(&ran.stdout)
+    }
+
+    /// The status of every replica. The command exits with an error while one is down, which is no error here.
+    fn status(&self) -> Result<Vec<Value>, Error> {
+        lines(&self.command("status", &[])?.output().map_err(Error::other)?.stdout)
     }
 
     /// Replaces a replica by one that states wrong results whenever it leads, until another replica has evidence.
     fn lie(&self, replica: &Value, output: Output) -> Result<(), Error> {
         kill(replica)?;
         let since = Instant::now();
-        while self.turnpike("status", &[])?[LIAR]["process"].is_i64() {
+        while self.status()?.get(LIAR).is_none_or(|status| status["process"].is_i64()) {
             if since.elapsed() > PATIENCE {
                 return Err(failed("a killed replica does not exit"));
             }
@@ -175,7 +179,7 @@ impl Cluster {
     fn wait_for_evidence(&self) -> Result<u64, Error> {
         let since = Instant::now();
         loop {
-            let statuses = self.turnpike("status", &[])?;
+            let statuses = self.status()?;
             let running = statuses.iter().filter(|status| status["process"].is_i64());
             let evidence = running.filter_map(|status| evidence_of(status["http"].as_str()?)).max().unwrap_or(0);
             if evidence > 0 {
@@ -196,6 +200,12 @@ impl Drop for Cluster {
             let _ = stop.output();
         }
     }
+}
+
+/// Parses lines of JSON.
+fn lines(output: &[u8]) -> Result<Vec<Value>, Error> {
+    let text = String::from_utf8_lossy(output);
+    text.lines().map(|line| serde_json::from_str(line).map_err(Error::other)).collect()
 }
 
 /// Number of pieces of evidence in the metrics of a replica, if it answers.
