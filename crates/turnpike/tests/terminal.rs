@@ -97,3 +97,13 @@ fn the_demo_shows_its_progress_on_terminals_only() {
         assert!(seen.contains(part), "{part} is not in {seen:?}");
     }
 }
+
+/// It failed as soon as it had killed a replica.
+#[test]
+fn the_demo_passes_with_replicas() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_turnpike"));
+    let demo = command.args(["demo", "--transfers", "20000", "--accounts", "1000", "--proofs", "20"]).output().unwrap();
+    let (report, errors) = (String::from_utf8_lossy(&demo.stdout), String::from_utf8_lossy(&demo.stderr));
+    assert!(demo.status.success() && report.contains("All checks passed."), "{report}\n{errors}");
+    assert!(report.contains("one killed"), "{report}");
+}
