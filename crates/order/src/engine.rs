@@ -47,7 +47,7 @@ const BLOCKS_OF_A_REPLICA: usize = 16;
 /// Blocks per file of the store of blocks that are not final yet.
 const SECTION: NonZeroU64 = NZU64!(4096);
 /// Page size of the cache in bytes: with its twelve bytes of checksum it divides the disk's page size.
-const PAGE: std::num::NonZeroU16 = NZU16!(4084);
+pub(crate) const PAGE: std::num::NonZeroU16 = NZU16!(4084);
 /// Pages in the cache: 4 MiB.
 const PAGES: NonZeroUsize = NZUsize!(1024);
 

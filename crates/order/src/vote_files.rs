@@ -8,18 +8,19 @@
 //! [`check`](VoteFiles::check) compares the files with the record. Files grow, and the engine prunes the oldest ones:
 //! both are fine. A file that lost bytes, or that is missing between others, is not.
 
+use crate::engine;
 use commonware_cryptography::Crc32;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Bytes before the first page of a file: a header that is padded to a page (`BlobLayout::V1` of the engine's runtime).
 const HEADER: usize = 4096;
 /// Bytes of the header that its checksum covers, which follows them.
 const PRELUDE: usize = 8;
-/// Bytes of a page with its two checksums: `engine::PAGE` and twelve more.
-const PAGE: usize = 4096;
+/// Bytes of a page with its two checksums.
+const PAGE: usize = engine::PAGE.get() as usize + 12;
 /// Two slots of a length in 16 bits and a CRC-32C in 32 bits. A rewrite of a partial page replaces the older slot.
 const SLOTS: [usize; 2] = [PAGE - 12, PAGE - 6];
 
@@ -93,13 +94,14 @@ impl VoteFiles {
     pub fn check(&self, directory: &Path, partition: &str) -> Result<(), VoteError> {
         let read = |source| VoteError::Read { path: directory.to_owned(), source };
         let files = list(directory, partition).map_err(read)?;
-        let path = |key: &Key| directory.join(folder(partition, key.epoch)).join(&key.view);
+        let oldest = files.keys().next();
         for (key, &recorded) in &self.0 {
-            let oldest = files.first_key_value();
-            if oldest.is_none_or(|(oldest, _)| oldest <= key) && !files.contains_key(key) {
-                return Err(VoteError::Missing { path: path(key) });
-            }
-            let Some(path) = files.get(key) else { continue };
+            let Some(path) = files.get(key) else {
+                if oldest.is_some_and(|oldest| key < oldest) {
+                    continue;
+                }
+                return Err(VoteError::Missing { path: directory.join(folder(partition, key.epoch)).join(&key.view) });
+            };
             let found = valid_bytes(path).map_err(read)?.unwrap_or(0);
             if found < recorded {
                 return Err(VoteError::Lost { path: path.clone(), found, recorded });
@@ -180,9 +182,8 @@ fn list(directory: &Path, partition: &str) -> io::Result<BTreeMap<Key, PathBuf>>
 
 /// Bytes in the pages of a file up to the first that fails both checksums; `None` if the file does not exist.
 fn valid_bytes(path: &Path) -> io::Result<Option<u64>> {
-    let mut bytes = Vec::new();
-    match File::open(path) {
-        Ok(mut file) => file.read_to_end(&mut bytes)?,
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
