@@ -7,6 +7,10 @@
 //! [`VoteFiles`] therefore records how many bytes of each file are durable and pass their checksums. A later
 //! [`check`](VoteFiles::check) compares the files with the record. Files grow, and the engine prunes the oldest ones:
 //! both are fine. A file that lost bytes, or that is missing between others, is not.
+//!
+//! When an epoch starts, the engine removes the votes of the epoch before the previous one, in no particular order. A
+//! crash leaves some of these files. So [`forget_before`](VoteFiles::forget_before) must be durable before the epoch
+//! starts.
 
 use crate::engine;
 use commonware_cryptography::Crc32;
@@ -70,12 +74,12 @@ pub enum VoteError {
 }
 
 impl VoteFiles {
-    /// Records the `newest` files of votes in the engine's directory. Syncs each first, unless `before` has it at the
-    /// same length.
-    pub fn record(directory: &Path, partition: &str, newest: usize, before: &Self) -> io::Result<Self> {
+    /// Records the `newest` files of votes in the engine's directory, from the epoch `first` on. Syncs each first,
+    /// unless `before` has it at the same length.
+    pub fn record(directory: &Path, partition: &str, first: u64, newest: usize, before: &Self) -> io::Result<Self> {
         let files = list(directory, partition)?;
         let mut found = BTreeMap::new();
-        for (key, path) in files.into_iter().rev().take(newest) {
+        for (key, path) in files.into_iter().rev().take_while(|(key, _)| key.epoch >= first).take(newest) {
             // The engine may prune it meanwhile.
             let Some(length) = valid_bytes(&path)? else { continue };
             if before.0.get(&key) != Some(&length) {
@@ -88,6 +92,12 @@ impl VoteFiles {
             found.insert(key, length);
         }
         Ok(Self(found))
+    }
+
+    /// Drops the files of epochs before `first`. Returns whether there were any.
+    pub fn forget_before(&mut self, first: u64) -> bool {
+        let needed = self.0.split_off(&Key { epoch: first, view: String::new() });
+        !std::mem::replace(&mut self.0, needed).is_empty()
     }
 
     /// Checks that all recorded votes are still there. Files older than the oldest present one may be missing.
@@ -233,7 +243,7 @@ mod tests {
     }
 
     fn record(directory: &Path) -> VoteFiles {
-        let files = VoteFiles::record(directory, PARTITION, NEWEST, &VoteFiles::default()).unwrap();
+        let files = VoteFiles::record(directory, PARTITION, 0, NEWEST, &VoteFiles::default()).unwrap();
         assert_eq!(VoteFiles::decode(files.encode().lines()).unwrap(), files);
         files
     }
@@ -284,6 +294,24 @@ mod tests {
         files.check(folder.path(), PARTITION).unwrap();
         fs::remove_dir_all(older_epoch.parent().unwrap()).unwrap();
         assert!(matches!(files.check(folder.path(), PARTITION), Err(VoteError::Missing { .. })));
+    }
+
+    #[test]
+    fn votes_of_an_epoch_that_is_being_removed_are_not_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        let removed = write(folder.path(), 5, 14, &[10]);
+        write(folder.path(), 5, 13, &[10]);
+        let needed = write(folder.path(), 6, 1, &[10]);
+        let mut files = record(folder.path());
+        fs::remove_file(removed).unwrap();
+        assert!(matches!(files.check(folder.path(), PARTITION), Err(VoteError::Missing { .. })));
+        assert!(files.forget_before(6));
+        assert!(!files.forget_before(6));
+        files.check(folder.path(), PARTITION).unwrap();
+        let again = VoteFiles::record(folder.path(), PARTITION, 6, NEWEST, &files).unwrap();
+        assert_eq!(again, files);
+        fs::remove_file(needed).unwrap();
+        assert!(matches!(again.check(folder.path(), PARTITION), Err(VoteError::Missing { .. })));
     }
 
     #[test]

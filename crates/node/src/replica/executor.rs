@@ -176,6 +176,7 @@ impl<O: Observer> Executor<O> {
         self.neighbours.executed(&self.roster, &self.order_pool, height, !approvals.is_empty());
         // Until a block of the new set is there, which it vouches for.
         let is_changing = self.roster.membership().is_changing(height);
+        self.mark.forget_ended_epochs(height);
         self.order_pool.executed(Executed { height, hash, state }, &body, is_changing);
         self.clocks.executed(time);
         self.tell(executed);

@@ -13,6 +13,7 @@
 
 use std::{
     ffi::OsString,
+    num::NonZeroU64,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -45,6 +46,8 @@ pub struct Mark {
     /// The folder of votes.
     votes: PathBuf,
     data: Incarnated,
+    /// Blocks of an epoch.
+    epoch: NonZeroU64,
     /// The height that is written.
     height: u64,
     written: Instant,
@@ -180,9 +183,9 @@ pub fn marked_height(key: &Path) -> Result<Option<u64>, Error> {
 }
 
 impl Mark {
-    /// Begins an incarnation of a replica whose data has executed the block of a height. Refuses data as [`check`]
-    /// does, and data below the marked height.
-    pub fn begin(key: &Path, data: &DataDirectory, height: u64) -> Result<Self, Error> {
+    /// Begins an incarnation of a replica whose data has executed the block of a height, in epochs of `epoch` blocks.
+    /// Refuses data as [`check`] does, and data below the marked height.
+    pub fn begin(key: &Path, data: &DataDirectory, height: u64, epoch: NonZeroU64) -> Result<Self, Error> {
         let (mark, found) = compare(key, data)?;
         let path = path(key);
         if mark.is_some_and(|(_, marked)| marked > height) {
@@ -193,33 +196,58 @@ impl Mark {
         let votes = data.directory().directory(DIRECTORY)?;
         let data = Incarnated { incarnation: layout::random()?, before, files };
         votes.replace(FILE, data.encode().as_bytes())?;
-        let mut mark = Self { path, votes: votes.path().into(), data, height, written: Instant::now() };
+        let mut mark = Self { path, votes: votes.path().into(), data, epoch, height, written: Instant::now() };
         mark.write(height);
         Ok(mark)
+    }
+
+    /// Drops the record of votes that the engine removes once the block of `height` is executed. Call it before the
+    /// engine learns of the execution.
+    pub fn forget_ended_epochs(&mut self, height: u64) {
+        if self.data.files.forget_before(self.first_needed(height)) {
+            self.warn(self.replace());
+        }
     }
 
     /// Marks the height that was executed and records the newest votes, unless that was done just before.
     pub fn executed(&mut self, height: u64) {
         if self.written.elapsed() >= INTERVAL {
-            self.record(NEWEST);
+            self.record(height, NEWEST);
             self.write(height);
         }
     }
 
     /// Marks the height at which the replica ends, after its engine has ended, and records all votes.
     pub fn finish(&mut self, height: u64) {
-        self.record(usize::MAX);
+        self.record(height, usize::MAX);
         if height > self.height {
             self.write(height);
         }
     }
 
-    fn record(&mut self, newest: usize) {
-        let recorded = VoteFiles::record(&self.votes, PARTITION, newest, &self.data.files).and_then(|files| {
+    /// The first epoch whose votes a replica may need that has executed the block of `height`: a restart may return to
+    /// the epoch before the present one.
+    fn first_needed(&self, height: u64) -> u64 {
+        ((height + 1) / self.epoch).saturating_sub(1)
+    }
+
+    fn record(&mut self, height: u64, newest: usize) {
+        let first = self.first_needed(height);
+        let recorded = VoteFiles::record(&self.votes, PARTITION, first, newest, &self.data.files);
+        let recorded = recorded.and_then(|files| {
             self.data.files = files;
-            let folder = RealDirectory::open(&self.votes).map_err(std::io::Error::other)?;
-            folder.replace(FILE, self.data.encode().as_bytes()).map_err(std::io::Error::other)
+            self.replace()
         });
+        self.warn(recorded);
+    }
+
+    /// Writes the record of vote files.
+    fn replace(&self) -> std::io::Result<()> {
+        let folder = RealDirectory::open(&self.votes).map_err(std::io::Error::other)?;
+        folder.replace(FILE, self.data.encode().as_bytes()).map_err(std::io::Error::other)
+    }
+
+    fn warn(&self, recorded: std::io::Result<()>) {
         if let Err(error) = recorded {
             tracing::warn!(%error, "cannot record the replica's vote files, so damage to them may go unnoticed");
         }
@@ -247,9 +275,11 @@ mod tests {
 
     use super::*;
 
+    const EPOCH: NonZeroU64 = NonZeroU64::new(32).unwrap();
+
     fn begin(folder: &Path, height: u64) -> Result<Mark, Error> {
         let data = layout::open(&folder.join("data"))?;
-        Mark::begin(&folder.join("replica.key"), &data, height)
+        Mark::begin(&folder.join("replica.key"), &data, height, EPOCH)
     }
 
     fn copy(from: &Path, to: &Path) {
@@ -311,6 +341,20 @@ mod tests {
             assert!(Incarnated::decode(&damaged).is_none(), "byte {at}");
         }
         assert!(Incarnated::decode(&text.as_bytes()[..text.len() - 1]).is_none());
+    }
+
+    /// The engine of epoch `n` removes the votes of epoch `n - 2`.
+    #[test]
+    fn votes_are_recorded_until_no_restart_returns_to_their_epoch() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut mark = begin(folder.path(), 100).unwrap();
+        mark.data.files = VoteFiles::decode(["2 00ff 17", "3 0001 99"].into_iter()).unwrap();
+        mark.forget_ended_epochs(126);
+        assert_eq!(mark.data.files.len(), 2, "epoch 3 has one more block");
+        mark.forget_ended_epochs(127);
+        assert_eq!(mark.data.files, VoteFiles::decode(["3 0001 99"].into_iter()).unwrap());
+        let written = fs::read(folder.path().join("data").join(DIRECTORY).join(FILE)).unwrap();
+        assert_eq!(Incarnated::decode(&written).unwrap().files, mark.data.files, "it is durable");
     }
 
     #[test]

@@ -213,7 +213,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
         }
         let order_pool = Arc::new(OrderPool::new(number, replicas, replay_window, executed, past, changing));
         let floor = state_sync::read_floor(data)?;
-        let mark = Mark::begin(&config.cluster.key, data, tip.height())?;
+        let mark = Mark::begin(&config.cluster.key, data, tip.height(), config.cluster.epoch())?;
         Ok(Self { identity, chain: ledger.chain(), ledger, order_pool, roster, floor, mark, messages: mpsc::channel() })
     }
 
