@@ -271,8 +271,8 @@ def simulate(library, name, bench, parameters, seed, trace):
     linked = [twin()] if bench.get("twin") else []
     bench_file = library.folder / "tb" / bench.get("bench", name) / "tb.cpp"
     program = folder / "simulation"
-    # Most testbenches run for less than a second, and clang takes minutes to optimise a large function. Those that simulate
-    # for longer say `optimize`. Verilator's slow code runs once.
+    # Most testbenches run for less than a second, and clang takes minutes to optimise a large function. Those that
+    # simulate for longer say `optimize`. Verilator's slow code runs once.
     slow, fast = together(folder)
     run([*COMPILER, *precompiled("-O0"), *flags, "-c", slow], f"compilation of {title(name, parameters)}", cwd=folder)
     run([*COMPILER, *precompiled("-O1" if bench.get("optimize") else "-O0"), *flags, "-o", program, bench_file, fast, slow.with_suffix(".o"), *linked, runtime(), "-lpthread"],

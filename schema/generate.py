@@ -499,9 +499,11 @@ def table(columns, rows):
     return "\n".join([line(columns), "|" + "---|" * len(columns)] + [line([str(cell) for cell in row]) for row in rows])
 
 
-def frame_tables(frames):
+def frame_tables(frames, page):
     tables = {}
     for frame in frames.with_key("table"):
+        if frame.get("chapter", "docs/protocol.md") != page:
+            continue
         rows = [(field["at"], field["bytes"], field["doc"]) for field in frame["fields"] if not frames.is_within(field)]
         tables[frame["table"] + "_fields"] = table(["offset", "size", "field"], rows + frame.get("behind", []))
     return tables
@@ -571,7 +573,8 @@ def files():
         "rtl/wire/src/frame_pkg.sv": sv_frames(frames),
         "rtl/common/tb/protocol.hpp": testbench_header(protocol),
         "vectors/protocol.py": python_module(protocol),
-        "docs/protocol.md": chapter("docs/protocol.md", doc_tables(protocol) | frame_tables(frames)),
+        "docs/protocol.md": chapter("docs/protocol.md", doc_tables(protocol) | frame_tables(frames, "docs/protocol.md")),
+        "docs/fast-path.md": chapter("docs/fast-path.md", frame_tables(frames, "docs/fast-path.md")),
         "crates/coproc/src/codes.rs": rust_coprocessor(coprocessor),
         "rtl/verify/src/bls12_381_codes_pkg.sv": sv_coprocessor(coprocessor),
         "docs/coprocessor.md": chapter("docs/coprocessor.md", coprocessor_tables(coprocessor)),

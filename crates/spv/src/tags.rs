@@ -6,6 +6,14 @@
 pub const ACCOUNT_TAG: &str = "turnpike/account";
 /// Tag of the message that a signed operation's signature covers.
 pub const TRANSFER_TAG: &str = "turnpike/transfer";
+/// Tag of the message that the signature of a fast order covers, which is the order's hash.
+pub const FAST_ORDER_TAG: &str = "turnpike/fast/order";
+/// Tag of the message that a vote for fast orders covers.
+pub const FAST_VOTE_TAG: &str = "turnpike/fast/vote";
+/// Tag of the message that a report of a slot covers.
+pub const FAST_REPORT_TAG: &str = "turnpike/fast/report";
+/// Tag of the message that a closing report covers.
+pub const FAST_CLOSE_TAG: &str = "turnpike/fast/close";
 /// Tag of block headers.
 pub const HEADER_TAG: &str = "turnpike/header";
 /// Tag of the message that a header's seal covers.

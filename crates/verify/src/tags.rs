@@ -4,6 +4,8 @@
 
 /// Tag of the message that a signed operation's signature covers.
 pub const TRANSFER_TAG: &str = "turnpike/transfer";
+/// Tag of the message that the signature of a fast order covers, which is the order's hash.
+pub const FAST_ORDER_TAG: &str = "turnpike/fast/order";
 /// Tag of the input of a delay.
 pub const VDF_INPUT_TAG: &str = "turnpike/vdf/input";
 /// Tag of the prime of a delay's proof.

@@ -2,10 +2,11 @@
 
 use crate::{
     sha256::{Digest, Tag},
-    tags::TRANSFER_TAG,
+    tags::{FAST_ORDER_TAG, TRANSFER_TAG},
 };
 
 const TRANSFER: Tag = Tag::new(TRANSFER_TAG);
+const FAST_ORDER: Tag = Tag::new(FAST_ORDER_TAG);
 
 /// The length of a signed operation before its signature.
 pub const SIGNED_LENGTH: usize = 120;
@@ -21,6 +22,20 @@ pub fn digest(network: &[u8; 32], signed: &[u8; SIGNED_LENGTH]) -> Digest {
 ///
 /// If the numbers of operations and digests differ.
 pub fn digests(network: &[u8; 32], signed: &[&[u8; SIGNED_LENGTH]], digests: &mut [Digest]) {
+    hash_all(&TRANSFER, network, signed, digests);
+}
+
+/// The hashes of orders of the fast path, which their signatures sign: of the network id, and each order up to its
+/// signature.
+///
+/// # Panics
+///
+/// If the numbers of orders and digests differ.
+pub fn fast_order_digests(network: &[u8; 32], signed: &[&[u8; SIGNED_LENGTH]], digests: &mut [Digest]) {
+    hash_all(&FAST_ORDER, network, signed, digests);
+}
+
+fn hash_all(tag: &Tag, network: &[u8; 32], signed: &[&[u8; SIGNED_LENGTH]], digests: &mut [Digest]) {
     assert_eq!(signed.len(), digests.len(), "one digest for each operation");
     /// As many as the widest backend takes in two passes; their messages fit into the first-level cache.
     const AT_ONCE: usize = 64;
@@ -30,7 +45,7 @@ pub fn digests(network: &[u8; 32], signed: &[&[u8; SIGNED_LENGTH]], digests: &mu
             message[..32].copy_from_slice(network);
             message[32..].copy_from_slice(*signed);
         }
-        TRANSFER.hash_many(&messages[..signed.len()], digests);
+        tag.hash_many(&messages[..signed.len()], digests);
     }
 }
 
@@ -57,6 +72,9 @@ mod tests {
             let mut many = vec![[0; 32]; count];
             digests(&network, &signed, &mut many);
             assert_eq!(many, expected[..count]);
+            fast_order_digests(&network, &signed, &mut many);
+            let of_order = |operation: &[u8; SIGNED_LENGTH]| tagged("turnpike/fast/order", &[&network, operation]);
+            assert_eq!(many, Vec::from_iter(operations[..count].iter().map(of_order)));
         }
         assert_eq!(digest(&network, &operations[9]), expected[9]);
     }

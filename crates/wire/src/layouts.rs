@@ -865,3 +865,174 @@ const _: () = {
     assert!(core::mem::offset_of!(DelayBody, magic) == 0);
     assert!(core::mem::offset_of!(DelayBody, length) == 8);
 };
+
+/// A transfer with a sequence number, signed by the key of its source, 184 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct FastOrder {
+    /// Operation: a TRANSFER; status 0.
+    pub operation: Operation,
+    /// Sequence number of the source.
+    pub sequence: U64,
+    /// Reserved.
+    pub reserved: [u8; 8],
+    /// Public key: BIP340, of the point with an even y that the source is bound to.
+    pub public_key: [u8; 32],
+    /// Reserved.
+    pub reserved_key: [u8; 8],
+    /// Signature: BIP340, of `turnpike/fast/order` over the network id and the bytes before.
+    pub signature: [u8; 64],
+}
+
+impl FastOrder {
+    /// Length of the fixed part in bytes.
+    pub const LENGTH: usize = 184;
+}
+
+const _: () = {
+    assert!(size_of::<FastOrder>() == FastOrder::LENGTH);
+    assert!(core::mem::offset_of!(FastOrder, operation) == 0);
+    assert!(core::mem::offset_of!(FastOrder, sequence) == 64);
+    assert!(core::mem::offset_of!(FastOrder, reserved) == 72);
+    assert!(core::mem::offset_of!(FastOrder, public_key) == 80);
+    assert!(core::mem::offset_of!(FastOrder, reserved_key) == 112);
+    assert!(core::mem::offset_of!(FastOrder, signature) == 120);
+};
+
+/// The first 8 bytes of a batch of orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct FastBatch {
+    /// Generation.
+    pub generation: U32,
+    /// Number of orders, 1 to 1,024.
+    pub count: U16,
+    /// Reserved.
+    pub reserved: U16,
+}
+
+impl FastBatch {
+    /// Length of the fixed part in bytes.
+    pub const LENGTH: usize = 8;
+}
+
+const _: () = {
+    assert!(size_of::<FastBatch>() == FastBatch::LENGTH);
+    assert!(core::mem::offset_of!(FastBatch, generation) == 0);
+    assert!(core::mem::offset_of!(FastBatch, count) == 4);
+    assert!(core::mem::offset_of!(FastBatch, reserved) == 6);
+};
+
+/// The first 40 bytes of a vote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct FastVote {
+    /// Generation.
+    pub generation: U32,
+    /// Root of the batch.
+    pub root: [u8; 32],
+    /// Number of orders.
+    pub count: U16,
+    /// Number of the replica.
+    pub replica: u8,
+    /// Reserved.
+    pub reserved: u8,
+}
+
+impl FastVote {
+    /// Length of the fixed part in bytes.
+    pub const LENGTH: usize = 40;
+}
+
+const _: () = {
+    assert!(size_of::<FastVote>() == FastVote::LENGTH);
+    assert!(core::mem::offset_of!(FastVote, generation) == 0);
+    assert!(core::mem::offset_of!(FastVote, root) == 4);
+    assert!(core::mem::offset_of!(FastVote, count) == 36);
+    assert!(core::mem::offset_of!(FastVote, replica) == 38);
+    assert!(core::mem::offset_of!(FastVote, reserved) == 39);
+};
+
+/// The first 224 bytes of the certificate of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct FastCertificate {
+    /// Order.
+    pub order: FastOrder,
+    /// Generation.
+    pub generation: U32,
+    /// Root of the batch.
+    pub root: [u8; 32],
+    /// Number of orders in the batch.
+    pub count: U16,
+    /// Position of the order in the batch.
+    pub position: U16,
+}
+
+impl FastCertificate {
+    /// Length of the fixed part in bytes.
+    pub const LENGTH: usize = 224;
+}
+
+const _: () = {
+    assert!(size_of::<FastCertificate>() == FastCertificate::LENGTH);
+    assert!(core::mem::offset_of!(FastCertificate, order) == 0);
+    assert!(core::mem::offset_of!(FastCertificate, generation) == 184);
+    assert!(core::mem::offset_of!(FastCertificate, root) == 188);
+    assert!(core::mem::offset_of!(FastCertificate, count) == 220);
+    assert!(core::mem::offset_of!(FastCertificate, position) == 222);
+};
+
+/// The first 29 bytes of a report of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct FastReport {
+    /// Generation.
+    pub generation: U32,
+    /// Account.
+    pub account: AccountId,
+    /// Sequence number.
+    pub sequence: U64,
+    /// Number of the replica.
+    pub replica: u8,
+}
+
+impl FastReport {
+    /// Length of the fixed part in bytes.
+    pub const LENGTH: usize = 29;
+}
+
+const _: () = {
+    assert!(size_of::<FastReport>() == FastReport::LENGTH);
+    assert!(core::mem::offset_of!(FastReport, generation) == 0);
+    assert!(core::mem::offset_of!(FastReport, account) == 4);
+    assert!(core::mem::offset_of!(FastReport, sequence) == 20);
+    assert!(core::mem::offset_of!(FastReport, replica) == 28);
+};
+
+/// The first 41 bytes of a closing report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct FastClosingReport {
+    /// Generation.
+    pub generation: U32,
+    /// Number of the replica.
+    pub replica: u8,
+    /// Number of locks.
+    pub locks: U32,
+    /// Root of the locked orders.
+    pub hash: [u8; 32],
+}
+
+impl FastClosingReport {
+    /// Length of the fixed part in bytes.
+    pub const LENGTH: usize = 41;
+}
+
+const _: () = {
+    assert!(size_of::<FastClosingReport>() == FastClosingReport::LENGTH);
+    assert!(core::mem::offset_of!(FastClosingReport, generation) == 0);
+    assert!(core::mem::offset_of!(FastClosingReport, replica) == 4);
+    assert!(core::mem::offset_of!(FastClosingReport, locks) == 5);
+    assert!(core::mem::offset_of!(FastClosingReport, hash) == 9);
+};

@@ -13,6 +13,7 @@ mod codes;
 mod command;
 mod compact;
 mod error;
+mod fast_path;
 mod finality;
 mod frame;
 mod full;
@@ -34,13 +35,14 @@ pub use codes::{
     VERSION, VerifyCommand, VerifyingKeyId,
 };
 pub use error::ParseError;
+pub use fast_path::ParsedVote;
 pub use frame::{Finality, Frame, FrameMut, Headers, Proof};
 pub use ids::{AccountId, ParseIdError, TransactionId};
 pub use layouts::{
     BatchHeader, BlsBody, ChangeFrame, CompactEntry, CompactFrame, DelayBody, EcdsaBody, EquihashBody, ErrorFrame,
-    FinalityFrame, FrameHeader, FullFrame, FullReply, Groth16Body, HeadersFrame, IndexEntry, IndexReply, InfoFrame,
-    MerkleBody, MessageHeader, Operation, ProofReply, ProofRequest, SchnorrBody, SignedOperation, VerifyHeader,
-    VerifyResult,
+    FastBatch, FastCertificate, FastClosingReport, FastOrder, FastReport, FastVote, FinalityFrame, FrameHeader,
+    FullFrame, FullReply, Groth16Body, HeadersFrame, IndexEntry, IndexReply, InfoFrame, MerkleBody, MessageHeader,
+    Operation, ProofReply, ProofRequest, SchnorrBody, SignedOperation, VerifyHeader, VerifyResult,
 };
 pub use proof::{key_of_locator, key_of_transaction};
 pub use reply::{
