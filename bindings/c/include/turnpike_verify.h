@@ -132,13 +132,13 @@ enum turnpike_rule
     TURNPIKE_RULE_EQUIHASH_DUPLICATE = 4,
     // The XOR of all leaves is zero.
     TURNPIKE_RULE_EQUIHASH_ROOT = 5,
-    // The header gives its solution's length in three bytes, and it is that of the chain.
+    // The header encodes its solution's length in three bytes, and the length is the chain's.
     TURNPIKE_RULE_HEADER_SOLUTION_LENGTH = 8,
     // The header's target is a positive number of 256 bits.
     TURNPIKE_RULE_HEADER_TARGET = 9,
     // The header's hash is not above its target.
     TURNPIKE_RULE_HEADER_DIFFICULTY = 10,
-    // r and s are in the range that the scheme has for them.
+    // r and s are in the range that the scheme allows.
     TURNPIKE_RULE_SIGNATURE_RANGE = 16,
     // s is at most half the order of the group.
     TURNPIKE_RULE_SIGNATURE_HIGH_S = 17,
@@ -146,7 +146,7 @@ enum turnpike_rule
     TURNPIKE_RULE_KEY_ENCODING = 18,
     // The key is a point of the curve.
     TURNPIKE_RULE_KEY_NOT_ON_CURVE = 19,
-    // The signature is one of this message with this key.
+    // The signature is valid for this message and this key.
     TURNPIKE_RULE_SIGNATURE_MISMATCH = 20,
     // The signature has the length of its encoding.
     TURNPIKE_RULE_SIGNATURE_LENGTH = 21,
@@ -162,13 +162,13 @@ enum turnpike_rule
     TURNPIKE_RULE_KEY_RANGE = 26,
     // The first byte of the hybrid key matches the parity of its y.
     TURNPIKE_RULE_KEY_PARITY = 27,
-    // The signature's x is that of a point on the curve.
+    // The signature's x is the x of a point on the curve.
     TURNPIKE_RULE_NONCE_NOT_ON_CURVE = 28,
     // The recovery id is from 0 to 3, and fits r.
     TURNPIKE_RULE_RECOVERY_ID = 29,
     // A key can be recovered from the signature.
     TURNPIKE_RULE_NO_KEY = 30,
-    // The Merkle root is that of the leaves.
+    // The Merkle root matches the leaves.
     TURNPIKE_RULE_MERKLE_ROOT = 32,
     // No two nodes side by side in a Merkle tree of Bitcoin are equal (CVE-2012-2459).
     TURNPIKE_RULE_MERKLE_REPEATED = 33,
@@ -190,13 +190,13 @@ enum turnpike_rule
     TURNPIKE_RULE_SCALAR_RANGE = 47,
     // The point is not at infinity, if the scheme forbids it.
     TURNPIKE_RULE_POINT_AT_INFINITY = 48,
-    // An aggregate has keys, and one message per key if each has its own.
+    // An aggregate has at least one key, and one message per key if each key has its own.
     TURNPIKE_RULE_KEY_COUNT = 49,
     // The proof has the number of public inputs that its verifying key requires.
     TURNPIKE_RULE_INPUT_COUNT = 50,
-    // The BLS signature is one of this message with this key.
+    // The BLS signature is valid for this message and this key.
     TURNPIKE_RULE_BLS_MISMATCH = 51,
-    // The Groth16 proof is valid for these public inputs with this verifying key.
+    // The Groth16 proof is valid for these public inputs and this verifying key.
     TURNPIKE_RULE_GROTH16_MISMATCH = 52,
     // The product of the pairings is one.
     TURNPIKE_RULE_PAIRING_MISMATCH = 53,
@@ -208,7 +208,7 @@ enum turnpike_rule
     TURNPIKE_RULE_DELAY_RANGE = 58,
     // The input of a delay is not 0, 1 or -1.
     TURNPIKE_RULE_DELAY_INPUT = 59,
-    // Each output of a delay is the smaller one of itself and its negation.
+    // Each output of a delay is the smaller of itself and its negation.
     TURNPIKE_RULE_DELAY_CANONICAL = 60,
     // Each output of a delay is proved.
     TURNPIKE_RULE_DELAY_MISMATCH = 61,
