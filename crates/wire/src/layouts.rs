@@ -530,11 +530,11 @@ const _: () = {
     assert!(core::mem::offset_of!(InfoFrame, retry_milliseconds) == 124);
 };
 
-/// Request for a certificate of the replicas, 72 bytes, and the first 72 bytes of its reply; the keys of the replicas of
-/// a generation and a certificate follow.
+/// Request for a certificate of the replicas, 72 bytes, and the first 72 bytes of its reply; the keys of the replicas
+/// of a generation and a certificate follow.
 ///
-/// For the newest generation, the reply has the newest certificate. For an earlier one, it has the change that ended the
-/// generation, with the signatures that decided it.
+/// For the newest generation, the reply has the newest certificate. For an earlier one, it has the change that ended
+/// the generation, with the signatures that decided it.
 ///
 /// In the request, zeros follow up to the length of the largest reply that the client accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]

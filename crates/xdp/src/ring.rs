@@ -60,12 +60,12 @@ impl<T: Copy> Ring<T> {
     }
 
     fn producer(&self) -> &AtomicU32 {
-        // SAFETY: the counter is within the mapping, which lives as long as `self`, and is only ever accessed as an atomic.
+        // SAFETY: the counter is within the mapping, which lives as long as `self`, and is only accessed as an atomic.
         unsafe { self.producer.as_ref() }
     }
 
     fn consumer(&self) -> &AtomicU32 {
-        // SAFETY: the counter is within the mapping, which lives as long as `self`, and is only ever accessed as an atomic.
+        // SAFETY: the counter is within the mapping, which lives as long as `self`, and is only accessed as an atomic.
         unsafe { self.consumer.as_ref() }
     }
 
