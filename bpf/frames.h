@@ -13,7 +13,7 @@ enum frame_header {
 	HEADER_KIND = 3,
 	// Id: chosen by the client, echoed.
 	HEADER_ID = 4,
-	// Its length, without what may follow.
+	// Length of the fixed part.
 	HEADER_BYTES = 8,
 };
 
@@ -31,11 +31,11 @@ enum compact_frame {
 	COMPACT_AMOUNT = 16,
 	// Status; 0 in requests.
 	COMPACT_STATUS = 20,
-	// Its length, without what may follow.
+	// Length of the fixed part.
 	COMPACT_BYTES = 22,
 };
 
-// Request of a proof, 48 bytes, and the first 48 bytes of its reply.
+// Request for a proof, 48 bytes, and the first 48 bytes of its reply.
 enum proof_request {
 	// Header.
 	PROOF_HEADER = 0,
@@ -49,7 +49,7 @@ enum proof_request {
 	PROOF_BODY_LENGTH = 12,
 	// Key: the subject of the query.
 	PROOF_KEY = 16,
-	// Its length, without what may follow.
+	// Length of the fixed part.
 	PROOF_BYTES = 48,
 };
 
@@ -81,7 +81,7 @@ enum proof_reply {
 	PROOF_REPLY_RESERVED_END = 142,
 	// Leaf: the transaction's hash.
 	PROOF_REPLY_LEAF = 144,
-	// Its length, without what may follow.
+	// Length of the fixed part.
 	PROOF_REPLY_BYTES = 176,
 };
 

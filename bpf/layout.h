@@ -71,8 +71,8 @@
 // Accounts of a bucket.
 #define BUCKET_ACCOUNTS 4
 
-// Buckets that a search visits: 32 accounts, with a mean of two. With a secret hash more practically never
-// occur.
+// Buckets that a search visits: 32 accounts, with a mean of two. With a secret hash, longer chains
+// practically never occur.
 #define BUCKETS 8
 
 // Entries of a set: two cache lines of them.
@@ -100,7 +100,7 @@
 // A power of two above the largest status that is counted by command.
 #define STATUSES 32
 
-// In place of a command: the proof of an address' latest transaction.
+// Instead of a command: requests the proof of an address's latest transaction.
 #define GENERATE_PROOF 0
 
 // Words of a request's headers, with padding.
@@ -203,7 +203,7 @@ struct window_header {
 	u64 begun;
 	// See `begun`.
 	u64 written;
-	// Sequences before this one are forgotten.
+	// Operations with sequences below this one are no longer remembered.
 	u64 first;
 	// Zero.
 	u64 reserved[6];
@@ -256,7 +256,7 @@ _Static_assert(sizeof(struct address) == 16, "schema/layouts.toml");
 struct prefix {
 	// Its first address.
 	struct address network;
-	// The bits that count.
+	// The bits that must match.
 	struct address mask;
 };
 _Static_assert(__builtin_offsetof(struct prefix, network) == 0, "schema/layouts.toml");
@@ -291,7 +291,7 @@ struct state {
 	u64 addresses;
 	// Number of prefixes.
 	u64 prefixes;
-	// Always zero, which the kernel's verifier does not know.
+	// Always zero, a fact hidden from the kernel's verifier.
 	u64 zero;
 	// Number of accounts that measurements use.
 	u64 bench_accounts;
@@ -299,11 +299,11 @@ struct state {
 	u64 ledger_at;
 	// Offset of the mirror of the key-value store, if it runs.
 	u64 mirror_at;
-	// Number of the run of a program that generates requests to the key-value store.
+	// Run number of the program that generates requests to the key-value store.
 	u64 bench_turn;
 	// The rest of the cache line.
 	u64 reserved_mirror[6];
-	// No operation after this sequence has changed anything that is readable here.
+	// Upper bound on the sequence of operations whose effects are readable here.
 	u64 announced;
 	// The rest of the cache line.
 	u64 reserved_announced[7];
@@ -366,7 +366,7 @@ _Static_assert(__builtin_offsetof(struct published_tip, generation) == 48, "sche
 _Static_assert(__builtin_offsetof(struct published_tip, reserved_last) == 56, "schema/layouts.toml");
 _Static_assert(sizeof(struct published_tip) == 64, "schema/layouts.toml");
 
-// The memory of retries, in the store's header.
+// Remembered operations, by which retries are recognised: the part of the store's header.
 struct retries_header {
 	// Places of the log, a power of two, minus 1.
 	u64 log_mask;
@@ -524,11 +524,11 @@ struct generator {
 	u64 headers[GENERATE_HEADER_WORDS];
 	// A command of the protocol, or GENERATE_PROOF.
 	u64 command;
-	// Number of accounts from the lowest on.
+	// Number of accounts, starting at `lowest`.
 	u64 accounts;
-	// Not 0: requests are for random accounts, not for one after the other.
+	// Not 0: request random accounts instead of sequential ones.
 	u64 any;
-	// Prefix of transaction ids.
+	// Prefix of the generated transaction ids.
 	u64 transactions;
 	// The lowest account.
 	u64 lowest;
@@ -539,7 +539,7 @@ struct generator {
 	u64 processors;
 	// The rest of the cache line.
 	u64 reserved[3];
-	// Requests generated for one account after the other.
+	// Requests generated for sequential accounts.
 	u64 ordered;
 	// The rest of the cache line.
 	u64 reserved_ordered[7];
@@ -608,7 +608,7 @@ struct mirror_slot {
 	u32 epoch;
 	// The key's hash; 0 if the slot is empty.
 	u64 hash;
-	// When the item expires, in nanoseconds of the monotonic clock; all bits set for never.
+	// Expiry time in nanoseconds of the monotonic clock; all bits set for never.
 	u64 expires;
 	// Bytes of the key.
 	u16 key_bytes;
@@ -641,7 +641,7 @@ enum counter {
 	// Datagrams for the node left to the host: of another kind, from an untrusted sender, or not known to the
 	// tier.
 	COUNT_HOST = 3,
-	// Left to the host because something was not durable yet.
+	// Left to the host because data that the reply depends on was not durable yet.
 	COUNT_NOT_DURABLE = 4,
 	// Left to the host because the writer was changing the same data.
 	COUNT_CONTENDED = 5,
@@ -665,13 +665,13 @@ enum ledger_counter {
 	LEDGER_LOCKED = 3,
 	// Left to the host because the chain of overflow buckets is too long to search: nothing was done.
 	LEDGER_CROWDED = 4,
-	// Had to wait for a lock of another processor, executed or not.
+	// Waited for a lock of another processor, executed or not.
 	LEDGER_WAITED = 5,
 	// Answered `BUSY` because all remembered operations are too young to be replaced: nothing was done.
 	LEDGER_FULL = 6,
-	// By command and status: executed, and in the ring.
+	// By command and status: executed, with a record in the ring.
 	LEDGER_EXECUTED = 7 + 0 * COMMANDS * STATUSES,
-	// By command and status: answered without a trace: REFER, retries, transaction ids used again.
+	// By command and status: answered without a record: REFER, retries, reused transaction ids.
 	LEDGER_ANSWERED = 7 + 1 * COMMANDS * STATUSES,
 };
 

@@ -66,7 +66,7 @@ enum query {
 	QUERY_INDEX = 4,
 };
 
-// Commands have the codes from 1 on.
+// Command codes start at 1 and have no gaps.
 #define COMMANDS 4
 
 // The outcome of an operation or of a frame.

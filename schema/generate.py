@@ -52,7 +52,7 @@ def unique(what, values):
     seen = set()
     for value in values:
         if value in seen:
-            raise SystemExit(f"schema: {what}: {value} is there twice")
+            raise SystemExit(f"schema: {what}: {value} occurs more than once")
         seen.add(value)
 
 
@@ -71,7 +71,7 @@ class Protocol:
             unique(what, (value["name"] for value in tables[what]))
         unique("tags", (tag["text"] for tag in self.tags))
         if not all(1 <= rule["code"] <= 63 for rule in self.rules):
-            raise SystemExit("schema: the numbers of rules are from 1 to 63")
+            raise SystemExit("schema: numbers of rules must be from 1 to 63")
 
     def of(self, name):
         return next(codes for codes in self.codes if codes["name"] == name)
@@ -166,11 +166,11 @@ class Coprocessor:
 
 
 def sentence(words):
-    """A sentence with a capital, unless it begins with a formula."""
+    """Words as a sentence: with a capital letter, unless they begin with a formula."""
     return f"{words}." if re.match(r"\w+ [=+]", words) else f"{words[0].upper()}{words[1:]}."
 
 
-def rust_enum(name, doc, values, derives="", all_doc="All of them, in the order of their numbers.", methods=()):
+def rust_enum(name, doc, values, derives="", all_doc="All values, in numerical order.", methods=()):
     """An enumeration of bytes, `values` with name, number, documentation, attributes; `methods` with name, documentation, type, results."""
     lines = [f"/// {doc}", "#[repr(u8)]", f"#[derive(Clone, Copy, Debug, PartialEq, Eq{derives}, Hash)]", f"pub enum {name} {{"]
     for value, code, about, *attributes in values:
@@ -289,7 +289,7 @@ def rust_layout(layouts, crate, counters=False):
     for struct in layouts.structs.values():
         if struct["crate"] != crate:
             continue
-        lines = [f"/// {struct['doc']}\npub mod {struct['name']} {{", "    /// Its length.",
+        lines = [f"/// {struct['doc']}\npub mod {struct['name']} {{", "    /// Length in bytes.",
                  f"    pub const BYTES: usize = {struct['bytes']};"]
         for field in struct["fields"]:
             if not field["name"].startswith("reserved"):
@@ -300,7 +300,7 @@ def rust_layout(layouts, crate, counters=False):
     if counters:
         parts += [rust_counters(counter) for counter in layouts.counters]
     doc = "Layout of memory shared with programs in the kernel: offsets in bytes."
-    return rust("layouts.toml", doc, "#![allow(dead_code, reason = \"the whole layout, of which the crate may use a part\")]\n\n" + "\n".join(parts))
+    return rust("layouts.toml", doc, "#![allow(dead_code, reason = \"the crate may use only part of the layout\")]\n\n" + "\n".join(parts))
 
 
 def rust_counters(counter):
@@ -314,9 +314,9 @@ def rust_counters(counter):
         lines.insert(0, "/// Counters of one kind of reply.\nconst BY_COMMAND: u32 = wire::Command::ALL.len() as u32 * STATUSES;\n")
         lines += [f"/// Counters that are not split by command and status.\npub const PLAIN: [Self; {len(values)}] = ["]
     else:
-        lines += [f"/// All of them, in the order of their numbers.\npub const ALL: [Self; {len(values)}] = ["]
+        lines += [f"/// All values, in numerical order.\npub const ALL: [Self; {len(values)}] = ["]
     lines += [f"Self::{variant}," for variant, _ in values]
-    lines += ["];\n", "/// Its name in metrics.", "pub const fn name(self) -> &'static str {", "match self {"]
+    lines += ["];\n", "/// Name in metrics.", "pub const fn name(self) -> &'static str {", "match self {"]
     lines += [f"Self::{variant} => {quoted(snake(variant))}," for variant, _ in values]
     lines += [f"Self::{variant} {{ .. }} => {quoted(snake(variant))}," for variant, _ in answers]
     lines += ["}", "}\n"]
@@ -326,7 +326,7 @@ def rust_counters(counter):
         firsts = [plain, f"{plain} + {block}", *(f"{plain} + {n} * {block}" for n in range(2, len(answers)))]
         lines += ["/// Number of counters.",
                   f"pub(crate) const COUNT: u32 = {plain} + {len(answers)} * {block};\n",
-                  "/// Its number; `None` for statuses that the program never replies.",
+                  "/// Number of the counter, or `None` for statuses that the program never replies with.",
                   "pub(crate) fn number(self) -> Option<u32> {",
                   "let of = |first: u32, command: wire::Command, status: wire::Status| {",
                   "let command = wire::Command::ALL.iter().position(|known| *known == command)? as u32;",
@@ -361,9 +361,9 @@ def c_protocol(protocol):
         parts.append(f"// {codes['doc']}")
         parts.append(c_enum(kind, prefix, [(value["name"], value["code"], value["doc"]) for value in codes["values"]]))
     commands = protocol.of("Command")["values"]
-    parts.append(f"// Commands have the codes from 1 on.\n#define COMMANDS {len(commands)}\n")
+    parts.append(f"// Command codes start at 1 and have no gaps.\n#define COMMANDS {len(commands)}\n")
     if [value["code"] for value in commands] != list(range(1, len(commands) + 1)):
-        raise SystemExit("schema: commands have the codes from 1 on")
+        raise SystemExit("schema: command codes must start at 1 and have no gaps")
     parts.append("// The outcome of an operation or of a frame.")
     parts.append(c_enum("status", "STATUS_", [(value["name"], value["code"], value["meaning"]) for value in protocol.statuses]))
     return "\n".join(parts + ["#endif\n"])
@@ -402,11 +402,11 @@ def c_layout(layouts, crates, guard, includes):
 
 
 def c_frames(frames):
-    """Frames are read where they lie, in any alignment, so C has their offsets and no structure to point with."""
+    """Frames are read in place, at any alignment, so C gets offsets instead of structures."""
     parts = [f"{LICENCE}// Offsets of the fields of frames. {made_by('frames.toml')}", "#ifndef TURNPIKE_FRAMES_H", "#define TURNPIKE_FRAMES_H\n"]
     for frame in frames.with_key("c"):
         values = [(field["name"], field["at"], sentence(field["doc"])) for field in frame["fields"]]
-        values.append(("bytes", frame["bytes"], "Its length, without what may follow."))
+        values.append(("bytes", frame["bytes"], "Length of the fixed part."))
         parts.append(f"// {frames.first_line(frame)}\n" + c_enum(snake(frame["name"]), f"{frame['c']}_", values))
     return "\n".join(parts + ["#endif\n"])
 
@@ -440,11 +440,11 @@ def sv_package(protocol):
         lines.append(f"\n  // {codes['doc']}")
         for value in codes["values"]:
             lines.append(f"  localparam logic [{width - 1}:0] {name}{value['name']} = {width}'d{value['code']};")
-    lines.append(f"\n  // Commands have the codes from 1 on.\n  localparam int unsigned CommandCodes = {len(protocol.of('Command')['values'])};")
+    lines.append(f"\n  // Command codes start at 1 and have no gaps.\n  localparam int unsigned CommandCodes = {len(protocol.of('Command')['values'])};")
     lines.append("\n  // The outcome of an operation or of a frame.")
     for status in protocol.statuses:
         lines.append(f"  localparam logic [15:0] Status{status['name']} = 16'd{status['code']};")
-    lines.append("\n  // The rules of verification: bits of a result mask. None stands for no broken rule.\n  localparam logic [5:0] RuleNone = 6'd0;")
+    lines.append("\n  // The rules of verification: bits of a result mask. None: no rule is broken.\n  localparam logic [5:0] RuleNone = 6'd0;")
     lines += [f"  localparam logic [5:0] Rule{rule['name']} = 6'd{rule['code']};" for rule in protocol.rules]
     return "\n".join(lines + ["endpackage\n"])
 
@@ -468,7 +468,7 @@ def testbench_header(protocol):
     lines = [f"// Protocol constants of testbenches. {made_by('protocol.toml')}", "#pragma once\n", "#include <cstdint>\n", "namespace protocol {\n",
              "// The outcome of an operation or of a frame."]
     lines += [f"constexpr uint16_t kStatus{status['name']} = {status['code']};" for status in protocol.statuses]
-    lines += ["\n// The rules of verification: bits of a result mask. None stands for no broken rule.", "constexpr unsigned kRuleNone = 0;"]
+    lines += ["\n// The rules of verification: bits of a result mask. None: no rule is broken.", "constexpr unsigned kRuleNone = 0;"]
     lines += [f"constexpr unsigned kRule{rule['name']} = {rule['code']};" for rule in protocol.rules]
     return "\n".join(lines + ["\n}  // namespace protocol\n"])
 
@@ -505,7 +505,7 @@ def frame_tables(frames, page):
         if frame.get("chapter", "docs/protocol.md") != page:
             continue
         rows = [(field["at"], field["bytes"], field["doc"]) for field in frame["fields"] if not frames.is_within(field)]
-        tables[frame["table"] + "_fields"] = table(["offset", "size", "field"], rows + frame.get("behind", []))
+        tables[frame["table"] + "_fields"] = table(["offset", "size", "field"], rows + frame.get("tail", []))
     return tables
 
 
@@ -594,7 +594,7 @@ def main():
         else:
             path.write_text(content)
     if stale:
-        raise SystemExit(f"schema: {', '.join(stale)}: not what the schema says; run schema/generate.py")
+        raise SystemExit(f"schema: {', '.join(stale)}: out of date; run schema/generate.py")
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ fn check(library: &[&str]) {
     let output = run(&program, &broken);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("signature 0: the signature is not one of this message with this key\n"), "{text}");
+    assert!(text.contains("signature 0: the signature is not valid for this message and this key\n"), "{text}");
     assert!(text.contains("5814 of 5815 signatures are valid\n"), "{text}");
 
     fs::write(&broken, &records[..1000]).unwrap();

@@ -26,6 +26,6 @@ def test_a_broken_signature_is_named(tmp_path: Path) -> None:
     done = run(tmp_path / "broken")
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
-        "signature 0: the signature is not one of this message with this key",
+        "signature 0: the signature is not valid for this message and this key",
         "5814 of 5815 signatures are valid",
     ]

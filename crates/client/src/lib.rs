@@ -19,6 +19,11 @@
 //! [`Pipeline`] keeps many datagrams in flight and allocates nothing per operation; [`load`] generates load with it.
 //! Both are built on [`Window`], which tracks the requests in flight and when to repeat them. It uses neither sockets
 //! nor clocks, so that a simulator can drive it, too.
+//!
+//! Proofs are checked against headers, and headers against the chain's key or its replicas, so a node cannot forge
+//! them. A retry carries the transaction id of its first attempt, by which the node recognises it.
+//!
+//! Start with [`Client`] (`client`) and [`Window`] (`window`); `proofs`, `headers` and `finality` check replies.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod client;

@@ -26,7 +26,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them, in the order of their numbers.
+    /// All values, in numerical order.
     pub const ALL: [Self; 8] = [
         Self::Scalar,
         Self::Fp,
@@ -103,7 +103,7 @@ pub enum Opcode {
 }
 
 impl Opcode {
-    /// All of them, in the order of their numbers.
+    /// All values, in numerical order.
     pub const ALL: [Self; 14] = [
         Self::NoopWait,
         Self::CopyReg,
@@ -187,6 +187,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All of them, in the order of their numbers.
+    /// All values, in numerical order.
     pub const ALL: [Self; 6] = [Self::Opcode, Self::Counter, Self::Address, Self::Type, Self::Range, Self::Division];
 }

@@ -18,6 +18,10 @@
 //! assert_eq!((interrupts[0].index, interrupts[0].value.to_string()), (7, "fp 0xc".to_string()));
 //! # Ok::<(), turnpike_coproc::AssemblyError>(())
 //! ```
+//!
+//! An invalid instruction stops the machine with a [`Fault`] and changes nothing.
+//!
+//! Start with [`Machine`] (`machine`), then `arithmetic` and `assembler`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -7,6 +7,11 @@
 //!
 //! The protocol is that of `electrum-protocol` (spesmilo); where it leaves errors open, codes and texts are
 //! ElectrumX's.
+//!
+//! [`Limits`] bounds connections, subscriptions, buffers and the work of each network prefix, so that no client can
+//! take the share of the others.
+//!
+//! Start with [`Session`] (`session`), then [`Service`] (`service`) and `methods`, one module for each group of calls.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod arguments;

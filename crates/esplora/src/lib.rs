@@ -2,6 +2,10 @@
 //!
 //! An [`Api`] answers as Blockstream's electrs does, with the same fields in the same order and the same error texts.
 //! It uses the blocks, the cache of proofs and the limits per network prefix of an [`electrum::Service`].
+//!
+//! One request reads a bounded number of bytes of transactions.
+//!
+//! Start with [`Api`] (`api`), which has the paths, then `reader`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod api;

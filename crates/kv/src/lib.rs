@@ -3,6 +3,12 @@
 //! [`store`] has the items: the hash table of Istvan and others (*A hash table for line-rate data processing*, ACM
 //! TRETS, 2015), with buckets of eight and the values apart. [`session`] turns the bytes of a client into replies, by
 //! the parsers in [`protocol`]. [`server`] has the sockets and the threads.
+//!
+//! - A store never exceeds its memory limit: when full, it evicts items or refuses new ones, as configured.
+//! - A request locks one shard for one access, for some hundred nanoseconds.
+//! - One connection's work is cut into turns ([`turn`]), so that it cannot hold up the others of its worker.
+//!
+//! Start with [`session`], which leads from a connection's bytes to a reply, then [`store`].
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod clock;

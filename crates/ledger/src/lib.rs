@@ -2,6 +2,14 @@
 //!
 //! [`Ledger`] executes operations. It is a deterministic state machine, so its state can be rebuilt from the journal of
 //! its results ([`Recovery`]).
+//!
+//! - No retry executes an operation twice: [`retries`] remembers its result, for as long as that module states.
+//! - A reply may promise durability only once [`journal`] has synced the operation.
+//! - Blocks depend only on the journal, so a restart builds the same ones ([`builder`]).
+//! - Only ISSUE creates money; all other operations preserve the sum of balances.
+//!
+//! Start with [`Ledger`] (`engine`), then [`journal`] and [`builder`]. [`ordered`] is the ledger of a replica,
+//! [`state_sync`] transfers one.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod accounts;

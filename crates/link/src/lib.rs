@@ -9,6 +9,9 @@
 //!   each free buffer. So a receiver never runs out of buffers, and a peer that sends without a credit is disconnected.
 //! - No method of a channel waits. A [`Selector`] waits for many channels at once; [`future`] does so for tasks.
 //! - Every resource has a limit, see [`Config`].
+//!
+//! Start with [`Channel`] (`channel`) and [`Selector`] (`selector`), then `transport`, the interface that `tcp`, `shm`
+//! and `rdma` implement, and `credits`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod address;

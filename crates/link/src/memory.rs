@@ -30,7 +30,8 @@ pub(crate) struct Memory {
 
 // SAFETY: a mapping belongs to the process, not to a thread. Each accessor states who may touch which part.
 unsafe impl Send for Memory {}
-// SAFETY: as above; the accessors below hand out disjoint parts or atomics.
+// SAFETY: the safe accessors check bounds and hand out addresses or atomics; callers of the slices guarantee that
+// nobody writes the same part.
 unsafe impl Sync for Memory {}
 
 impl Memory {
@@ -131,7 +132,8 @@ impl Memory {
     /// Nobody else in this process may access the part while the slice lives.
     #[allow(clippy::mut_from_ref, reason = "the caller promises that nobody else has the part")]
     pub(crate) unsafe fn slice_mut(&self, offset: usize, bytes: usize) -> &mut [u8] {
-        // SAFETY: as above.
+        // SAFETY: `at` asserts the bounds, and the kernel initialised the mapping; the caller guarantees exclusive
+        // access to the part.
         unsafe { std::slice::from_raw_parts_mut(self.at(offset, bytes).as_ptr(), bytes) }
     }
 }

@@ -11,6 +11,8 @@
 //! Replies that wait for the disk are parked in [`parking`]. Datagrams that wait for a worker are stored in [`held`],
 //! with separate buffers per class of work. All memory is allocated at start; what does not fit is answered `BUSY`.
 //! [`cost`] determines the costs of requests.
+//!
+//! Start with [`DataPath`] (`path`), then [`backend`], the interface of the three backends, and [`controller`].
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod accept;

@@ -1,4 +1,14 @@
 //! The node: ledger, chain, proof service and data path put together.
+//!
+//! - One thread writes the ledger: `io`, or the executor on a replica.
+//! - A reply leaves once its promise is true: `durable` after the sync of the journal, `final` after the replicas'
+//!   decision.
+//! - Queues are bounded; a request that does not fit is answered `BUSY`.
+//! - A panic on a thread that changes money aborts the process ([`abort_on_panic`]): the state may be wrong.
+//!
+//! Start with [`Node`] (`node`), which starts the threads; `docs/architecture.md` lists them. Then follow an operation:
+//! `controller`, `completer`, `blocks`. [`config`] has every setting, [`layout`] the data directory, `replica` the
+//! parts of a replicated node.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod admission;

@@ -12,6 +12,12 @@
 //! types only those of the runtime and the network show, which a replica is [started](Replica::start) on. Those are
 //! generic: tests use the deterministic runtime with a simulated network, programs use tokio with authenticated
 //! connections.
+//!
+//! No two final blocks of one height differ as long as at most f replicas lie, however long messages take. Blocks
+//! become final while a quorum of replicas is online and messages arrive in time.
+//!
+//! Start with [`Application`] (`application`) and [`Replica`] (`engine`); `delivery` passes final blocks on, `epochs`
+//! changes the set.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

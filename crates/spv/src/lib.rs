@@ -4,6 +4,9 @@
 //! the votes of its replicas ([`finality`]). Against them it checks what any node says: that a transaction is in a
 //! block ([`TransactionProof`]), what an account holds and which transaction touched it last, or that it does not exist
 //! ([`IndexProof`]). Nothing here opens a socket or a file: everything works on the bytes of the wire's replies.
+//!
+//! Start with [`HeaderChain`] (`chain`), then [`TransactionProof`] (`transaction`), [`IndexProof`] (`index`) and
+//! [`finality`].
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

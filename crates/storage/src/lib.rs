@@ -7,6 +7,22 @@
 //! * Data is durable once [`File::sync_data`] has returned, and not before. After a failed sync, earlier writes may be
 //!   lost even if a later sync succeeds: abandon the file.
 //! * A name (create, rename, remove) is durable once [`Directory::sync`] has returned.
+//!
+//! ```
+//! use turnpike_storage::{Mode, SimulatedDisk};
+//! # fn main() -> Result<(), turnpike_storage::Error> {
+//! let disk = SimulatedDisk::new(1);
+//! let file = disk.root().open("log", Mode::Create)?;
+//! file.write_at(b"abc", 0)?;
+//! file.sync_data()?;
+//! disk.root().sync()?;
+//! disk.crash();
+//! assert_eq!(disk.root().read("log")?, b"abc");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Start with the two traits in this file, then [`SimulatedDisk`] (`simulated`) and [`RealDirectory`] (`real`).
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

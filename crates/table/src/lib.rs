@@ -24,6 +24,10 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A reader returns only values that the writer stored as a whole: sequence locks detect concurrent changes.
+//!
+//! Start with [`Table`] (`table`) and [`Reader`] (`reader`), then `bucket`, `displace` and `values`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod batch;

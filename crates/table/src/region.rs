@@ -47,7 +47,7 @@ impl fmt::Debug for Region {
 
 // SAFETY: the memory is only accessed through atomics (`Cells`), and unmapped once, by the last owner.
 unsafe impl Send for Region {}
-// SAFETY: as above.
+// SAFETY: a shared region hands out only atomics; plain access ([`PlainArray`]) needs the region by value.
 unsafe impl Sync for Region {}
 
 impl Region {
@@ -185,7 +185,7 @@ pub struct PlainArray<T> {
 
 // SAFETY: the numbers belong to this array alone, because the region was consumed for it.
 unsafe impl<T: Plain + Send> Send for PlainArray<T> {}
-// SAFETY: as above; a shared reference to it only reads.
+// SAFETY: a shared reference only reads, and writing needs a mutable one, which no other thread can hold meanwhile.
 unsafe impl<T: Plain + Sync> Sync for PlainArray<T> {}
 
 impl<T: Plain> Deref for PlainArray<T> {
@@ -202,7 +202,8 @@ impl<T: Plain> Deref for PlainArray<T> {
 impl<T: Plain> DerefMut for PlainArray<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and `self` is borrowed mutably.
+        // SAFETY: `Region::into_plain` checked length and alignment, any bit pattern is a valid number, and the mutable
+        // borrow of the region's only owner excludes other Rust references.
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
     }
 }
@@ -247,7 +248,7 @@ pub struct Array<T> {
 
 // SAFETY: `Cells` are atomics, which any thread may access, and the region is shared.
 unsafe impl<T: Cells> Send for Array<T> {}
-// SAFETY: as above.
+// SAFETY: a shared reference yields only `&[T]`, whose cells are atomics (`Cells` requires `Sync`).
 unsafe impl<T: Cells> Sync for Array<T> {}
 
 impl<T> Clone for Array<T> {
@@ -305,7 +306,7 @@ mod tests {
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut file, &mut bytes).unwrap();
         assert_eq!(bytes[4096 + 8..][..8], *b"turnpike");
-        // SAFETY: as above.
+        // SAFETY: the offset is refused before anything refers to the mapping, and nobody else has the file.
         assert!(unsafe { Region::of_file(&file, 1, 4096) }.is_err());
     }
 

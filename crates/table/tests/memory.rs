@@ -61,7 +61,8 @@ fn a_second_mapping_reads_the_same_table() {
     let map = |protection| {
         // SAFETY: a new mapping at an address of the kernel's choice; it is never unmapped.
         let base = unsafe { mmap(std::ptr::null_mut(), len, protection, MapFlags::SHARED, &file, 0) }.unwrap();
-        // SAFETY: as above, and all access is through regions.
+        // SAFETY: `base` to `base + len` was just mapped and stays so for ever; only regions access it. The writable
+        // mapping is for a table, the others are for readers, which only read.
         unsafe { Region::from_raw(NonNull::new(base.cast()).unwrap(), len) }
     };
     assert!(matches!(Reader::<33, 16>::attach(map(ProtFlags::READ)), Err(Error::NotATable(_))));

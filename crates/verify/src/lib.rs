@@ -13,6 +13,20 @@
 //! Every engine has one interface and several backends. A backend is only a kernel: which messages to take, how to pad
 //! and what a verdict means is written once, above the kernels. The backend is chosen at run time, so a program built
 //! for any machine is the fastest on this one.
+//!
+//! Backends agree on every verdict and every digest: choosing one changes the time only. Each rule of a scheme has a
+//! fixed number, and a verdict names the first rule that is broken.
+//!
+//! ```
+//! use turnpike_verify::sha256::{sha256d, sha256d_many};
+//!
+//! let headers = [[1_u8; 80], [2; 80], [3; 80]];
+//! let mut digests = [[0_u8; 32]; 3];
+//! sha256d_many(&headers, &mut digests);
+//! assert_eq!(digests[1], sha256d(&headers[1]));
+//! ```
+//!
+//! Start with [`BatchVerifier`] (`batch`), then one scheme, such as [`secp256k1`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

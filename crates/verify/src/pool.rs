@@ -96,7 +96,7 @@ struct ClosureProgress {
 // SAFETY: the closure is only called, and `SharedClosure::run` accepts only closures that several threads may call at
 // once.
 unsafe impl Send for SharedClosure {}
-// SAFETY: as above.
+// SAFETY: shared access calls a closure that is `Sync`, because `run` requires that of it; a mutex guards the state.
 unsafe impl Sync for SharedClosure {}
 
 impl SharedClosure {

@@ -36,7 +36,7 @@ impl RuleCode {
             Self::NonceNotOnCurve => SignatureRule::NonceNotOnCurve.to_string(),
             Self::RecoveryId => SignatureRule::RecoveryId.to_string(),
             Self::NoKey => SignatureRule::NoKey.to_string(),
-            Self::MerkleRoot => "the Merkle root is not that of the leaves".to_owned(),
+            Self::MerkleRoot => "the Merkle root does not match the leaves".to_owned(),
             Self::MerkleRepeated => "two nodes side by side in the Merkle tree are equal (CVE-2012-2459)".to_owned(),
             Self::PointLength => PairingRule::Length.to_string(),
             Self::PointFlags => PairingRule::Flags.to_string(),
@@ -56,9 +56,7 @@ impl RuleCode {
             Self::DelayModulus => NumberError::NotAModulus.to_string(),
             Self::DelayRange => NumberError::OutOfRange.to_string(),
             Self::DelayInput => Invalid::Trivial.to_string(),
-            Self::DelayCanonical => {
-                "an output of the delay is not the smaller one of itself and its negation".to_owned()
-            }
+            Self::DelayCanonical => "an output of the delay is not the smaller of itself and its negation".to_owned(),
             Self::DelayMismatch => "the proof of the delay is wrong".to_owned(),
         }
     }
@@ -160,7 +158,7 @@ mod tests {
             assert!(!messages.contains(&rule.message()), "{rule:?}");
             messages.push(rule.message());
         }
-        assert_eq!(masks & 1, 0, "zero stands for no broken rule");
+        assert_eq!(masks & 1, 0, "zero means that no rule is broken");
     }
 
     /// The numbers are the protocol's: new ones may be added, none may change.

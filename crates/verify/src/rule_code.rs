@@ -17,13 +17,13 @@ pub enum RuleCode {
     EquihashDuplicate = 4,
     /// The XOR of all leaves is zero.
     EquihashRoot = 5,
-    /// The header gives its solution's length in three bytes, and it is that of the chain.
+    /// The header encodes its solution's length in three bytes, and the length is the chain's.
     HeaderSolutionLength = 8,
     /// The header's target is a positive number of 256 bits.
     HeaderTarget = 9,
     /// The header's hash is not above its target.
     HeaderDifficulty = 10,
-    /// r and s are in the range that the scheme has for them.
+    /// r and s are in the range that the scheme allows.
     SignatureRange = 16,
     /// s is at most half the order of the group.
     SignatureHighS = 17,
@@ -31,7 +31,7 @@ pub enum RuleCode {
     KeyEncoding = 18,
     /// The key is a point of the curve.
     KeyNotOnCurve = 19,
-    /// The signature is one of this message with this key.
+    /// The signature is valid for this message and this key.
     SignatureMismatch = 20,
     /// The signature has the length of its encoding.
     SignatureLength = 21,
@@ -47,13 +47,13 @@ pub enum RuleCode {
     KeyRange = 26,
     /// The first byte of the hybrid key matches the parity of its y.
     KeyParity = 27,
-    /// The signature's x is that of a point on the curve.
+    /// The signature's x is the x of a point on the curve.
     NonceNotOnCurve = 28,
     /// The recovery id is from 0 to 3, and fits r.
     RecoveryId = 29,
     /// A key can be recovered from the signature.
     NoKey = 30,
-    /// The Merkle root is that of the leaves.
+    /// The Merkle root matches the leaves.
     MerkleRoot = 32,
     /// No two nodes side by side in a Merkle tree of Bitcoin are equal (CVE-2012-2459).
     MerkleRepeated = 33,
@@ -75,13 +75,13 @@ pub enum RuleCode {
     ScalarRange = 47,
     /// The point is not at infinity, if the scheme forbids it.
     PointAtInfinity = 48,
-    /// An aggregate has keys, and one message per key if each has its own.
+    /// An aggregate has at least one key, and one message per key if each key has its own.
     KeyCount = 49,
     /// The proof has the number of public inputs that its verifying key requires.
     InputCount = 50,
-    /// The BLS signature is one of this message with this key.
+    /// The BLS signature is valid for this message and this key.
     BlsMismatch = 51,
-    /// The Groth16 proof is valid for these public inputs with this verifying key.
+    /// The Groth16 proof is valid for these public inputs and this verifying key.
     Groth16Mismatch = 52,
     /// The product of the pairings is one.
     PairingMismatch = 53,
@@ -93,7 +93,7 @@ pub enum RuleCode {
     DelayRange = 58,
     /// The input of a delay is not 0, 1 or -1.
     DelayInput = 59,
-    /// Each output of a delay is the smaller one of itself and its negation.
+    /// Each output of a delay is the smaller of itself and its negation.
     DelayCanonical = 60,
     /// Each output of a delay is proved.
     DelayMismatch = 61,

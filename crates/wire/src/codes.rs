@@ -106,7 +106,7 @@ codes! {
 }
 
 codes! {
-    /// A verifying key of Groth16 that nodes have.
+    /// A Groth16 verifying key that nodes have built in.
     VerifyingKeyId: u8, else Malformed {
         /// Spends of Zcash's Sapling, with 7 inputs.
         SaplingSpend = 1 "sapling-spend",

@@ -191,7 +191,7 @@ const _: () = {
     assert!(core::mem::offset_of!(SignedOperation, signature) == 120);
 };
 
-/// Request of one signed operation, 192 bytes.
+/// Request with one signed operation, 192 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct FullFrame {
@@ -251,7 +251,7 @@ const _: () = {
 pub struct BatchHeader {
     /// Header.
     pub header: FrameHeader,
-    /// Count: number of operations, from 1.
+    /// Count: number of operations, at least 1.
     pub count: U16,
     /// Format: 0 compact, 1 operation, 2 signed operation.
     pub format: u8,
@@ -278,7 +278,7 @@ const _: () = {
     assert!(core::mem::offset_of!(BatchHeader, reserved) == 14);
 };
 
-/// Request of a proof, 48 bytes, and the first 48 bytes of its reply.
+/// Request for a proof, 48 bytes, and the first 48 bytes of its reply.
 ///
 /// In the request, zeros follow up to the length of the largest reply that the client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -432,7 +432,7 @@ const _: () = {
     assert!(core::mem::offset_of!(IndexEntry, position) == 28);
 };
 
-/// Request of headers, 64 bytes, and the first 64 bytes of its reply; the headers follow.
+/// Request for headers, 64 bytes, and the first 64 bytes of its reply; the headers follow.
 ///
 /// In the request, zeros follow up to the length of the largest reply that the client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -476,7 +476,7 @@ const _: () = {
     assert!(core::mem::offset_of!(HeadersFrame, tip_hash) == 32);
 };
 
-/// Request and reply of a node's properties, 128 bytes; in requests all zero after the header.
+/// Request for a node's properties, and its reply, 128 bytes; in requests all zero after the header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct InfoFrame {
@@ -486,7 +486,7 @@ pub struct InfoFrame {
     pub status: U16,
     /// Promise of compact frames.
     pub promise: u8,
-    /// Bit 0: serves Bitcoin; bit 1: reads only (storage failed).
+    /// Bit 0: serves Bitcoin; bit 1: read-only, because storage failed.
     pub flags: u8,
     /// Largest datagram accepted.
     pub max_datagram: U32,
@@ -504,7 +504,7 @@ pub struct InfoFrame {
     pub durable_sequence: U64,
     /// Program version, ASCII, zero padded.
     pub program: [u8; 12],
-    /// Retry time: milliseconds for which a retry is recognised; 0 if the node does not report it.
+    /// Retry time: milliseconds for which the node recognises a retry; 0 if not reported.
     pub retry_milliseconds: U32,
 }
 
@@ -530,11 +530,11 @@ const _: () = {
     assert!(core::mem::offset_of!(InfoFrame, retry_milliseconds) == 124);
 };
 
-/// Request of a certificate of replicas, 72 bytes, and the first 72 bytes of its reply; the keys of the replicas of a
-/// generation and a certificate follow.
+/// Request for a certificate of the replicas, 72 bytes, and the first 72 bytes of its reply; the keys of the replicas
+/// of a generation and a certificate follow.
 ///
-/// For the newest generation it is the newest certificate. For an earlier one it is the change that ended the generation,
-/// with the signatures that decided it.
+/// For the newest generation, the reply has the newest certificate. For an earlier one, it has the change that ended
+/// the generation, with the signatures that decided it.
 ///
 /// In the request, zeros follow up to the length of the largest reply that the client accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -620,7 +620,7 @@ const _: () = {
 pub struct VerifyHeader {
     /// Header.
     pub header: FrameHeader,
-    /// Count: number of messages, from 1.
+    /// Count: number of messages, at least 1.
     pub count: U16,
     /// Reserved.
     pub reserved: U16,
@@ -674,7 +674,7 @@ const _: () = {
 pub struct VerifyResult {
     /// The request's first 16 bytes, with the reply's command and length.
     pub message: MessageHeader,
-    /// Result mask: 0 if all is valid, else the bit of the first broken rule.
+    /// Result mask: 0 if valid, else the bit of the first broken rule.
     pub result_mask: U64,
     /// Cycle count: cycles of the node's time-stamp counter, or nanoseconds on processors without one.
     pub cycle_count: U64,

@@ -3,6 +3,20 @@
 //! Every frame is a `#[repr(C)]` structure of big-endian fields without padding, so a received datagram is used in
 //! place: [`Frame::parse`] checks it and returns references into it, and the reply overwrites it. Nothing here
 //! allocates, and no bytes can make it panic. The layouts are those of `docs/protocol.md`, name by name.
+//!
+//! ```
+//! use turnpike_wire::{Command, CompactFrame, Frame};
+//! use zerocopy::IntoBytes;
+//!
+//! let request = CompactFrame::new(Command::Transfer, 7, 1, 2, 50);
+//! let Ok(Frame::Compact(received)) = Frame::parse(request.as_bytes()) else {
+//!     unreachable!("a compact frame");
+//! };
+//! assert_eq!(received.command(), Ok(Command::Transfer));
+//! ```
+//!
+//! Start with [`Frame`] (`frame`), which parses every request, then `operation` and `reply`. `schema/` generates
+//! `layouts` and `codes`.
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

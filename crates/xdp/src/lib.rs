@@ -14,6 +14,9 @@
 //! [`KvProgram`] answers gets of the key-value store, from its mirror in an arena.
 //!
 //! [`InNicLedger`] is another program, after the in-NIC transfer paper: it executes transfers itself, on its own store.
+//!
+//! Start with [`Arena`] (`arena`) and [`Program`] (`program`), then [`Socket`] (`socket`). `shared_layout` is
+//! generated, and shared with `bpf/layout.h`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod arena;

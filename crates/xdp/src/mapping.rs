@@ -14,7 +14,7 @@ pub struct Mapping {
 
 // SAFETY: the memory is only accessed through regions, which are `Sync` themselves.
 unsafe impl Send for Mapping {}
-// SAFETY: as above.
+// SAFETY: a shared `Mapping` only hands out its address, its length and regions, which synchronise their own accesses.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {

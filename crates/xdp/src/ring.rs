@@ -60,18 +60,19 @@ impl<T: Copy> Ring<T> {
     }
 
     fn producer(&self) -> &AtomicU32 {
-        // SAFETY: within the mapping, which lives as long as this; only ever accessed as an atomic.
+        // SAFETY: the counter is within the mapping, which lives as long as `self`, and is only accessed as an atomic.
         unsafe { self.producer.as_ref() }
     }
 
     fn consumer(&self) -> &AtomicU32 {
-        // SAFETY: as above.
+        // SAFETY: the counter is within the mapping, which lives as long as `self`, and is only accessed as an atomic.
         unsafe { self.consumer.as_ref() }
     }
 
     /// Whether the kernel sleeps and must be woken by a call.
     fn needs_wakeup(&self) -> bool {
-        // SAFETY: as above.
+        // SAFETY: the flags word is within the mapping, which lives as long as `self`, and is only ever accessed as an
+        // atomic.
         unsafe { self.flags.as_ref() }.load(Relaxed) & XdpRingFlags::XDP_RING_NEED_WAKEUP.bits() != 0
     }
 

@@ -42,7 +42,7 @@ pub(crate) struct Umem {
 
 // SAFETY: the memory is only accessed through frames, each of which has its own part.
 unsafe impl Send for Umem {}
-// SAFETY: as above.
+// SAFETY: a shared `Umem` gives out no bytes; each frame number has one `Frame`, whose bytes only its holder accesses.
 unsafe impl Sync for Umem {}
 
 impl Umem {
@@ -128,7 +128,8 @@ impl Deref for Frame {
 
 impl DerefMut for Frame {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and the frame is borrowed mutably.
+        // SAFETY: the bytes are within the memory, as for `deref`. There is one frame per number, and the mutable
+        // borrow makes this the only reference to its bytes.
         unsafe {
             let at = self.umem.base.add(self.address() as usize);
             std::slice::from_raw_parts_mut(at.as_ptr(), self.length.into())

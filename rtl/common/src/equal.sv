@@ -13,7 +13,7 @@ module equal #(
     input  logic [Width-1:0] b_i,
     output logic             equal_o
 );
-  `PARAMETER_CHECK(width, Width > 0, "equal: Width has to be at least 1")
+  `PARAMETER_CHECK(width, Width > 0, "equal: Width must be at least 1")
 
   assign equal_o = a_i == b_i;
 endmodule

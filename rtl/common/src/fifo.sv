@@ -20,8 +20,8 @@ module fifo #(
     output logic [     Width-1:0] data_o,
     output logic [CountWidth-1:0] count_o
 );
-  `PARAMETER_CHECK(width, Width > 0, "fifo: Width has to be at least 1")
-  `PARAMETER_CHECK(depth, Depth > 0, "fifo: Depth has to be at least 1")
+  `PARAMETER_CHECK(width, Width > 0, "fifo: Width must be at least 1")
+  `PARAMETER_CHECK(depth, Depth > 0, "fifo: Depth must be at least 1")
 
   logic [$clog2(Depth > 1 ? Depth : 2)-1:0] write, read;
   fifo_control #(

@@ -23,7 +23,7 @@ module fifo_control #(
     output logic [PointerWidth-1:0] read_o,
     output logic [  CountWidth-1:0] count_o
 );
-  `PARAMETER_CHECK(depth, Depth > 0, "fifo_control: Depth has to be at least 1")
+  `PARAMETER_CHECK(depth, Depth > 0, "fifo_control: Depth must be at least 1")
 
   typedef logic [PointerWidth-1:0] pointer_t;
   typedef logic [CountWidth-1:0] count_t;

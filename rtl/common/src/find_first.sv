@@ -11,7 +11,7 @@ module find_first #(
     input  logic [Width-1:0] word_i,
     output logic [Width-1:0] first_o
 );
-  `PARAMETER_CHECK(width, Width > 0, "find_first: Width has to be at least 1")
+  `PARAMETER_CHECK(width, Width > 0, "find_first: Width must be at least 1")
 
   // Whether a lower bit is set, at distances of 1, 2, 4, ... bits.
   logic [Width-1:0] below;

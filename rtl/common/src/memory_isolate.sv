@@ -36,7 +36,7 @@ module memory_isolate #(
     output logic [WriteWidth-1:0] write_o,
     input  logic                  written_i
 );
-  `PARAMETER_CHECK(most, Most > 0, "memory_isolate: Most has to be at least 1")
+  `PARAMETER_CHECK(most, Most > 0, "memory_isolate: Most must be at least 1")
 
   typedef logic [CountWidth-1:0] count_t;
   count_t reads_q, writes_q;

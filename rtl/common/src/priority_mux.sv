@@ -12,7 +12,7 @@ module priority_mux #(
     input  logic [Width-1:0] data_i,
     output logic             data_o
 );
-  `PARAMETER_CHECK(width, Width > 0, "priority_mux: Width has to be at least 1")
+  `PARAMETER_CHECK(width, Width > 0, "priority_mux: Width must be at least 1")
 
   logic [Width-1:0] select, data;
   always_comb begin

@@ -23,9 +23,9 @@ module ram_1r1w #(
     input  logic [AddressWidth-1:0] read_address_i,
     output logic [       Width-1:0] read_data_o
 );
-  `PARAMETER_CHECK(width, Width > 0, "ram_1r1w: Width has to be at least 1")
-  `PARAMETER_CHECK(depth, Depth > 0, "ram_1r1w: Depth has to be at least 1")
-  `PARAMETER_CHECK(parts, Parts > 0 && Width % Parts == 0, "ram_1r1w: Width has to be a multiple of Parts")
+  `PARAMETER_CHECK(width, Width > 0, "ram_1r1w: Width must be at least 1")
+  `PARAMETER_CHECK(depth, Depth > 0, "ram_1r1w: Depth must be at least 1")
+  `PARAMETER_CHECK(parts, Parts > 0 && Width % Parts == 0, "ram_1r1w: Width must be a multiple of Parts")
 
   // Forces block RAM even for memories that tools consider too small, except those that distributed RAM holds in one
   // cell per bit: a block has 512 places, and lines are wide. Without no_rw_check, yosys would compare the addresses

@@ -17,8 +17,8 @@ module ram_2rw #(
     input  logic [1:0][       Width-1:0] write_data_i,
     output logic [1:0][       Width-1:0] read_data_o
 );
-  `PARAMETER_CHECK(width, Width > 0, "ram_2rw: Width has to be at least 1")
-  `PARAMETER_CHECK(depth, Depth > 0, "ram_2rw: Depth has to be at least 1")
+  `PARAMETER_CHECK(width, Width > 0, "ram_2rw: Width must be at least 1")
+  `PARAMETER_CHECK(depth, Depth > 0, "ram_2rw: Depth must be at least 1")
 
   // See ram_1r1w.
   (* ram_style = "block", no_rw_check *) logic [Width-1:0] memory_q[Depth];

@@ -21,8 +21,8 @@ module ram_fifo #(
     input  logic             ready_i,
     output logic [Width-1:0] data_o
 );
-  `PARAMETER_CHECK(width, Width > 0, "ram_fifo: Width has to be at least 1")
-  `PARAMETER_CHECK(depth, Depth > 0, "ram_fifo: Depth has to be at least 1")
+  `PARAMETER_CHECK(width, Width > 0, "ram_fifo: Width must be at least 1")
+  `PARAMETER_CHECK(depth, Depth > 0, "ram_fifo: Depth must be at least 1")
 
   // Whether the memory holds words, and whether one is at its output and may advance.
   logic [$clog2(Depth > 1 ? Depth : 2)-1:0] write, read;

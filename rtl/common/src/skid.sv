@@ -17,7 +17,7 @@ module skid #(
     input  logic             ready_i,
     output logic [Width-1:0] data_o
 );
-  `PARAMETER_CHECK(width, Width > 0, "skid: Width has to be at least 1")
+  `PARAMETER_CHECK(width, Width > 0, "skid: Width must be at least 1")
 
   // `ready_o` is a cycle late, so the second register catches the word that arrives when the output stalls.
   logic waiting_q, pop;

@@ -19,7 +19,7 @@ module spill_register #(
     output logic [KeepWidth-1:0] keep_o,
     output logic                 last_o
 );
-  `PARAMETER_CHECK(width, DataWidth >= 8 && DataWidth % 8 == 0, "spill_register: DataWidth has to be whole bytes")
+  `PARAMETER_CHECK(width, DataWidth >= 8 && DataWidth % 8 == 0, "spill_register: DataWidth must be a multiple of 8")
 
   skid #(
       .Width(DataWidth + KeepWidth + 1)

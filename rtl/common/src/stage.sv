@@ -18,7 +18,7 @@ module stage #(
     input  logic             ready_i,
     output logic [Width-1:0] data_o
 );
-  `PARAMETER_CHECK(width, Width > 0, "stage: Width has to be at least 1")
+  `PARAMETER_CHECK(width, Width > 0, "stage: Width must be at least 1")
 
   assign ready_o = !valid_o || ready_i;
 

@@ -25,8 +25,8 @@ module stream_arbiter #(
     output logic                                last_o,
     output logic [PortWidth-1:0]                port_o
 );
-  `PARAMETER_CHECK(width, DataWidth >= 8 && DataWidth % 8 == 0, "stream_arbiter: DataWidth has to be whole bytes")
-  `PARAMETER_CHECK(ports, Ports > 0, "stream_arbiter: Ports has to be at least 1")
+  `PARAMETER_CHECK(width, DataWidth >= 8 && DataWidth % 8 == 0, "stream_arbiter: DataWidth must be a multiple of 8")
+  `PARAMETER_CHECK(ports, Ports > 0, "stream_arbiter: Ports must be at least 1")
 
   typedef logic [PortWidth-1:0] port_t;
 

@@ -22,7 +22,7 @@ module stream_fifo #(
     output logic                  last_o,
     output logic [CountWidth-1:0] count_o
 );
-  `PARAMETER_CHECK(width, DataWidth >= 8 && DataWidth % 8 == 0, "stream_fifo: DataWidth has to be whole bytes")
+  `PARAMETER_CHECK(width, DataWidth >= 8 && DataWidth % 8 == 0, "stream_fifo: DataWidth must be a multiple of 8")
 
   fifo #(
       .Width(DataWidth + KeepWidth + 1),

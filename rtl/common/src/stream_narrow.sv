@@ -23,8 +23,8 @@ module stream_narrow #(
     output logic [    KeepWidth-1:0] keep_o,
     output logic                     last_o
 );
-  `PARAMETER_CHECK(width, DataWidth >= 8 && DataWidth % 8 == 0, "stream_narrow: DataWidth has to be whole bytes")
-  `PARAMETER_CHECK(factor, WideWidth % DataWidth == 0, "stream_narrow: WideWidth has to be a multiple of DataWidth")
+  `PARAMETER_CHECK(width, DataWidth >= 8 && DataWidth % 8 == 0, "stream_narrow: DataWidth must be a multiple of 8")
+  `PARAMETER_CHECK(factor, WideWidth % DataWidth == 0, "stream_narrow: WideWidth must be a multiple of DataWidth")
 
   // Remaining parts, the next one lowest.
   logic [WideWidth-1:0] data_q;

@@ -23,8 +23,8 @@ module stream_widen #(
     output logic [WideKeepWidth-1:0] keep_o,
     output logic                     last_o
 );
-  `PARAMETER_CHECK(width, DataWidth >= 8 && DataWidth % 8 == 0, "stream_widen: DataWidth has to be whole bytes")
-  `PARAMETER_CHECK(factor, WideWidth % DataWidth == 0, "stream_widen: WideWidth has to be a multiple of DataWidth")
+  `PARAMETER_CHECK(width, DataWidth >= 8 && DataWidth % 8 == 0, "stream_widen: DataWidth must be a multiple of 8")
+  `PARAMETER_CHECK(factor, WideWidth % DataWidth == 0, "stream_widen: WideWidth must be a multiple of DataWidth")
 
   localparam int unsigned Parts = WideWidth / DataWidth;
   localparam int unsigned PartWidth = Parts > 1 ? $clog2(Parts) : 1;

@@ -17,8 +17,7 @@ module toeplitz_hash #(
     input  logic [  HashWidth-1:0] rest_i,
     output logic [  HashWidth-1:0] hash_o
 );
-  `PARAMETER_CHECK(widths, DataWidth > 0 && HashWidth > 0,
-                   "toeplitz_hash: DataWidth and HashWidth have to be at least 1")
+  `PARAMETER_CHECK(widths, DataWidth > 0 && HashWidth > 0, "toeplitz_hash: DataWidth and HashWidth must be at least 1")
 
   for (genvar bit_index = 0; bit_index < HashWidth; bit_index++) begin : gen_bit
     assign hash_o[bit_index] = ^{data_i & secret_i[bit_index+:DataWidth], rest_i[bit_index]};

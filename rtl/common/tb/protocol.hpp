@@ -36,7 +36,7 @@ constexpr uint16_t kStatusReplyTooLarge = 65;
 constexpr uint16_t kStatusNotProvable = 66;
 constexpr uint16_t kStatusUnknownChain = 67;
 
-// The rules of verification: bits of a result mask. None stands for no broken rule.
+// The rules of verification: bits of a result mask. None: no rule is broken.
 constexpr unsigned kRuleNone = 0;
 constexpr unsigned kRuleEquihashLength = 1;
 constexpr unsigned kRuleEquihashCollision = 2;

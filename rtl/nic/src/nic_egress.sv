@@ -30,7 +30,7 @@ module nic_egress
     output logic                               last_o,
     output logic  [UserWidth-1:0]              user_o
 );
-  `PARAMETER_CHECK(width, DataWidth inside {64, 128, 256, 512}, "nic_egress: DataWidth has to be 64, 128, 256 or 512")
+  `PARAMETER_CHECK(width, DataWidth inside {64, 128, 256, 512}, "nic_egress: DataWidth must be 64, 128, 256 or 512")
 
   logic [Sources-1:0][WordWidth-1:0] data;
   logic [Sources-1:0][WordBytes-1:0] keep;

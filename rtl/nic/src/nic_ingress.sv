@@ -27,7 +27,7 @@ module nic_ingress
     output word_t                word_o,
     output logic [UserWidth-1:0] user_o
 );
-  `PARAMETER_CHECK(width, DataWidth inside {64, 128, 256, 512}, "nic_ingress: DataWidth has to be 64, 128, 256 or 512")
+  `PARAMETER_CHECK(width, DataWidth inside {64, 128, 256, 512}, "nic_ingress: DataWidth must be 64, 128, 256 or 512")
 
   logic valid, ready;
   word_t word;

@@ -105,10 +105,10 @@ module turnpike_nic
     output logic  [                           511:0]                proof_write_data_o,
     input  logic                                                    proof_written_i
 );
-  `PARAMETER_CHECK(width, DataWidth inside {64, 128, 256, 512}, "turnpike_nic: DataWidth has to be 64, 128, 256 or 512")
+  `PARAMETER_CHECK(width, DataWidth inside {64, 128, 256, 512}, "turnpike_nic: DataWidth must be 64, 128, 256 or 512")
   `PARAMETER_CHECK(host_width, HostWidth inside {64, 128, 256, 512},
-                   "turnpike_nic: HostWidth has to be 64, 128, 256 or 512")
-  `PARAMETER_CHECK(ports, Ports >= 1 && Ports <= 8, "turnpike_nic: Ports has to be from 1 to 8")
+                   "turnpike_nic: HostWidth must be 64, 128, 256 or 512")
+  `PARAMETER_CHECK(ports, Ports >= 1 && Ports <= 8, "turnpike_nic: Ports must be from 1 to 8")
 
   // Internal ports: those of the network, then the host.
   localparam int unsigned PortWidth = $clog2(Ports + 1);

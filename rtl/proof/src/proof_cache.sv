@@ -102,12 +102,12 @@ module proof_cache
   // Empty cycles after an operation that changes tags, until its write can be read.
   localparam int unsigned Gap = 4;
 
-  `PARAMETER_CHECK(sets, Sets >= 2 && Sets == 2 ** SetWidth, "proof_cache: Sets has to be a power of two from 2 on")
-  `PARAMETER_CHECK(ways, Ways >= 2 && Ways == 2 ** WayWidth, "proof_cache: Ways has to be a power of two from 2 on")
+  `PARAMETER_CHECK(sets, Sets >= 2 && Sets == 2 ** SetWidth, "proof_cache: Sets must be a power of two, at least 2")
+  `PARAMETER_CHECK(ways, Ways >= 2 && Ways == 2 ** WayWidth, "proof_cache: Ways must be a power of two, at least 2")
   `PARAMETER_CHECK(beats, Beats >= 2 && Beats == 2 ** BeatWidth,
-                   "proof_cache: Beats has to be a power of two from 2 on")
+                   "proof_cache: Beats must be a power of two, at least 2")
   `PARAMETER_CHECK(misses, Misses >= 2 && Misses == 2 ** IdWidth,
-                   "proof_cache: Misses has to be a power of two from 2 on")
+                   "proof_cache: Misses must be a power of two, at least 2")
 
   typedef struct packed {
     op_e                   op;

@@ -38,7 +38,7 @@ module proof_extractor
     input  logic [          1:0][SlotWidth-1:0] free_slot_i
 );
   `PARAMETER_CHECK(slots, Slots >= 2 && Slots == 2 ** SlotWidth,
-                   "proof_extractor: Slots has to be a power of two from 2 on")
+                   "proof_extractor: Slots must be a power of two, at least 2")
 
   localparam int unsigned ChainByte = 50;
   localparam int unsigned QueryByte = 51;

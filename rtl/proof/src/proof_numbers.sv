@@ -17,8 +17,8 @@ module proof_numbers #(
     input  logic [Returns-1:0]            return_i,
     input  logic [Returns-1:0][Width-1:0] returned_i
 );
-  `PARAMETER_CHECK(count, Count >= 2 && Count == 2 ** Width, "proof_numbers: Count has to be a power of two from 2 on")
-  `PARAMETER_CHECK(returns, Returns >= 1, "proof_numbers: Returns has to be at least 1")
+  `PARAMETER_CHECK(count, Count >= 2 && Count == 2 ** Width, "proof_numbers: Count must be a power of two, at least 2")
+  `PARAMETER_CHECK(returns, Returns >= 1, "proof_numbers: Returns must be at least 1")
 
   // The returning side may be far away.
   logic [Returns-1:0] return_q;

@@ -39,7 +39,7 @@ module table_control
     output logic [     CountWidth-1:0] count_o        // entries, including expired ones not yet removed
 );
 
-  `PARAMETER_CHECK(outstanding, Outstanding >= 4, "table_control: Outstanding has to be at least 4")
+  `PARAMETER_CHECK(outstanding, Outstanding >= 4, "table_control: Outstanding must be at least 4")
 
   localparam int unsigned OutstandingWidth = $clog2(Outstanding + 1);
 

@@ -101,10 +101,10 @@ module table_engine
 
   // Five operations under way leave at least one way of a bucket untouched, for a move to write.
   `PARAMETER_CHECK(ways, Ways >= 8 && Ways == 2 ** $clog2(Ways),
-                   "table_engine: Ways has to be a power of two from 8 on")
+                   "table_engine: Ways must be a power of two, at least 8")
   `PARAMETER_CHECK(stash, Stash >= 4 && Stash == 2 ** SlotWidth,
-                   "table_engine: Stash has to be a power of two from 4 on")
-  `PARAMETER_CHECK(classes, ValueWidth > ClassWidth, "table_engine: a value has to hold its class")
+                   "table_engine: Stash must be a power of two, at least 4")
+  `PARAMETER_CHECK(classes, ValueWidth > ClassWidth, "table_engine: ValueWidth must be greater than ClassWidth")
 
   localparam int unsigned WayWidth = $clog2(Ways);
   localparam int unsigned WayCountWidth = $clog2(Ways + 1);

@@ -60,7 +60,7 @@ module table_external
 );
 
   `PARAMETER_CHECK(buckets, Buckets >= 2 && Buckets == 2 ** $clog2(Buckets),
-                   "table_external: Buckets has to be a power of two from 2 on")
+                   "table_external: Buckets must be a power of two, at least 2")
 
   localparam int unsigned KeyWidth = 8 * KeyBytes;
   localparam int unsigned SlotWidth = $clog2(Stash);

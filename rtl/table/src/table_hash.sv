@@ -25,9 +25,8 @@ module table_hash
     output logic [ WithWidth-1:0] with_o
 );
 
-  `PARAMETER_CHECK(function, Function <= 2,
-                   "table_hash: Function has to be 0 (keyed), 1 (Lookup3) or 2 (multiplicative)")
-  `PARAMETER_CHECK(key, KeyBytes >= 1 && KeyBytes <= 16, "table_hash: KeyBytes has to be from 1 to 16")
+  `PARAMETER_CHECK(function, Function <= 2, "table_hash: Function must be 0 (keyed), 1 (Lookup3) or 2 (multiplicative)")
+  `PARAMETER_CHECK(key, KeyBytes >= 1 && KeyBytes <= 16, "table_hash: KeyBytes must be from 1 to 16")
 
   localparam int unsigned Latency = Function == 0 ? keyed_latency(16) - 1 : Function == 1 ? 14 : 18;
 

@@ -25,7 +25,7 @@ module table_hash_keyed
     output logic [               63:0]    hash_o
 );
 
-  `PARAMETER_CHECK(key, KeyBytes >= 1 && KeyBytes <= 112, "table_hash_keyed: KeyBytes has to be from 1 to 112")
+  `PARAMETER_CHECK(key, KeyBytes >= 1 && KeyBytes <= 112, "table_hash_keyed: KeyBytes must be from 1 to 112")
 
   logic [2*Pairs-1:0][63:0] words;
   assign words = (128 * Pairs)'(key_i);

@@ -60,7 +60,7 @@ module table_lines #(
 );
 
   `PARAMETER_CHECK(lines, Lines >= 8 && Lines == 2 ** LineWidth,
-                   "table_lines: Lines has to be a power of two from 8 on")
+                   "table_lines: Lines must be a power of two, at least 8")
 
   // Operations in the engine, and one on its way to it.
   localparam int unsigned EngineDepth = 8;

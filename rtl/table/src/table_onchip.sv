@@ -56,7 +56,7 @@ module table_onchip
 );
 
   `PARAMETER_CHECK(buckets, Buckets >= 2 && Buckets == 2 ** $clog2(Buckets),
-                   "table_onchip: Buckets has to be a power of two from 2 on")
+                   "table_onchip: Buckets must be a power of two, at least 2")
 
   localparam int unsigned KeyWidth = 8 * KeyBytes;
   localparam int unsigned AddrWidth = $clog2(Buckets);

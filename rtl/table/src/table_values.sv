@@ -31,9 +31,9 @@ module table_values #(
 );
 
   `PARAMETER_CHECK(classes, Classes >= 2 && Classes == 2 ** ClassWidth,
-                   "table_values: Classes has to be a power of two from 2 on")
+                   "table_values: Classes must be a power of two, at least 2")
   `PARAMETER_CHECK(blocks, Blocks >= 2 && Blocks == 2 ** BlockWidth,
-                   "table_values: Blocks has to be a power of two from 2 on")
+                   "table_values: Blocks must be a power of two, at least 2")
 
   typedef struct packed {
     logic [ClassWidth-1:0]  kind;

@@ -33,7 +33,7 @@ module account_directory
     input  logic                          clear_i,
     input  logic [IndexWidth-1:0]         clear_index_i
 );
-  `PARAMETER_CHECK(index, IndexWidth >= 2 && IndexWidth <= 16, "account_directory: IndexWidth has to be from 2 to 16")
+  `PARAMETER_CHECK(index, IndexWidth >= 2 && IndexWidth <= 16, "account_directory: IndexWidth must be from 2 to 16")
 
   localparam int unsigned TagWidth = 32 - IndexWidth;
   localparam int unsigned SecretWidth = TagWidth + IndexWidth - 1;

@@ -78,7 +78,7 @@ module account_lines
     input  logic    [1:0]                   mem_written_i
 );
   `PARAMETER_CHECK(lines, Lines >= 4 && Lines == 2 ** NumberWidth,
-                   "account_lines: Lines has to be a power of two from 4 on")
+                   "account_lines: Lines must be a power of two, at least 4")
 
   // Operations that hold lines have distinct numbers.
   localparam int unsigned UserWidth = $clog2(Operations);

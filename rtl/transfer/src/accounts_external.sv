@@ -65,7 +65,7 @@ module accounts_external
     output account_t [1:0][1:0]                  mem_write_data_o,
     input  logic     [1:0][1:0]                  mem_written_i
 );
-  `PARAMETER_CHECK(addr, AddrWidth >= 2 && AddrWidth <= 28, "accounts_external: AddrWidth has to be from 2 to 28")
+  `PARAMETER_CHECK(addr, AddrWidth >= 2 && AddrWidth <= 28, "accounts_external: AddrWidth must be from 2 to 28")
   // Only a TRANSFER has a second account; a new command must be handled here.
   `CONSTANT_CHECK(commands, protocol_pkg::CommandCodes == 4,
                   "accounts_external: the protocol has commands that are not told of here")

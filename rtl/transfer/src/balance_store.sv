@@ -24,7 +24,7 @@ module balance_store
     input  balance_t [1:0]                write_balance_i,
     input  logic     [1:0]                write_newer_i
 );
-  `PARAMETER_CHECK(slot, SlotWidth >= 1, "balance_store: SlotWidth has to be at least 1")
+  `PARAMETER_CHECK(slot, SlotWidth >= 1, "balance_store: SlotWidth must be at least 1")
 
   for (genvar reader = 0; reader < 2; reader++) begin : gen_reader
     for (genvar bank = 0; bank < 2; bank++) begin : gen_bank

@@ -47,8 +47,8 @@ module dedup_window
     output result_t                     first_result_o,
     output logic                        first_wide_o
 );
-  `PARAMETER_CHECK(window, WindowBits >= 5 && WindowBits <= 20, "dedup_window: WindowBits has to be from 5 to 20")
-  `PARAMETER_CHECK(index, IndexWidth >= 3 && IndexWidth <= 16, "dedup_window: IndexWidth has to be from 3 to 16")
+  `PARAMETER_CHECK(window, WindowBits >= 5 && WindowBits <= 20, "dedup_window: WindowBits must be from 5 to 20")
+  `PARAMETER_CHECK(index, IndexWidth >= 3 && IndexWidth <= 16, "dedup_window: IndexWidth must be from 3 to 16")
 
   localparam int unsigned TagWidth = 64 - IndexWidth;
   localparam int unsigned SecretWidth = TagWidth + IndexWidth - 1;

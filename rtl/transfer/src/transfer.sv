@@ -72,7 +72,7 @@ module transfer
     output account_t [1:0][1:0]                        mem_write_data_o,
     input  logic     [1:0][1:0]                        mem_written_i
 );
-  `PARAMETER_CHECK(port, PortWidth >= 1 && PortWidth <= 8, "transfer: PortWidth has to be from 1 to 8")
+  `PARAMETER_CHECK(port, PortWidth >= 1 && PortWidth <= 8, "transfer: PortWidth must be from 1 to 8")
 
   // Operations that wait for their results: the capacity of the store controller, plus those on the way to it. A packet
   // waits a cycle longer than its operation, so `Packets` always has room for it.

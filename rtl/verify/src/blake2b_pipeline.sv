@@ -16,9 +16,9 @@ module blake2b_pipeline
     input  word_t   [Words-1:0] words_i,
     output vector_t             vector_o
 );
-  `PARAMETER_CHECK(words, Words > 0 && Words <= 16, "blake2b_pipeline: Words has to be from 1 to 16")
+  `PARAMETER_CHECK(words, Words > 0 && Words <= 16, "blake2b_pipeline: Words must be from 1 to 16")
   `PARAMETER_CHECK(steps, StepsPerStage > 0 && Steps % StepsPerStage == 0,
-                   "blake2b_pipeline: StepsPerStage has to divide 96")
+                   "blake2b_pipeline: StepsPerStage must divide 96")
 
   // Words are separate variables, which simulators compile to much less code than slices of a wide one.
   for (genvar step = 0; step < Steps; step++) begin : gen_step

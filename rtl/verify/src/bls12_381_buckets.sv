@@ -38,8 +38,8 @@ module bls12_381_buckets
     // A product begins; for counters.
     output logic                  busy_o
 );
-  `PARAMETER_CHECK(buckets, BucketBits > 0 && BucketBits <= 16, "bls12_381_buckets: BucketBits has to be from 1 to 16")
-  `PARAMETER_CHECK(waiting, Waiting > 1, "bls12_381_buckets: Waiting has to be at least 2")
+  `PARAMETER_CHECK(buckets, BucketBits > 0 && BucketBits <= 16, "bls12_381_buckets: BucketBits must be from 1 to 16")
+  `PARAMETER_CHECK(waiting, Waiting > 1, "bls12_381_buckets: Waiting must be at least 2")
 
   localparam int unsigned Contexts = 48;
   localparam int unsigned Buckets = 2 ** BucketBits;

@@ -18,7 +18,7 @@ module delay_rows #(
     input  logic [       Limbs-1:0][        16:0]        number_i,
     output logic [     Limbs+Digit:0][SumWidth-1:0]      sum_o
 );
-  `PARAMETER_CHECK(digit, Digit > 0 && Digit <= Limbs, "delay_rows: Digit has to be from 1 to Limbs")
+  `PARAMETER_CHECK(digit, Digit > 0 && Digit <= Limbs, "delay_rows: Digit must be from 1 to Limbs")
 
   logic [33:0] product_q[Digit][Limbs];
   always_ff @(posedge clk_i) begin

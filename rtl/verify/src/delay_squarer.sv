@@ -42,8 +42,8 @@ module delay_squarer #(
     output logic [47:0] at_o
 );
   `PARAMETER_CHECK(limbs, ModulusLimbs > 0 && ModulusLimbs % 4 == 0,
-                   "delay_squarer: ModulusLimbs has to be a multiple of 4")
-  `PARAMETER_CHECK(digit, Digit > 0 && Digit % 4 == 0 && Digit <= 32, "delay_squarer: Digit has to be 4, 8, ... or 32")
+                   "delay_squarer: ModulusLimbs must be a multiple of 4")
+  `PARAMETER_CHECK(digit, Digit > 0 && Digit % 4 == 0 && Digit <= 32, "delay_squarer: Digit must be 4, 8, ... or 32")
   localparam int unsigned Loads = (ModulusLimbs + Limbs) / 4;
   localparam int unsigned LoadWidth = $clog2(Loads + 1);
   localparam int unsigned Columns = Limbs + Digit + 1;

@@ -16,7 +16,7 @@ module divide_constant #(
     output logic [    Width-1:0] quotient_o,
     output logic [RestWidth-1:0] rest_o
 );
-  `PARAMETER_CHECK(divisor, Divisor > 0 && Divisor <= 16, "divide_constant: Divisor has to be from 1 to 16")
+  `PARAMETER_CHECK(divisor, Divisor > 0 && Divisor <= 16, "divide_constant: Divisor must be from 1 to 16")
 
   if (Divisor == 1 << $clog2(Divisor)) begin : gen_shift
     assign quotient_o = value_i >> $clog2(Divisor);

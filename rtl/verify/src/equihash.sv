@@ -41,8 +41,8 @@ module equihash
     output logic [        63:0] mask_o,
     output logic [TagWidth-1:0] tag_o
 );
-  `PARAMETER_CHECK(legal, legal(EquihashN, EquihashK), "equihash: there are no such n and k")
-  `PARAMETER_CHECK(messages, Messages > 0, "equihash: Messages has to be at least 1")
+  `PARAMETER_CHECK(legal, legal(EquihashN, EquihashK), "equihash: EquihashN and EquihashK are not a legal pair")
+  `PARAMETER_CHECK(messages, Messages > 0, "equihash: Messages must be at least 1")
   localparam int unsigned IndexWidth = index_width(EquihashN, EquihashK);
   localparam int unsigned Before = InputBytes % 128;
   localparam int unsigned Offset = (InputBytes + prefix_bytes(EquihashN, EquihashK)) % 64;

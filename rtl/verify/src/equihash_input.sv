@@ -58,7 +58,7 @@ module equihash_input
   localparam int unsigned BitsAt = 104;
   localparam bit HasTarget = InputBytes >= BitsAt + 4;
   `PARAMETER_CHECK(input, InputBytes < 252 && Before > 0 && Before <= 124 && InputBytes % 64 + Prefix <= 64,
-                   "equihash_input: the index has to be in one block and the length in one word")
+                   "equihash_input: the index must lie in one block and the length in one word")
 
   logic [CountWidth-1:0] word_q;
   logic enters, is_first, right_length, says_length, good, good_q, held_q, hashes, releases;

@@ -23,7 +23,7 @@ module equihash_tree
     output broken_t                                broken_o,
     output logic                                   nonzero_o
 );
-  `PARAMETER_CHECK(lanes, Lanes == 1 || Lanes == 2, "equihash_tree: Lanes has to be 1 or 2")
+  `PARAMETER_CHECK(lanes, Lanes == 1 || Lanes == 2, "equihash_tree: Lanes must be 1 or 2")
 
   // Level by level; the remaining bits of a node are the lower ones.
   logic [EquihashK:0] valid;

@@ -21,7 +21,7 @@ module field_linear
     input  logic             y_negate_i,
     output logic [Width-1:0] number_o
 );
-  `PARAMETER_CHECK(modulus, Modulus[0], "field_linear: Modulus has to be odd")
+  `PARAMETER_CHECK(modulus, Modulus[0], "field_linear: Modulus must be odd")
 
   // 1: the sum, between -4 and 4 times the modulus. A negative term is its complement plus one.
   function automatic logic [Width+2:0] term(input logic [Width-1:0] number, input logic twice, input logic negate);

@@ -21,7 +21,7 @@ module invert #(
     input  logic             ready_i,
     output logic [Width-1:0] number_o
 );
-  `PARAMETER_CHECK(width, Width >= 2, "invert: Width has to be at least 2")
+  `PARAMETER_CHECK(width, Width >= 2, "invert: Width must be at least 2")
 
   typedef enum logic [2:0] {
     Idle,

@@ -33,8 +33,8 @@ module merkle_root #(
     output logic [255:0] root_o,
     output logic         repeated_o
 );
-  `PARAMETER_CHECK(levels, Levels > 0 && Levels <= 32, "merkle_root: Levels has to be from 1 to 32")
-  `PARAMETER_CHECK(trees, Trees > 0 && Trees <= 16, "merkle_root: Trees has to be from 1 to 16")
+  `PARAMETER_CHECK(levels, Levels > 0 && Levels <= 32, "merkle_root: Levels must be from 1 to 32")
+  `PARAMETER_CHECK(trees, Trees > 0 && Trees <= 16, "merkle_root: Trees must be from 1 to 16")
   localparam int unsigned TreeWidth = Trees > 1 ? $clog2(Trees) : 1;
   localparam int unsigned LevelWidth = $clog2(Levels + 1);
 

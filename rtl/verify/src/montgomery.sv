@@ -25,7 +25,7 @@ module montgomery
     output logic [Width-1:0] number_o
 );
   localparam logic [Width-1:0] Check = Modulus * Inverse;
-  `PARAMETER_CHECK(inverse, &Check, "montgomery: Inverse has to be -1 / Modulus modulo 2^Width")
+  `PARAMETER_CHECK(inverse, &Check, "montgomery: Inverse must be -1 / Modulus modulo 2^Width")
 
   localparam int unsigned Latency = multiply_latency(Width, Interval);
 

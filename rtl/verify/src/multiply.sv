@@ -25,9 +25,9 @@ module multiply #(
   localparam int unsigned Levels = multiply_levels(Width);
   localparam int unsigned Latency = multiply_latency(Width, Interval);
 
-  `PARAMETER_CHECK(width, Width > 0, "multiply: Width has to be at least 1")
+  `PARAMETER_CHECK(width, Width > 0, "multiply: Width must be at least 1")
   `PARAMETER_CHECK(interval, multiply_interval(Width, Interval),
-                   "multiply: Interval has to be 1, or a power of 3 with a level of Karatsuba for each 3")
+                   "multiply: Interval must be 1, or a power of 3 with a level of Karatsuba for each 3")
 
   logic [Latency-1:0] began_q;
   `FF(began_q, Latency'({began_q, valid_i}), '0)

@@ -13,7 +13,7 @@ module multiply_leaf #(
 );
   import verify_pkg::*;
 
-  `PARAMETER_CHECK(width, Width > 0 && Width <= LeafWidth, "multiply_leaf: Width has to be from 1 to three limbs")
+  `PARAMETER_CHECK(width, Width > 0 && Width <= LeafWidth, "multiply_leaf: Width must be from 1 bit to three limbs")
 
   localparam int unsigned Limbs = limbs(Width);
   localparam int unsigned Whole = Limbs * Limb;

@@ -25,9 +25,9 @@ module multiply_level #(
     output logic [ Places-1:0][  Part-1:0] part_b_o,
     input  logic [ Places-1:0][2*Part-1:0] part_product_i
 );
-  `PARAMETER_CHECK(width, Width >= 3, "multiply_level: Width has to be at least 3")
+  `PARAMETER_CHECK(width, Width >= 3, "multiply_level: Width must be at least 3")
   `PARAMETER_CHECK(interval, Interval == 1 || Interval % 3 == 0,
-                   "multiply_level: Interval has to be 1 or a multiple of 3")
+                   "multiply_level: Interval must be 1 or a multiple of 3")
 
   localparam int unsigned Half = (Width + 1) / 2;
 

@@ -25,8 +25,8 @@ module secp256k1_verify
     // Per engine: a product begins.
     output logic       [ Engines-1:0] busy_o
 );
-  `PARAMETER_CHECK(engines, Engines > 0, "secp256k1_verify: Engines has to be at least 1")
-  `PARAMETER_CHECK(tag, TagWidth > 0 && TagWidth % 8 == 0, "secp256k1_verify: TagWidth has to be whole bytes")
+  `PARAMETER_CHECK(engines, Engines > 0, "secp256k1_verify: Engines must be at least 1")
+  `PARAMETER_CHECK(tag, TagWidth > 0 && TagWidth % 8 == 0, "secp256k1_verify: TagWidth must be a multiple of 8")
 
   localparam int unsigned EngineWidth = Engines > 1 ? $clog2(Engines) : 1;
   localparam int unsigned Ports = Engines + 1;

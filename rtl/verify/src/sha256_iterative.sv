@@ -19,7 +19,7 @@ module sha256_iterative
     output state_t state_o
 );
   `PARAMETER_CHECK(rounds, RoundsPerCycle > 0 && Rounds % RoundsPerCycle == 0,
-                   "sha256_iterative: RoundsPerCycle has to divide 64")
+                   "sha256_iterative: RoundsPerCycle must divide 64")
   localparam int unsigned Cycles = Rounds / RoundsPerCycle;
   localparam int unsigned CountWidth = $clog2(Cycles + 1);
 

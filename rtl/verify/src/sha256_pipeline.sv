@@ -17,7 +17,7 @@ module sha256_pipeline
     output state_t state_o
 );
   `PARAMETER_CHECK(rounds, RoundsPerStage > 0 && Rounds % RoundsPerStage == 0,
-                   "sha256_pipeline: RoundsPerStage has to divide 64")
+                   "sha256_pipeline: RoundsPerStage must divide 64")
 
   // Words are separate variables, which simulators compile to much less code than slices of a wide one. Word 0 of a
   // state is a; of a block, the first word.

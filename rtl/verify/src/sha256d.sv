@@ -31,7 +31,7 @@ module sha256d
     output logic [           255:0] digest_o,
     output logic [    TagWidth-1:0] tag_o
 );
-  `PARAMETER_CHECK(tag, TagWidth > 0, "sha256d: TagWidth has to be at least 1")
+  `PARAMETER_CHECK(tag, TagWidth > 0, "sha256d: TagWidth must be at least 1")
   localparam int unsigned Stages = Rounds / RoundsPerStage;
 
   // The two blocks of the message: its first 64 bytes, and the rest with padding.

@@ -50,7 +50,8 @@ module verify
     // Events to count: messages answered by an engine.
     output logic [  Schemes-1:0] done_o
 );
-  `PARAMETER_CHECK(engines, SignatureEngines > 0 || Roots || EquihashN > 0, "verify: there has to be an engine")
+  `PARAMETER_CHECK(engines, SignatureEngines > 0 || Roots || EquihashN > 0,
+                   "verify: at least one engine must be enabled")
 
   // Words waiting to be checked, at 8 bytes per cycle, while more arrive at the selector's rate: some packets, and
   // twice the selector's contents.

@@ -28,7 +28,7 @@ package frame_pkg;
     logic [15:0] reserved;
   } batch_header_t;
 
-  // Request of a proof, 48 bytes, and the first 48 bytes of its reply. Its first 16 bytes.
+  // Request for a proof, 48 bytes, and the first 48 bytes of its reply. Its first 16 bytes.
   typedef struct packed {
     frame_header_t header;
     logic [7:0] chain;

@@ -27,7 +27,7 @@ module packet_fifo
     output word_t                word_o,
     output logic [UserWidth-1:0] user_o
 );
-  `PARAMETER_CHECK(depth, Depth >= 2, "packet_fifo: Depth has to be at least 2")
+  `PARAMETER_CHECK(depth, Depth >= 2, "packet_fifo: Depth must be at least 2")
 
   localparam int unsigned CountWidth = $clog2(Depth + 1);
   localparam int unsigned PointerWidth = $clog2(Depth);

@@ -58,7 +58,7 @@ package protocol_pkg;
   localparam logic [31:0] VerifyCommandPairing = 32'd262;
   localparam logic [31:0] VerifyCommandDelay = 32'd263;
 
-  // Commands have the codes from 1 on.
+  // Command codes start at 1 and have no gaps.
   localparam int unsigned CommandCodes = 4;
 
   // The outcome of an operation or of a frame.
@@ -92,7 +92,7 @@ package protocol_pkg;
   localparam logic [15:0] StatusNotProvable = 16'd66;
   localparam logic [15:0] StatusUnknownChain = 16'd67;
 
-  // The rules of verification: bits of a result mask. None stands for no broken rule.
+  // The rules of verification: bits of a result mask. None: no rule is broken.
   localparam logic [5:0] RuleNone = 6'd0;
   localparam logic [5:0] RuleEquihashLength = 6'd1;
   localparam logic [5:0] RuleEquihashCollision = 6'd2;

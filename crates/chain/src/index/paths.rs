@@ -122,26 +122,26 @@ mod avx2 {
     impl Words for Lanes {
         #[inline(always)]
         fn splat(self, word: u64) -> Self {
-            // SAFETY: `self` exists, so the processor has the instructions; here and below.
+            // SAFETY: `self` exists, so the processor has AVX2.
             Self([unsafe { _mm256_set1_epi64x(word.cast_signed()) }; 2])
         }
 
         #[inline(always)]
         fn add(self, Self(other): Self) -> Self {
-            // SAFETY: as above.
+            // SAFETY: `self` exists, so the processor has AVX2.
             unsafe { Self([_mm256_add_epi64(self.0[0], other[0]), _mm256_add_epi64(self.0[1], other[1])]) }
         }
 
         #[inline(always)]
         fn xor(self, Self(other): Self) -> Self {
-            // SAFETY: as above.
+            // SAFETY: `self` exists, so the processor has AVX2.
             unsafe { Self([_mm256_xor_si256(self.0[0], other[0]), _mm256_xor_si256(self.0[1], other[1])]) }
         }
 
         #[inline(always)]
         fn rotate_left(self, bits: u32) -> Self {
             Self(self.0.map(|words| {
-                // SAFETY: as above.
+                // SAFETY: `self` exists, so the processor has AVX2.
                 unsafe {
                     let left = _mm256_sll_epi64(words, _mm_cvtsi64_si128(bits.into()));
                     _mm256_or_si256(left, _mm256_srl_epi64(words, _mm_cvtsi64_si128((64 - bits).into())))

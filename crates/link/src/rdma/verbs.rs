@@ -146,7 +146,7 @@ impl Request {
 impl Drop for Request {
     fn drop(&mut self) {
         if let Some(id) = &self.0 {
-            // SAFETY: as above, without data.
+            // SAFETY: `self` still owns the id, so it is valid; a length of zero means that no private data is read.
             unsafe { sys::rdma_reject(id.0.as_ptr(), std::ptr::null(), 0) };
         }
     }

@@ -113,7 +113,7 @@ macro_rules! backend {
 
             fn serialise(point: &$affine, bytes: &mut [u8]) {
                 assert_eq!(bytes.len(), 2 * $length);
-                // SAFETY: as above.
+                // SAFETY: the call writes two coordinates, exactly the length asserted above.
                 unsafe { $serialise(bytes.as_mut_ptr(), point) }
             }
 

@@ -9,7 +9,7 @@ pub enum Rule {
     Length,
     /// The three highest bits of a point's encoding are flags: compressed, infinity, and whether y is the larger of
     /// two. The last may only be set if the point is compressed and not at infinity.
-    #[error("the flag bits of a point do not go with its encoding")]
+    #[error("the flag bits of a point do not match its encoding")]
     Flags,
     /// If the infinity flag of a point's encoding is set, all bits after the flags are zero.
     #[error("a point with the infinity flag has other bits set")]
@@ -26,23 +26,23 @@ pub enum Rule {
     /// The point is in the subgroup of prime order.
     #[error("a point is not in the subgroup")]
     NotInSubgroup,
-    /// Scalars, among them the public inputs of a proof, are below the order of the group.
+    /// Scalars, including the public inputs of a proof, are below the order of the group.
     #[error("a scalar is not below the order of the group")]
     ScalarRange,
     /// Public keys, the points of proofs and those of verifying keys are not at infinity.
-    #[error("a point is at infinity where it may not be")]
+    #[error("a point is at infinity, which the scheme forbids")]
     AtInfinity,
     /// An aggregate has at least one key, or signature, and one message per key if each key has its own.
-    #[error("an aggregate has no keys, or not as many messages as keys")]
+    #[error("an aggregate has no keys, or the numbers of messages and keys differ")]
     KeyCount,
-    /// The proof has as many public inputs as its verifying key requires.
-    #[error("the number of public inputs is not that of the verifying key")]
+    /// The proof has the number of public inputs that its verifying key requires.
+    #[error("the number of public inputs does not match the verifying key")]
     InputCount,
     /// The signature is valid for this message and this key.
-    #[error("the BLS signature is not one of this message with this key")]
+    #[error("the BLS signature is not valid for this message and this key")]
     SignatureMismatch,
     /// The proof is valid for these public inputs and this verifying key.
-    #[error("the proof does not hold for these public inputs and this verifying key")]
+    #[error("the proof is not valid for these public inputs and this verifying key")]
     ProofMismatch,
     /// The product of the pairings is one.
     #[error("the product of the pairings is not one")]

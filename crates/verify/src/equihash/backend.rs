@@ -57,10 +57,10 @@ impl LeafHash {
     /// Computes the hashes of the first `count` indices. The others, whose hashes have no meaning, keep the lanes full.
     pub(super) fn hash(&self, indices: &[u32; AT_ONCE], count: usize, hashes: &mut [Hash; AT_ONCE]) {
         match self.backend {
-            // SAFETY: `new` has checked that the backend is available; here and below.
+            // SAFETY: `new` asserted that the processor has AVX-512 F.
             #[cfg(target_arch = "x86_64")]
             Backend::Avx512 => unsafe { x86::avx512(&self.midstate, indices, count, hashes) },
-            // SAFETY: as above.
+            // SAFETY: `new` asserted that the processor has AVX2.
             #[cfg(target_arch = "x86_64")]
             Backend::Avx2 => unsafe { x86::avx2(&self.midstate, indices, count, hashes) },
             #[cfg(not(target_arch = "x86_64"))]

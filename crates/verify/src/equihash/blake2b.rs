@@ -88,32 +88,32 @@ pub(super) struct Twice<W>(W, W);
 impl<W: Word<8>> Word<16> for Twice<W> {
     #[inline(always)]
     unsafe fn splat(word: u64) -> Self {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller guarantees the instructions of `W`.
         unsafe { Self(W::splat(word), W::splat(word)) }
     }
 
     #[inline(always)]
     unsafe fn load(words: &[u64; 16]) -> Self {
         let (halves, _) = words.as_chunks();
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the instructions of `W`.
         unsafe { Self(W::load(&halves[0]), W::load(&halves[1])) }
     }
 
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the instructions of `W`.
         unsafe { Self(self.0.add(other.0), self.1.add(other.1)) }
     }
 
     #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the instructions of `W`.
         unsafe { Self(self.0.xor(other.0), self.1.xor(other.1)) }
     }
 
     #[inline(always)]
     unsafe fn rotate<const R: i32>(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the instructions of `W`.
         unsafe { Self(self.0.rotate::<R>(), self.1.rotate::<R>()) }
     }
 
@@ -124,7 +124,7 @@ impl<W: Word<8>> Word<16> for Twice<W> {
         for (at, word) in words.iter().enumerate() {
             (first[at], second[at]) = (word.0, word.1);
         }
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the instructions of `W`.
         unsafe {
             W::store(&first, &mut halves[0]);
             W::store(&second, &mut halves[1]);
@@ -290,7 +290,7 @@ impl Midstate {
         last[..rest.len()].copy_from_slice(rest);
         let used = rest.len() + 4;
         let length = input.len() as u64 + 4;
-        // SAFETY: as above.
+        // SAFETY: plain integers need no special instructions.
         let short = (used <= 16).then(|| begin_short(unsafe { begin(&state, length, true) }));
         Self {
             state,

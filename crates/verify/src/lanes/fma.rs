@@ -78,13 +78,13 @@ impl Vector for Fma {
 
     #[inline(always)]
     fn call<R>(self, work: impl FnOnce() -> R) -> R {
-        // SAFETY: as above.
+        // SAFETY: AVX2 and FMA are present, because an `Fma` exists.
         unsafe { call(work) }
     }
 
     #[inline(always)]
     fn with(self, word: u64) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX2 and FMA are present, because an `Fma` exists.
         Self(unsafe { _mm256_set1_epi64x(word as i64) })
     }
 
@@ -96,7 +96,8 @@ impl Vector for Fma {
     #[inline(always)]
     fn store(self, words: &mut [u64]) {
         let words: &mut [u64; 4] = words.first_chunk_mut().expect("a word for each lane");
-        // SAFETY: as above; the slice is as long as a vector.
+        // SAFETY: AVX2 and FMA are present, because an `Fma` exists; the chunk is as long as a vector, and the store
+        // needs no alignment.
         unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), self.0) };
     }
 
@@ -126,7 +127,7 @@ impl Vector for Fma {
     #[inline(always)]
     fn add_low(self, a: Self, b: Self) -> Self {
         // Products of 32 bits are faster where only the lower half is wanted.
-        // SAFETY: as above.
+        // SAFETY: AVX2 and FMA are present, because an `Fma` exists.
         let product = |a: Self, b: Self| Self(unsafe { _mm256_mul_epu32(a.0, b.0) });
         let middle = product(a.right::<32>(), b) + product(a, b.right::<32>());
         self + ((product(a, b) + middle.left::<32>()) & self.with(LIMB))
@@ -143,7 +144,7 @@ impl Vector for Fma {
     #[inline(always)]
     fn factor(self) -> __m256d {
         let bits = self | self.with(INTEGER.to_bits());
-        // SAFETY: as above.
+        // SAFETY: AVX2 and FMA are present, because an `Fma` exists.
         unsafe { _mm256_sub_pd(_mm256_castsi256_pd(bits.0), _mm256_set1_pd(INTEGER)) }
     }
 
@@ -154,7 +155,7 @@ impl Vector for Fma {
 
     #[inline(always)]
     fn add_product([low, high]: [Column; 2], a: __m256d, b: __m256d) -> [Column; 2] {
-        // SAFETY: as above.
+        // SAFETY: AVX2 and FMA are present, because an `Fma` exists.
         let (lower, upper) = unsafe {
             let upper = _mm256_fmadd_pd(a, b, _mm256_set1_pd(UPPER));
             // Exact: less than 2^53 times 2^51, because the product is at most 2^104 - 2^53 + 1.
@@ -180,13 +181,13 @@ impl Vector for Fma {
 
     #[inline(always)]
     fn left<const BITS: u32>(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX2 and FMA are present, because an `Fma` exists.
         Self(unsafe { _mm256_sll_epi64(self.0, _mm_cvtsi32_si128(BITS as i32)) })
     }
 
     #[inline(always)]
     fn right<const BITS: u32>(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX2 and FMA are present, because an `Fma` exists.
         Self(unsafe { _mm256_srl_epi64(self.0, _mm_cvtsi32_si128(BITS as i32)) })
     }
 
@@ -199,7 +200,7 @@ impl Vector for Fma {
 
     #[inline(always)]
     fn equals(self, other: Self) -> Mask {
-        // SAFETY: as above.
+        // SAFETY: AVX2 and FMA are present, because an `Fma` exists.
         let mask = unsafe { _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(self.0, other.0))) };
         mask as Mask
     }
@@ -208,7 +209,7 @@ impl Vector for Fma {
     fn or_if(self, mask: Mask, other: Self) -> Self {
         let bits = load(&[1, 2, 4, 8]);
         let is = self.with(mask.into()) & bits;
-        // SAFETY: as above.
+        // SAFETY: AVX2 and FMA are present, because an `Fma` exists.
         Self(unsafe { _mm256_blendv_epi8(self.0, other.0, _mm256_cmpeq_epi64(is.0, bits.0)) })
     }
 }
@@ -216,7 +217,8 @@ impl Vector for Fma {
 /// Must be called where the instructions are enabled.
 #[inline(always)]
 fn load(words: &[u64; 4]) -> Fma {
-    // SAFETY: as above; the array is as long as a vector.
+    // SAFETY: every caller has an `Fma`, so AVX2 is present; the array is as long as a vector, and the load needs no
+    // alignment.
     Fma(unsafe { _mm256_loadu_si256(words.as_ptr().cast()) })
 }
 
@@ -225,7 +227,7 @@ impl Add for Fma {
 
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX2 and FMA are present, because an `Fma` exists.
         Self(unsafe { _mm256_add_epi64(self.0, other.0) })
     }
 }
@@ -235,7 +237,7 @@ impl Sub for Fma {
 
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX2 and FMA are present, because an `Fma` exists.
         Self(unsafe { _mm256_sub_epi64(self.0, other.0) })
     }
 }
@@ -245,7 +247,7 @@ impl BitAnd for Fma {
 
     #[inline(always)]
     fn bitand(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX2 and FMA are present, because an `Fma` exists.
         Self(unsafe { _mm256_and_si256(self.0, other.0) })
     }
 }
@@ -255,7 +257,7 @@ impl BitOr for Fma {
 
     #[inline(always)]
     fn bitor(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX2 and FMA are present, because an `Fma` exists.
         Self(unsafe { _mm256_or_si256(self.0, other.0) })
     }
 }
@@ -264,7 +266,7 @@ impl BitOr for Fma {
 #[inline(always)]
 fn transpose(rows: [Fma; 4]) -> [Fma; 4] {
     let [a, b, c, d] = rows;
-    // SAFETY: as above.
+    // SAFETY: AVX2 and FMA are present, because an `Fma` exists.
     unsafe {
         let (ab, cd) = (_mm256_unpacklo_epi64(a.0, b.0), _mm256_unpacklo_epi64(c.0, d.0));
         let (ba, dc) = (_mm256_unpackhi_epi64(a.0, b.0), _mm256_unpackhi_epi64(c.0, d.0));

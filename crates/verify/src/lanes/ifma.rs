@@ -46,13 +46,13 @@ impl Vector for Ifma {
 
     #[inline(always)]
     fn call<R>(self, work: impl FnOnce() -> R) -> R {
-        // SAFETY: a vector exists, so the processor has the instructions; here and below.
+        // SAFETY: AVX-512 F and IFMA are present, because an `Ifma` exists.
         unsafe { call(work) }
     }
 
     #[inline(always)]
     fn with(self, word: u64) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX-512 F and IFMA are present, because an `Ifma` exists.
         Self(unsafe { _mm512_set1_epi64(word as i64) })
     }
 
@@ -64,7 +64,8 @@ impl Vector for Ifma {
     #[inline(always)]
     fn store(self, words: &mut [u64]) {
         let words: &mut [u64; 8] = words.first_chunk_mut().expect("a word for each lane");
-        // SAFETY: as above; the words are as long as a vector.
+        // SAFETY: AVX-512 F and IFMA are present, because an `Ifma` exists; the chunk is as long as a vector, and the
+        // store needs no alignment.
         unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), self.0) };
     }
 
@@ -87,13 +88,13 @@ impl Vector for Ifma {
 
     #[inline(always)]
     fn add_low(self, a: Self, b: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX-512 F and IFMA are present, because an `Ifma` exists.
         Self(unsafe { _mm512_madd52lo_epu64(self.0, a.0, b.0) })
     }
 
     #[inline(always)]
     fn add_high(self, a: Self, b: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX-512 F and IFMA are present, because an `Ifma` exists.
         Self(unsafe { _mm512_madd52hi_epu64(self.0, a.0, b.0) })
     }
 
@@ -110,31 +111,32 @@ impl Vector for Ifma {
 
     #[inline(always)]
     fn left<const BITS: u32>(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX-512 F and IFMA are present, because an `Ifma` exists.
         Self(unsafe { _mm512_slli_epi64::<BITS>(self.0) })
     }
 
     #[inline(always)]
     fn right<const BITS: u32>(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX-512 F and IFMA are present, because an `Ifma` exists.
         Self(unsafe { _mm512_srli_epi64::<BITS>(self.0) })
     }
 
     #[inline(always)]
     fn right_signed<const BITS: u32>(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX-512 F and IFMA are present, because an `Ifma` exists.
         Self(unsafe { _mm512_srai_epi64::<BITS>(self.0) })
     }
 
     #[inline(always)]
     fn equals(self, other: Self) -> Mask {
-        // SAFETY: as above.
+        // SAFETY: AVX-512 F and IFMA are present, because an `Ifma` exists.
         unsafe { _mm512_cmpeq_epi64_mask(self.0, other.0) }.into()
     }
 
     #[inline(always)]
     fn or_if(self, mask: Mask, other: Self) -> Self {
-        // SAFETY: as above. The mask of the lower lanes is the one that is needed.
+        // SAFETY: AVX-512 F and IFMA are present, because an `Ifma` exists. Eight lanes need only the lower eight bits
+        // of the mask.
         Self(unsafe { _mm512_mask_mov_epi64(self.0, mask as u8, other.0) })
     }
 }
@@ -142,7 +144,8 @@ impl Vector for Ifma {
 /// Must be called where the instructions are available.
 #[inline(always)]
 fn load(words: &[u64; 8]) -> Ifma {
-    // SAFETY: as above; the words are as long as a vector.
+    // SAFETY: every caller has an `Ifma`, so AVX-512 F is present; the array is as long as a vector, and the load needs
+    // no alignment.
     Ifma(unsafe { _mm512_loadu_si512(words.as_ptr().cast()) })
 }
 
@@ -151,7 +154,7 @@ impl Add for Ifma {
 
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX-512 F and IFMA are present, because an `Ifma` exists.
         Self(unsafe { _mm512_add_epi64(self.0, other.0) })
     }
 }
@@ -161,7 +164,7 @@ impl Sub for Ifma {
 
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX-512 F and IFMA are present, because an `Ifma` exists.
         Self(unsafe { _mm512_sub_epi64(self.0, other.0) })
     }
 }
@@ -171,7 +174,7 @@ impl BitAnd for Ifma {
 
     #[inline(always)]
     fn bitand(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX-512 F and IFMA are present, because an `Ifma` exists.
         Self(unsafe { _mm512_and_si512(self.0, other.0) })
     }
 }
@@ -181,7 +184,7 @@ impl BitOr for Ifma {
 
     #[inline(always)]
     fn bitor(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: AVX-512 F and IFMA are present, because an `Ifma` exists.
         Self(unsafe { _mm512_or_si512(self.0, other.0) })
     }
 }
@@ -191,7 +194,7 @@ impl BitOr for Ifma {
 fn transpose(rows: [Ifma; 8]) -> [Ifma; 8] {
     let mut t = rows;
     let mut r = rows;
-    // SAFETY: as above.
+    // SAFETY: AVX-512 F and IFMA are present, because an `Ifma` exists.
     unsafe {
         for i in 0..4 {
             t[2 * i].0 = _mm512_unpacklo_epi64(rows[2 * i].0, rows[2 * i + 1].0);

@@ -86,20 +86,20 @@ impl Backend {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {
-                // SAFETY: the caller has checked that the processor has the instructions; here and below.
+                // SAFETY: the caller guarantees that the processor has AVX-512 F and BW.
                 drive::<32>(|messages, digests| unsafe { x86::avx512(plan, messages, digests) }, batch, range);
             }
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => {
-                // SAFETY: as above.
+                // SAFETY: the caller guarantees that the processor has AVX2.
                 drive::<8>(|messages, digests| unsafe { x86::avx2(plan, messages, digests) }, batch, range);
             }
             #[cfg(target_arch = "x86_64")]
             Self::ShaNi => {
                 let (pairs, last) = (range.start..range.end - range.len() % 2, range.end - range.len() % 2..range.end);
-                // SAFETY: as above.
+                // SAFETY: the caller guarantees the SHA extensions and SSE 4.1.
                 drive::<2>(|messages, digests| unsafe { x86::sha_ni_two(plan, messages, digests) }, batch, pairs);
-                // SAFETY: as above.
+                // SAFETY: the caller guarantees the SHA extensions and SSE 4.1.
                 drive::<1>(|messages, digests| unsafe { x86::sha_ni_one(plan, messages, digests) }, batch, last);
             }
             #[cfg(target_arch = "aarch64")]

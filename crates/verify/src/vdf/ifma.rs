@@ -371,7 +371,7 @@ impl Modulus {
         digit: __m512i,
     ) {
         let (to, r) = ((place + 1) / LANES, place % LANES);
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX-512 IFMA.
         unsafe {
             let factor = opaque(self).above[r].load(to - place / LANES);
             if place > 0 {
@@ -393,7 +393,7 @@ impl Modulus {
         let this = opaque(self);
         for q in 0..WIDE - t {
             let at = t + q;
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees AVX-512 IFMA.
             unsafe {
                 if is_reached::<WIDE>(q, r + 1) && at != place / LANES {
                     wide[at] = _mm512_madd52lo_epu64(wide[at], before, this.above[r].load(q));
@@ -416,7 +416,7 @@ impl Modulus {
     ) -> [__m512i; N] {
         let this = opaque(self);
         let [low, high] = &this.modulus;
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX-512 IFMA.
         unsafe {
             let zero = _mm512_setzero_si512();
             let factor = _mm512_madd52lo_epu64(zero, digit, _mm512_set1_epi64(this.factor as i64));
@@ -502,7 +502,7 @@ trait Terms<const N: usize, const WIDE: usize> {
     /// The processor must have AVX-512 IFMA.
     #[inline(always)]
     unsafe fn lower(&self) -> [__m512i; WIDE] {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX-512 IFMA.
         unsafe {
             let mut wide = [_mm512_setzero_si512(); WIDE];
             self.add::<true>(&mut wide, 0..N, LANES - 1);
@@ -527,7 +527,7 @@ trait Terms<const N: usize, const WIDE: usize> {
 /// Adds a vector product to a sum: its upper or its lower halves.
 #[inline(always)]
 unsafe fn multiply_add<const HIGH: bool>(sum: __m512i, a: __m512i, b: __m512i) -> __m512i {
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees AVX-512 IFMA.
     unsafe { if HIGH { _mm512_madd52hi_epu64(sum, a, b) } else { _mm512_madd52lo_epu64(sum, a, b) } }
 }
 
@@ -540,7 +540,7 @@ struct Pair<'a, const N: usize> {
 impl<'a, const N: usize> Pair<'a, N> {
     #[inline(always)]
     unsafe fn new(x: &'a Digits, y: &Digits) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX-512 IFMA.
         unsafe {
             let mut vectors = [_mm512_setzero_si512(); N];
             for (vector, digits) in vectors.iter_mut().zip(&y.0) {
@@ -557,7 +557,7 @@ impl<const N: usize, const WIDE: usize> Terms<N, WIDE> for Pair<'_, N> {
         unrolled!(p in 0..N {
             unrolled!(q in 0..N {
                 if range.start <= p + q && p + q < range.end && LANES * p + r < HALF * WIDE {
-                    // SAFETY: as above.
+                    // SAFETY: the caller guarantees AVX-512 IFMA.
                     unsafe {
                         let digit = _mm512_set1_epi64(self.digits.get(LANES * p + r) as i64);
                         sums[p + q] = multiply_add::<HIGH>(sums[p + q], digit, self.vectors[q]);
@@ -582,7 +582,7 @@ struct Square<'a, const N: usize> {
 impl<'a, const N: usize> Square<'a, N> {
     #[inline(always)]
     unsafe fn new(digits: &'a Digits) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX-512 IFMA.
         unsafe {
             let zero = _mm512_setzero_si512();
             let mask = _mm512_set1_epi64(MASK as i64);
@@ -613,7 +613,7 @@ impl<const N: usize, const WIDE: usize> Terms<N, WIDE> for Square<'_, N> {
                         1 => self.first[q],
                         _ => self.further[q],
                     };
-                    // SAFETY: as above.
+                    // SAFETY: the caller guarantees AVX-512 IFMA.
                     unsafe {
                         let digit = _mm512_set1_epi64(self.digits.get(LANES * p + r) as i64);
                         sums[p + q] = multiply_add::<HIGH>(sums[p + q], digit, factor);
@@ -627,7 +627,7 @@ impl<const N: usize, const WIDE: usize> Terms<N, WIDE> for Square<'_, N> {
 /// Shifts all sums in the range up by one lane.
 #[inline(always)]
 unsafe fn shift<const WIDE: usize>(sums: &mut [__m512i; WIDE], range: Range<usize>) {
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees AVX-512 IFMA.
     unsafe {
         for at in (range.start + 1..range.end).rev() {
             sums[at] = _mm512_alignr_epi64::<7>(sums[at], sums[at - 1]);

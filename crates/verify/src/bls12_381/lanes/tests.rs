@@ -136,7 +136,7 @@ fn check_all_roots<V: Vector>(any: V, a: &[Element; 8], b: &[Element; 8]) -> Res
     );
     let has_root = |element: &Element2| {
         let mut root = blst_fp2::default();
-        // SAFETY: as above.
+        // SAFETY: the call writes its first argument, a local variable, and reads the other.
         unsafe { blst_fp2_sqrt(&mut root, &element.0) }
     };
     check_roots(any, &elements, has_root, |element| {

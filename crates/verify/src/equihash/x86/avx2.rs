@@ -30,25 +30,25 @@ fn rotate_by_16(words: __m256i) -> __m256i {
 impl Word<4> for Vector {
     #[inline(always)]
     unsafe fn splat(word: u64) -> Self {
-        // SAFETY: the caller's promise, here and below: the processor has AVX2.
+        // SAFETY: the caller guarantees AVX2.
         Self(unsafe { _mm256_set1_epi64x(word as i64) })
     }
 
     #[inline(always)]
     unsafe fn load(words: &[u64; 4]) -> Self {
-        // SAFETY: as above; the words are as long as a vector.
+        // SAFETY: the caller guarantees AVX2; the words are as long as a vector, and the load needs no alignment.
         Self(unsafe { _mm256_loadu_si256(words.as_ptr().cast()) })
     }
 
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX2.
         Self(unsafe { _mm256_add_epi64(self.0, other.0) })
     }
 
     #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX2.
         Self(unsafe { _mm256_xor_si256(self.0, other.0) })
     }
 
@@ -56,7 +56,7 @@ impl Word<4> for Vector {
     /// addition.
     #[inline(always)]
     unsafe fn rotate<const R: i32>(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX2.
         Self(unsafe {
             match R {
                 32 => _mm256_shuffle_epi32::<0b10_11_00_01>(self.0),
@@ -74,7 +74,7 @@ impl Word<4> for Vector {
     #[inline(always)]
     unsafe fn store(words: &[Self; 8], hashes: &mut [Hash; 4]) {
         for (half, words) in words.as_chunks::<4>().0.iter().enumerate() {
-            // SAFETY: as above; half a hash is as long as a vector.
+            // SAFETY: the caller guarantees AVX2; half a hash is as long as a vector, and the stores need no alignment.
             unsafe {
                 let [a, b, c, d] = [words[0].0, words[1].0, words[2].0, words[3].0];
                 // Of hashes 0 and 2, and of 1 and 3.

@@ -10,37 +10,37 @@ pub(super) struct Vector(__m512i);
 impl Word<8> for Vector {
     #[inline(always)]
     unsafe fn splat(word: u64) -> Self {
-        // SAFETY: the caller's promise, here and below: the processor has AVX-512 F.
+        // SAFETY: the caller guarantees AVX-512 F.
         Self(unsafe { _mm512_set1_epi64(word as i64) })
     }
 
     #[inline(always)]
     unsafe fn load(words: &[u64; 8]) -> Self {
-        // SAFETY: as above; the words are as long as a vector.
+        // SAFETY: the caller guarantees AVX-512 F; the words are as long as a vector, and the load needs no alignment.
         Self(unsafe { _mm512_loadu_si512(words.as_ptr().cast()) })
     }
 
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX-512 F.
         Self(unsafe { _mm512_add_epi64(self.0, other.0) })
     }
 
     #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX-512 F.
         Self(unsafe { _mm512_xor_si512(self.0, other.0) })
     }
 
     #[inline(always)]
     unsafe fn rotate<const R: i32>(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX-512 F.
         Self(unsafe { _mm512_ror_epi64::<R>(self.0) })
     }
 
     #[inline(always)]
     unsafe fn store(words: &[Self; 8], hashes: &mut [Hash; 8]) {
-        // SAFETY: as above; a hash is as long as a vector.
+        // SAFETY: the caller guarantees AVX-512 F; a hash is as long as a vector, and the stores need no alignment.
         unsafe {
             let mut r = [words[0].0; 8];
             for i in 0..8 {

@@ -10,37 +10,37 @@ pub(super) struct Vector(__m256i);
 impl Word<8> for Vector {
     #[inline(always)]
     unsafe fn splat(word: u32) -> Self {
-        // SAFETY: the caller's promise, here and below: the processor has AVX2.
+        // SAFETY: the caller guarantees AVX2.
         Self(unsafe { _mm256_set1_epi32(word as i32) })
     }
 
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX2.
         Self(unsafe { _mm256_add_epi32(self.0, other.0) })
     }
 
     #[inline(always)]
     unsafe fn xor3(self, second: Self, third: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX2.
         Self(unsafe { _mm256_xor_si256(_mm256_xor_si256(self.0, second.0), third.0) })
     }
 
     #[inline(always)]
     unsafe fn rotate<const R: i32, const L: i32>(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX2.
         Self(unsafe { _mm256_or_si256(_mm256_srli_epi32::<R>(self.0), _mm256_slli_epi32::<L>(self.0)) })
     }
 
     #[inline(always)]
     unsafe fn shift<const R: i32>(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX2.
         Self(unsafe { _mm256_srli_epi32::<R>(self.0) })
     }
 
     #[inline(always)]
     unsafe fn choose(self, first: Self, second: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX2.
         unsafe {
             let differ = _mm256_xor_si256(first.0, second.0);
             Self(_mm256_xor_si256(_mm256_and_si256(self.0, differ), second.0))
@@ -49,7 +49,7 @@ impl Word<8> for Vector {
 
     #[inline(always)]
     unsafe fn majority(self, second: Self, third: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX2.
         unsafe {
             let both = _mm256_and_si256(self.0, second.0);
             let one = _mm256_and_si256(_mm256_or_si256(self.0, second.0), third.0);
@@ -59,7 +59,7 @@ impl Word<8> for Vector {
 
     #[inline(always)]
     unsafe fn load(blocks: &[&[u8; 64]; 8]) -> [Self; 16] {
-        // SAFETY: as above; each block is 64 bytes long, and the loads need no alignment.
+        // SAFETY: the caller guarantees AVX2; each block is 64 bytes long, and the loads need no alignment.
         unsafe {
             let mut halves = [[_mm256_setzero_si256(); 8]; 2];
             for i in 0..8 {
@@ -77,7 +77,7 @@ impl Word<8> for Vector {
 
     #[inline(always)]
     unsafe fn store(words: &[Self; 8], digests: &mut [[u8; 32]; 8]) {
-        // SAFETY: as above; each digest is as long as a vector.
+        // SAFETY: the caller guarantees AVX2; each digest is as long as a vector, and the stores need no alignment.
         unsafe {
             let mut columns = [words[0].0; 8];
             for i in 0..8 {

@@ -13,50 +13,50 @@ const SWAP: [u8; 16] = [3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12];
 impl Word<16> for Vector {
     #[inline(always)]
     unsafe fn splat(word: u32) -> Self {
-        // SAFETY: the caller's promise, here and below: the processor has AVX-512 F and BW.
+        // SAFETY: the caller guarantees AVX-512 F and BW.
         Self(unsafe { _mm512_set1_epi32(word as i32) })
     }
 
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX-512 F and BW.
         Self(unsafe { _mm512_add_epi32(self.0, other.0) })
     }
 
     #[inline(always)]
     unsafe fn xor3(self, second: Self, third: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX-512 F and BW.
         Self(unsafe { _mm512_ternarylogic_epi32::<0x96>(self.0, second.0, third.0) })
     }
 
     #[inline(always)]
     unsafe fn rotate<const R: i32, const L: i32>(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX-512 F and BW.
         Self(unsafe { _mm512_ror_epi32::<R>(self.0) })
     }
 
     #[inline(always)]
     unsafe fn shift<const R: i32>(self) -> Self {
-        // SAFETY: as above. The intrinsic with an immediate has an unsigned parameter, which a const parameter of ours
-        // cannot be converted to.
+        // SAFETY: the caller guarantees AVX-512 F and BW. The intrinsic with an immediate has an unsigned parameter,
+        // which a const parameter of ours cannot be converted to.
         Self(unsafe { _mm512_srl_epi32(self.0, _mm_cvtsi32_si128(R)) })
     }
 
     #[inline(always)]
     unsafe fn choose(self, first: Self, second: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX-512 F and BW.
         Self(unsafe { _mm512_ternarylogic_epi32::<0xca>(self.0, first.0, second.0) })
     }
 
     #[inline(always)]
     unsafe fn majority(self, second: Self, third: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees AVX-512 F and BW.
         Self(unsafe { _mm512_ternarylogic_epi32::<0xe8>(self.0, second.0, third.0) })
     }
 
     #[inline(always)]
     unsafe fn load(blocks: &[&[u8; 64]; 16]) -> [Self; 16] {
-        // SAFETY: as above; each block is 64 bytes long, and the loads need no alignment.
+        // SAFETY: the caller guarantees AVX-512 F and BW; each block is 64 bytes long, and the loads need no alignment.
         unsafe {
             let swap = _mm512_broadcast_i32x4(_mm_loadu_si128(SWAP.as_ptr().cast()));
             let mut rows = [swap; 16];
@@ -74,7 +74,8 @@ impl Word<16> for Vector {
 
     #[inline(always)]
     unsafe fn store(words: &[Self; 8], digests: &mut [[u8; 32]; 16]) {
-        // SAFETY: as above; each store writes the two halves of a vector to two digests.
+        // SAFETY: the caller guarantees AVX-512 F and BW; each store writes the lower half of a vector, 32 bytes, to
+        // one digest, and needs no alignment.
         unsafe {
             let swap = _mm512_broadcast_i32x4(_mm_loadu_si128(SWAP.as_ptr().cast()));
             let mut columns = [_mm512_setzero_si512(); 16];

@@ -63,13 +63,13 @@ impl<V: Word<16>> Word<32> for Twice<V> {
 
     #[inline(always)]
     unsafe fn splat(word: u32) -> Self {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller guarantees the instructions of `V`.
         unsafe { Self(V::splat(word), V::splat(word)) }
     }
 
     #[inline(always)]
     unsafe fn load(blocks: &[&[u8; 64]; 32]) -> [Self; 16] {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the instructions of `V`.
         unsafe {
             let zero = V::splat(0);
             let mut words = [Self(zero, zero); 16];
@@ -86,7 +86,7 @@ impl<V: Word<16>> Word<32> for Twice<V> {
     #[inline(always)]
     unsafe fn store(words: &[Self; 8], digests: &mut [[u8; 32]; 32]) {
         if let ([low, high], []) = digests.as_chunks_mut::<16>() {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees the instructions of `V`.
             unsafe {
                 let mut first = [words[0].0; 8];
                 let mut second = [words[0].1; 8];
@@ -192,13 +192,13 @@ impl<V: Word<LANES>, const LANES: usize> Kernel<LANES> for Lanes<V> {
 
     #[inline(always)]
     unsafe fn splat(words: &[u32; 8]) -> [V; 8] {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller guarantees the instructions of `V`.
         unsafe { splat(words) }
     }
 
     #[inline(always)]
     unsafe fn compress(state: [V; 8], blocks: &[&[u8; 64]; LANES]) -> [V; 8] {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the instructions of `V`.
         unsafe { compress(state, V::load(blocks)) }
     }
 
@@ -206,18 +206,18 @@ impl<V: Word<LANES>, const LANES: usize> Kernel<LANES> for Lanes<V> {
     unsafe fn compress_padding(before: [V; 8], padding: &Padding) -> [V; 8] {
         let mut state = before;
         for words in padding.schedule.0.as_chunks::<8>().0 {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees the instructions of `V`.
             unsafe {
                 rounds!(state, |i: usize| V::splat(words[i]));
             }
         }
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the instructions of `V`.
         unsafe { add(state, before) }
     }
 
     #[inline(always)]
     unsafe fn second(state: [V; 8]) -> [V; 8] {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the instructions of `V`.
         unsafe {
             let [a, b, c, d, e, f, g, h] = state;
             let (zero, end, bits) = (V::splat(0), V::splat(1 << 31), V::splat(256));
@@ -228,7 +228,7 @@ impl<V: Word<LANES>, const LANES: usize> Kernel<LANES> for Lanes<V> {
 
     #[inline(always)]
     unsafe fn digests(state: [V; 8], digests: &mut [[u8; 32]; LANES]) {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the instructions of `V`.
         unsafe { V::store(&state, digests) }
     }
 }

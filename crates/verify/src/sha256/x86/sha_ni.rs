@@ -113,13 +113,14 @@ impl<const N: usize> Kernel<N> for Streams<N> {
 
     #[inline(always)]
     unsafe fn splat(words: &[u32; 8]) -> [Pair; N] {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller guarantees the SHA extensions and SSE 4.1.
         [unsafe { pack(words) }; N]
     }
 
     #[inline(always)]
     unsafe fn compress(state: [Pair; N], blocks: &[&[u8; 64]; N]) -> [Pair; N] {
-        // SAFETY: as above; each block is 64 bytes long, and the loads need no alignment.
+        // SAFETY: the caller guarantees the SHA extensions and SSE 4.1; each block is 64 bytes long, and the loads need
+        // no alignment.
         unsafe {
             let mut words = [[_mm_setzero_si128(); 4]; N];
             for (words, block) in words.iter_mut().zip(blocks) {
@@ -134,7 +135,7 @@ impl<const N: usize> Kernel<N> for Streams<N> {
     #[inline(always)]
     unsafe fn compress_padding(before: [Pair; N], padding: &Padding) -> [Pair; N] {
         let mut state = before;
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the SHA extensions and SSE 4.1.
         unsafe {
             for group in 0..16 {
                 let words = constants(4 * group, &padding.schedule.0);
@@ -148,7 +149,7 @@ impl<const N: usize> Kernel<N> for Streams<N> {
 
     #[inline(always)]
     unsafe fn second(state: [Pair; N]) -> [Pair; N] {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the SHA extensions and SSE 4.1.
         unsafe {
             let end = _mm_set_epi32(0, 0, 0, i32::MIN);
             let bits = _mm_set_epi32(256, 0, 0, 0);
@@ -164,7 +165,8 @@ impl<const N: usize> Kernel<N> for Streams<N> {
     #[inline(always)]
     unsafe fn digests(state: [Pair; N], digests: &mut [[u8; 32]; N]) {
         for (state, digest) in state.into_iter().zip(digests) {
-            // SAFETY: as above; a digest is as long as two vectors.
+            // SAFETY: the caller guarantees the SHA extensions and SSE 4.1; a digest is as long as two vectors, and the
+            // stores need no alignment.
             unsafe {
                 let [abcd, efgh] = unpack(state);
                 _mm_storeu_si128(digest[..16].as_mut_ptr().cast(), swap(abcd));
