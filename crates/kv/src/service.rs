@@ -88,6 +88,8 @@ pub struct Counts {
     pub memory_kicks: AtomicU64,
     /// Connections that were closed as a request or a handshake took too long.
     pub slow_kicks: AtomicU64,
+    /// Connections that were closed as the client took no replies.
+    pub stalled_kicks: AtomicU64,
     pub auth_cmds: AtomicU64,
     pub auth_errors: AtomicU64,
     pub cmd_flush: AtomicU64,
@@ -202,6 +204,7 @@ impl Service {
             &counts.idle_kicks,
             &counts.memory_kicks,
             &counts.slow_kicks,
+            &counts.stalled_kicks,
             &counts.auth_cmds,
             &counts.auth_errors,
             &counts.cmd_flush,

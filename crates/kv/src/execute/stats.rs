@@ -118,6 +118,7 @@ fn general(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
     number("idle_kicks", counts.idle_kicks.load(Relaxed));
     number("memory_kicks", counts.memory_kicks.load(Relaxed));
     number("slow_kicks", counts.slow_kicks.load(Relaxed));
+    number("stalled_kicks", counts.stalled_kicks.load(Relaxed));
     number("bytes_read", counts.bytes_read.load(Relaxed));
     number("bytes_written", counts.bytes_written.load(Relaxed));
     number("conn_yields", counts.conn_yields.load(Relaxed));

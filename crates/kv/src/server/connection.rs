@@ -85,6 +85,8 @@ pub(super) struct Connection {
     pub(super) active: Seconds,
     /// When the request began that is not complete.
     began: Option<Seconds>,
+    /// Since when the client has taken no byte of the replies that wait for it.
+    stalled: Option<Seconds>,
     /// Whether a request was completed, or all replies were read, in this turn.
     progressed: bool,
 }
@@ -104,6 +106,7 @@ impl Connection {
             account,
             active: now,
             began: None,
+            stalled: None,
             progressed: false,
         }
     }
@@ -117,12 +120,21 @@ impl Connection {
         self.account.connection
     }
 
-    /// When it is closed unless it has got further: it is in the handshake, or in the middle of a request.
+    /// Whether the client takes none of the replies that wait for it.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.stalled.is_some()
+    }
+
+    /// When it is closed unless it has got further: it is in the handshake, in the middle of a request, or waits for
+    /// the client to take replies.
     pub(super) fn deadline(&self, deadlines: &Deadlines, opened: Seconds) -> Option<Seconds> {
         let after =
             |start: Seconds, time: Duration| start.saturating_add(u32::try_from(time.as_secs()).unwrap_or(u32::MAX));
         if self.socket.is_handshaking() {
             return Some(after(opened, deadlines.handshake));
+        }
+        if let Some(stalled) = self.stalled {
+            return Some(after(stalled, deadlines.replies));
         }
         let upload = u32::try_from(self.wanted / SLOWEST).unwrap_or(u32::MAX);
         self.began.map(|began| after(began, deadlines.request).saturating_add(upload))
@@ -131,10 +143,16 @@ impl Connection {
     /// Sends, reads, executes, and sends again, as far as that goes without waiting.
     pub(super) fn turn(&mut self, buffers: &mut Buffers, now: Seconds) -> Waits {
         self.progressed = false;
+        let before = (buffers.moved.1, self.socket.records_sent());
         let mut waits = self.try_turn(buffers, now).unwrap_or(Waits::Closed);
         if waits != Waits::Closed && !self.account.set(self.bytes(), self.progressed, now) {
             waits = self.release_memory(buffers, now);
         }
+        self.stalled = match self.stalled {
+            _ if waits != Waits::Write => None,
+            Some(since) if before == (buffers.moved.1, self.socket.records_sent()) => Some(since),
+            _ => Some(now),
+        };
         let is_amid = !self.pending.is_empty() || self.session.is_passing_over();
         self.began = match self.began {
             _ if waits != Waits::Read || !is_amid => None,
@@ -319,10 +337,12 @@ impl Connection {
     /// Refuses the incomplete request to release its memory. If the memory is for something else, the connection must
     /// be closed.
     pub(super) fn release_memory(&mut self, buffers: &mut Buffers, now: Seconds) -> Waits {
-        self.try_release_memory(buffers, now).unwrap_or_else(|_| {
+        let waits = self.try_release_memory(buffers, now).unwrap_or_else(|_| {
             self.session.service().counts.memory_kicks.fetch_add(1, Relaxed);
             Waits::Closed
-        })
+        });
+        self.stalled = (waits == Waits::Write).then_some(now);
+        waits
     }
 
     fn try_release_memory(&mut self, buffers: &mut Buffers, now: Seconds) -> io::Result<Waits> {

@@ -306,7 +306,11 @@ impl Worker {
             let is_idle = since.is_some_and(|since| slot.connection.active < since);
             if is_slow || is_idle {
                 let counts = &self.service.counts;
-                let count = if is_slow { &counts.slow_kicks } else { &counts.idle_kicks };
+                let count = match is_slow {
+                    true if slot.connection.is_stalled() => &counts.stalled_kicks,
+                    true => &counts.slow_kicks,
+                    false => &counts.idle_kicks,
+                };
                 count.fetch_add(1, Relaxed);
                 self.close(number);
             }
