@@ -6,7 +6,8 @@ use std::{
     os::unix::{fs::FileTypeExt, net::UnixStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -290,6 +291,53 @@ fn a_store_with_users_wants_a_login_first() {
         assert!(stats.contains(line), "{line}: {stats}");
     }
     kv.stop();
+}
+
+#[test]
+fn sighup_reloads_the_users_and_keeps_them_if_the_file_cannot_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let users = folder.path().join("users");
+    fs::write(&users, "alice:secret\n").unwrap();
+    let kv = Kv::start(folder.path(), &["-Y", users.to_str().unwrap()]).unwrap();
+    let reload = |text: &str| {
+        fs::write(&users, text).unwrap();
+        kill_process(Pid::from_child(&kv.child), Signal::HUP).unwrap();
+    };
+    let login = |name: &str| format!("set any 0 0 {}\r\n{name}\r\n", name.len());
+    let is_in = |name: &str| kv.ask(&login(name)) == "STORED\r\n";
+    let wait = |name: &str| {
+        let started = Instant::now();
+        while !is_in(name) {
+            assert!(started.elapsed() < PATIENCE, "{name} is not let in");
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    assert!(is_in("alice secret") && !is_in("bob other"));
+    let mut early = kv.connect();
+    early.write_all(login("alice secret").as_bytes()).unwrap();
+    early.read_exact(&mut [0; 8]).unwrap();
+    reload("bob:other\n");
+    wait("bob other");
+    assert!(!is_in("alice secret"));
+    // A connection that has logged in stays.
+    early.write_all(b"mn\r\n").unwrap();
+    let mut reply = [0; 4];
+    early.read_exact(&mut reply).unwrap();
+    assert_eq!(&reply, b"MN\r\n");
+    for unusable in ["bob:other\nalice\n", ""] {
+        reload(unusable);
+        // It is read at once; a late reader finds it or the next one.
+        thread::sleep(Duration::from_millis(300));
+        assert!(is_in("bob other") && !is_in("alice secret"), "{unusable:?}");
+    }
+    reload("alice:third\nbob:other\n");
+    wait("alice third");
+    drop(early);
+    let log = kv.stop();
+    assert!(log.contains("reloaded the users of the key-value store"), "{log}");
+    let kept = "cannot reload the users of the key-value store, so the present ones stay: ";
+    assert!(log.contains(kept) && log.contains("users, line 2: expected NAME:PASSWORD"), "{log}");
+    assert!(log.contains("lists no users"), "{log}");
 }
 
 #[test]
