@@ -17,3 +17,4 @@ pub mod store;
 pub mod tls;
 pub mod turn;
 pub mod users;
+pub mod watch;

@@ -25,6 +25,8 @@ pub struct Settings {
     pub shutdown: bool,
     /// Whether the keys may be listed.
     pub dump: bool,
+    /// Whether connections may watch events.
+    pub watch: bool,
     /// Protocols that connections may speak.
     pub protocol: Allowed,
     /// Bytes that are held for all connections together: half requests, unsent replies, and copies of values that
@@ -68,6 +70,7 @@ impl Default for Settings {
             flush: true,
             shutdown: false,
             dump: true,
+            watch: true,
             protocol: Allowed::Any,
             buffered: 128 << 20,
             connections: 1024,

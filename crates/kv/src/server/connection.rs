@@ -18,6 +18,7 @@ use crate::{
     service::Service,
     session::{NextStep, Session},
     turn::Turn,
+    watch::{self, Client, CloseReason, Interests, Watcher},
 };
 
 /// Bytes per read.
@@ -81,6 +82,11 @@ pub(super) struct Connection {
     blocked: bool,
     closing: bool,
     account: Account,
+    client: Client,
+    /// Set if it watches events: it makes no more requests.
+    watcher: Option<Watcher>,
+    /// Whether the client has ended it.
+    ended: bool,
     /// When it was last read from.
     pub(super) active: Seconds,
     /// When the request began that is not complete.
@@ -92,7 +98,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(socket: Socket, session: Session, account: Account, now: Seconds) -> Self {
+    pub(super) fn new(socket: Socket, session: Session, account: Account, client: Client, now: Seconds) -> Self {
         Self {
             socket,
             session,
@@ -104,6 +110,9 @@ impl Connection {
             blocked: false,
             closing: false,
             account,
+            client,
+            watcher: None,
+            ended: false,
             active: now,
             began: None,
             stalled: None,
@@ -118,6 +127,21 @@ impl Connection {
     /// Its number.
     pub(super) fn number(&self) -> u64 {
         self.account.connection
+    }
+
+    /// Its client.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Whether it gets log lines, and makes no more requests.
+    pub(super) fn is_watching(&self) -> bool {
+        self.watcher.is_some()
+    }
+
+    /// Why it must be closed.
+    pub(super) fn close_reason(&self) -> CloseReason {
+        if self.ended { CloseReason::Normal } else { self.session.close_reason() }
     }
 
     /// Whether the client takes none of the replies that wait for it.
@@ -143,6 +167,7 @@ impl Connection {
     /// Sends, reads, executes, and sends again, as far as that goes without waiting.
     pub(super) fn turn(&mut self, buffers: &mut Buffers, now: Seconds) -> Waits {
         self.progressed = false;
+        watch::set_connection(self.client.descriptor);
         let before = (buffers.moved.1, self.socket.records_sent());
         let mut waits = self.try_turn(buffers, now).unwrap_or(Waits::Closed);
         if waits != Waits::Closed && !self.account.set(self.bytes(), self.progressed, now) {
@@ -172,6 +197,9 @@ impl Connection {
             if self.closing {
                 return Ok(Waits::Closed);
             }
+            if self.is_watching() {
+                return self.watch(buffers, &mut turn);
+            }
             // Requests that wait for their turn, or until earlier replies are sent.
             let more = if self.pending.len() >= self.wanted {
                 let pending = std::mem::take(&mut self.pending);
@@ -183,7 +211,10 @@ impl Connection {
                 let long = self.wanted > READ;
                 match if long { self.read_long(buffers, &mut turn, now)? } else { self.read(buffers, &mut turn, now)? }
                 {
-                    Received::End => return Ok(Waits::Closed),
+                    Received::End => {
+                        self.ended = true;
+                        return Ok(Waits::Closed);
+                    }
                     Received::Nothing => false,
                     Received::Bytes { more, .. } => more,
                 }
@@ -191,13 +222,59 @@ impl Connection {
             if self.is_sending() {
                 return Ok(self.waits_for_send());
             }
-            if !more && !self.closing && self.pending.len() < self.wanted {
+            if !more && !self.closing && !self.is_watching() && self.pending.len() < self.wanted {
                 return Ok(Waits::Read);
             }
             if turn.is_over() && !self.closing {
                 return Ok(Waits::Turn);
             }
         }
+    }
+
+    /// Sends log lines. Bytes from the client are ignored; the end of its stream closes the connection.
+    fn watch(&mut self, buffers: &mut Buffers, turn: &mut Turn) -> io::Result<Waits> {
+        loop {
+            let received = self.socket.read(&mut buffers.input)?;
+            match received {
+                Received::End => {
+                    self.ended = true;
+                    return Ok(Waits::Closed);
+                }
+                Received::Bytes { count, more } => {
+                    buffers.moved.0 += count as u64;
+                    turn.spend_bytes(count);
+                    if !more {
+                        break;
+                    }
+                }
+                Received::Nothing => break,
+            }
+            if turn.is_over() {
+                return Ok(Waits::Turn);
+            }
+        }
+        while self.watcher.as_ref().is_some_and(|watcher| watcher.take(&mut self.unsent)) {
+            if !self.flush(buffers, turn)? {
+                return Ok(self.waits_for_send());
+            }
+            if turn.is_over() {
+                return Ok(Waits::Turn);
+            }
+        }
+        Ok(Waits::Read)
+    }
+
+    /// Begins to watch events. The reply is in `out`.
+    fn start_watching(&mut self, interests: Interests, out: &mut Replies) {
+        let Account { inbox, slot, connection, .. } = &self.account;
+        let (inbox, slot, connection) = (inbox.clone(), *slot, *connection);
+        self.watcher =
+            self.session.service().store.watchers().add(interests, move || inbox.send_lines(slot, connection));
+        let reply: &[u8] = match self.watcher {
+            Some(_) => b"OK\r\n",
+            None => b"WATCHER_TOO_MANY log watcher limit reached\r\n",
+        };
+        out.extend_from_slice(reply);
     }
 
     fn waits_for_send(&self) -> Waits {
@@ -253,10 +330,14 @@ impl Connection {
             done += progress.consumed;
             self.progressed |= progress.consumed > 0 && !self.session.is_passing_over();
             self.value = buffers.output.take_value();
+            if let NextStep::Watch(interests) = progress.next {
+                self.start_watching(interests, &mut buffers.output);
+            }
             self.send(buffers, turn)?;
             match progress.next {
                 NextStep::More(wanted) => self.wanted = wanted,
                 NextStep::Close => self.closing = true,
+                NextStep::Watch(_) => self.wanted = 1,
                 NextStep::Send if !self.is_sending() && !turn.is_over() => continue,
                 // The bytes received are enough to continue.
                 NextStep::Send | NextStep::Turn => self.wanted = 0,
@@ -363,7 +444,8 @@ impl Connection {
     /// Bytes of memory that it holds.
     #[inline]
     fn bytes(&self) -> usize {
-        self.pending.capacity() + self.unsent.capacity() + self.session.bytes() + self.socket.bytes()
+        let lines = self.watcher.as_ref().map_or(0, Watcher::bytes);
+        self.pending.capacity() + self.unsent.capacity() + lines + self.session.bytes() + self.socket.bytes()
     }
 }
 

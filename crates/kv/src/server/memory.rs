@@ -64,8 +64,8 @@ pub(super) struct Account {
     /// The connection's number.
     pub(super) connection: u64,
     source: Source,
-    inbox: Inbox,
-    slot: usize,
+    pub(super) inbox: Inbox,
+    pub(super) slot: usize,
     bytes: usize,
     since: Seconds,
 }

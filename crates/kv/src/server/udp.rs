@@ -164,7 +164,7 @@ fn execute<'a>(
             NextStep::Send if reply.complete(store) == Ok(true) => continue,
             NextStep::More(_) | NextStep::Close if reply.complete(store).is_ok() => break,
             NextStep::Turn => b"SERVER_ERROR too many requests in a datagram\r\n",
-            NextStep::Send | NextStep::More(_) | NextStep::Close => {
+            NextStep::Send | NextStep::More(_) | NextStep::Close | NextStep::Watch(_) => {
                 b"SERVER_ERROR out of memory writing get response\r\n"
             }
         };
