@@ -31,7 +31,7 @@ fn replies(pieces: &[&[u8]], gathered: usize) -> Vec<u8> {
             wanted = match progress.next {
                 NextStep::More(wanted) => wanted,
                 NextStep::Send | NextStep::Turn => 0,
-                NextStep::Close => return all,
+                NextStep::Close | NextStep::Watch(_) => return all,
             };
             assert!(wanted > pending.len() || wanted == 0, "it waits for what is there");
         }

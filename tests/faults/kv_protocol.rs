@@ -6,7 +6,8 @@ use std::{
     os::unix::{fs::FileTypeExt, net::UnixStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -293,6 +294,53 @@ fn a_store_with_users_wants_a_login_first() {
 }
 
 #[test]
+fn sighup_reloads_the_users_and_keeps_them_if_the_file_cannot_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let users = folder.path().join("users");
+    fs::write(&users, "alice:secret\n").unwrap();
+    let kv = Kv::start(folder.path(), &["-Y", users.to_str().unwrap()]).unwrap();
+    let reload = |text: &str| {
+        fs::write(&users, text).unwrap();
+        kill_process(Pid::from_child(&kv.child), Signal::HUP).unwrap();
+    };
+    let login = |name: &str| format!("set any 0 0 {}\r\n{name}\r\n", name.len());
+    let is_in = |name: &str| kv.ask(&login(name)) == "STORED\r\n";
+    let wait = |name: &str| {
+        let started = Instant::now();
+        while !is_in(name) {
+            assert!(started.elapsed() < PATIENCE, "{name} is not let in");
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    assert!(is_in("alice secret") && !is_in("bob other"));
+    let mut early = kv.connect();
+    early.write_all(login("alice secret").as_bytes()).unwrap();
+    early.read_exact(&mut [0; 8]).unwrap();
+    reload("bob:other\n");
+    wait("bob other");
+    assert!(!is_in("alice secret"));
+    // A connection that has logged in stays.
+    early.write_all(b"mn\r\n").unwrap();
+    let mut reply = [0; 4];
+    early.read_exact(&mut reply).unwrap();
+    assert_eq!(&reply, b"MN\r\n");
+    for unusable in ["bob:other\nalice\n", ""] {
+        reload(unusable);
+        // It is read at once; a late reader finds it or the next one.
+        thread::sleep(Duration::from_millis(300));
+        assert!(is_in("bob other") && !is_in("alice secret"), "{unusable:?}");
+    }
+    reload("alice:third\nbob:other\n");
+    wait("alice third");
+    drop(early);
+    let log = kv.stop();
+    assert!(log.contains("reloaded the users of the key-value store"), "{log}");
+    let kept = "cannot reload the users of the key-value store, so the present ones stay: ";
+    assert!(log.contains(kept) && log.contains("users, line 2: expected NAME:PASSWORD"), "{log}");
+    assert!(log.contains("lists no users"), "{log}");
+}
+
+#[test]
 fn users_that_cannot_be_used_are_refused_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let file = |text: &str| {
@@ -377,8 +425,9 @@ fn options_of_memcached_are_taken() {
     let pid = fs::read_to_string(&pid_file).unwrap();
     assert_eq!(pid.trim(), kv.child.id().to_string());
     assert_eq!(kv.ask("version\r\n"), "VERSION 1.6.27\r\n");
+    assert_eq!(kv.ask("watch\r\n"), "CLIENT_ERROR watch commands not allowed\r\n");
     let log = kv.stop();
-    for option in ["-v", "-R", "-C", "-f", "-n", "-L", "-W", "-D", "-N"] {
+    for option in ["-v", "-R", "-C", "-f", "-n", "-L", "-D", "-N"] {
         assert!(log.contains(&format!("{option} has no effect")), "{option}: {log}");
     }
     assert!(!pid_file.exists());

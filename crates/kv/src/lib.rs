@@ -23,3 +23,4 @@ pub mod store;
 pub mod tls;
 pub mod turn;
 pub mod users;
+pub mod watch;

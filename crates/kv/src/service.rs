@@ -25,6 +25,8 @@ pub struct Settings {
     pub shutdown: bool,
     /// Whether the keys may be listed.
     pub dump: bool,
+    /// Whether connections may watch events.
+    pub watch: bool,
     /// Protocols that connections may speak.
     pub protocol: Allowed,
     /// Bytes that are held for all connections together: half requests, unsent replies, and copies of values that
@@ -68,6 +70,7 @@ impl Default for Settings {
             flush: true,
             shutdown: false,
             dump: true,
+            watch: true,
             protocol: Allowed::Any,
             buffered: 128 << 20,
             connections: 1024,
@@ -88,6 +91,8 @@ pub struct Counts {
     pub memory_kicks: AtomicU64,
     /// Connections that were closed as a request or a handshake took too long.
     pub slow_kicks: AtomicU64,
+    /// Connections that were closed as the client took no replies.
+    pub stalled_kicks: AtomicU64,
     pub auth_cmds: AtomicU64,
     pub auth_errors: AtomicU64,
     pub cmd_flush: AtomicU64,
@@ -202,6 +207,7 @@ impl Service {
             &counts.idle_kicks,
             &counts.memory_kicks,
             &counts.slow_kicks,
+            &counts.stalled_kicks,
             &counts.auth_cmds,
             &counts.auth_errors,
             &counts.cmd_flush,

@@ -1,5 +1,6 @@
 //! Turns a connection's bytes into replies: detects the protocol, and handles requests that arrive in pieces.
 
+mod administration;
 mod binary;
 mod meta;
 
@@ -20,7 +21,9 @@ use crate::{
     },
     replies::Replies,
     service::{Allowed, Service},
+    store::Stored,
     turn::Turn,
+    watch::{CloseReason, Interests},
 };
 
 /// Maximum length of a line without an end, except a `get` of many keys (memcached's limit).
@@ -55,6 +58,8 @@ pub enum NextStep {
     Turn,
     /// Nothing: the connection is to be closed when replies are sent.
     Close,
+    /// Log lines of these events: the connection makes no more requests.
+    Watch(Interests),
 }
 
 /// The state of a connection between its requests.
@@ -77,6 +82,8 @@ pub struct Session {
     refuses: bool,
     /// Whether a login is required and has not succeeded yet.
     locked: bool,
+    /// Why the session closes its connection, if it does.
+    close_reason: CloseReason,
 }
 
 /// Where a `get` continues, in the bytes from its line on.
@@ -105,6 +112,7 @@ impl Session {
             walk: None,
             refuses: false,
             locked: service.users().is_some(),
+            close_reason: CloseReason::default(),
         }
     }
 
@@ -127,6 +135,11 @@ impl Session {
     /// Whether it skips a value that was refused.
     pub fn is_passing_over(&self) -> bool {
         self.swallow > 0
+    }
+
+    /// Why it closes its connection, if it does.
+    pub fn close_reason(&self) -> CloseReason {
+        self.close_reason
     }
 
     /// The service that it is for.
@@ -176,6 +189,9 @@ impl Session {
                 Step::Send => return Progress { consumed, next: NextStep::Send },
                 Step::Turn => return Progress { consumed, next: NextStep::Turn },
                 Step::Close => return Progress { consumed: input.len(), next: NextStep::Close },
+                Step::Watch(interests) => {
+                    return Progress { consumed: input.len(), next: NextStep::Watch(interests) };
+                }
             }
         }
     }
@@ -234,6 +250,7 @@ impl Session {
                         if wait == Wait::TooLarge {
                             ascii::forget(service, &write, now);
                         }
+                        service.store.log_refusal(write.key, write.mode, wait.stored());
                         let swallow = write.len as u64 + 2;
                         return self.refuse_request(
                             Refusal { reason: wait.reason(), quiet: write.quiet, swallow },
@@ -252,14 +269,16 @@ impl Session {
                 let walk = stats::ascii(service, words, out, now);
                 self.walk(walk, after, out)
             }
-            Ok(Command::Crawler(words)) => {
-                let walk = stats::crawler(service, words, out);
-                self.walk(walk, after, out)
-            }
+            Ok(Command::Administration { command, quiet }) => self.administer(command, quiet, after, out, turn, now),
             Ok(Command::RefreshCertificates) if self.datagrams => self.not_by_udp(after, out),
-            Ok(Command::Quit | Command::Http) => Step::Close,
+            Ok(Command::Quit) => {
+                self.close_reason = CloseReason::Normal;
+                Step::Close
+            }
+            Ok(Command::Http) => Step::Close,
             Ok(Command::Shutdown { known: true }) if service.settings.shutdown => {
                 service.stop();
+                self.close_reason = CloseReason::Shutdown;
                 Step::Close
             }
             Ok(command) => {
@@ -325,6 +344,7 @@ enum Step {
     Send,
     Turn,
     Close,
+    Watch(Interests),
 }
 
 /// The value after a line, with the two bytes at its end.
@@ -349,6 +369,13 @@ enum Wait {
 }
 
 impl Wait {
+    fn stored(self) -> Stored {
+        match self {
+            Self::TooLarge => Stored::TooLarge,
+            Self::NoRoom | Self::More(_) => Stored::NoMemory,
+        }
+    }
+
     fn reason(self) -> &'static str {
         match self {
             Self::TooLarge => "SERVER_ERROR object too large for cache",

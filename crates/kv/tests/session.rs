@@ -46,7 +46,7 @@ fn replies(pieces: &[&[u8]], gathered: usize, requests: usize) -> Vec<u8> {
                     wanted = more;
                 }
                 NextStep::Send | NextStep::Turn => wanted = 0,
-                NextStep::Close => return all,
+                NextStep::Close | NextStep::Watch(_) => return all,
             }
         }
     }

@@ -178,6 +178,32 @@ fn a_handshake_that_stands_still_ends_and_a_connection_does_not() {
 }
 
 #[test]
+fn a_client_that_takes_no_replies_is_closed_and_a_slow_one_is_not() {
+    let Some(authority) = Authority::new() else { return skip::lacking(Ability::Peers, LACKING) };
+    authority.sign("server");
+    let deadlines = Deadlines { replies: Duration::from_secs(2), ..Deadlines::default() };
+    let (server, _folder) = serve_with(authority.files("server"), deadlines);
+    let [mut slow, mut stalled] = [0; 2].map(|_| connect(&server, &authority.client(None)));
+    let value = vec![b'v'; 900_000];
+    ask(&mut slow, &[b"set a 0 0 900000\r\n".to_vec(), value.clone(), b"\r\n".to_vec()].concat(), b"STORED\r\n");
+    // More than the buffers of the system hold.
+    let requests = b"get a\r\n".repeat(20);
+    let reply = [b"VALUE a 0 900000\r\n".to_vec(), value, b"\r\nEND\r\n".to_vec()].concat().repeat(20);
+    slow.write_all(&requests).unwrap();
+    stalled.write_all(&requests).unwrap();
+    let mut taken = vec![0; reply.len()];
+    for piece in taken.chunks_mut(reply.len() / 16 + 1) {
+        slow.read_exact(piece).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    assert!(taken == reply, "a reply changed");
+    let counts = &server.service().counts;
+    assert_eq!(counts.stalled_kicks.load(Relaxed), 1);
+    assert_eq!(counts.curr_connections.load(Relaxed), 1);
+    assert!(stalled.read_exact(&mut taken).is_err(), "it gets all");
+}
+
+#[test]
 fn requests_of_all_sizes_and_replies_that_are_not_taken() {
     let Some(authority) = Authority::new() else { return skip::lacking(Ability::Peers, LACKING) };
     authority.sign("server");

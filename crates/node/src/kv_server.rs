@@ -109,6 +109,7 @@ fn settings(config: &Kv) -> Settings {
         flush: config.flush,
         shutdown: config.shutdown,
         dump: config.dump,
+        watch: config.watch,
         protocol: config.protocol,
         // A prefix has half of it: room for at least two of the largest items.
         buffered: defaults.buffered.max(config.memory.saturating_mul((1 << 20) / HELD_SHARE)).max(4 * config.item_size),

@@ -156,7 +156,7 @@ pub fn execute(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now:
         | Command::Write(_)
         | Command::Meta(_)
         | Command::Stats(_)
-        | Command::Crawler(_)
+        | Command::Administration { .. }
         | Command::Quit
         | Command::Http => {
             debug_assert!(false, "the session does these");

@@ -145,8 +145,9 @@ fn delete(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now: Seco
     let key = service.store.key(request.key);
     let mut shard = service.store.shard(key.hash);
     let cas = request.header.cas.get();
-    let status = match shard.peek(key.bytes, key.hash, now) {
-        Some(item) if cas != 0 && cas != shard.header(item).cas => Status::Exists,
+    let found = if cas == 0 { None } else { shard.peek(key.bytes, key.hash, now) };
+    let status = match found {
+        Some(item) if cas != shard.header(item).cas => Status::Exists,
         _ if shard.delete_key(key.bytes, key.hash, now) => Status::Ok,
         _ => Status::NotFound,
     };

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::{service::Service, store::Shard};
 
 /// Events that cannot happen here.
-const NEVER: [&str; 22] = [
+const NEVER: [&str; 18] = [
     // The listener refuses one connection too many at once and never stops to accept.
     "time_in_listen_disabled_us",
     // A segment of the index is split within the request that fills it.
@@ -29,12 +29,8 @@ const NEVER: [&str; 22] = [
     "moves_to_cold",
     // Memory for items is reserved at the start.
     "malloc_fails",
-    // The command watch is not supported.
+    // Lines go to the watchers' queues at once.
     "log_worker_dropped",
-    "log_worker_written",
-    "log_watcher_skipped",
-    "log_watcher_sent",
-    "log_watchers",
     // Threads get connections round-robin.
     "unexpected_napi_ids",
     "round_robin_fallback",
@@ -48,6 +44,11 @@ pub(super) fn general(service: &Service, number: &mut impl FnMut(&str, u64)) {
     number("hash_power_level", sum(Shard::places).max(1).ilog2().into());
     number("slabs_moved", service.store.counters().pages_moved);
     number("slab_global_page_pool", sum(Shard::free_pages));
+    let watchers = service.store.watchers();
+    number("log_worker_written", watchers.written());
+    number("log_watcher_skipped", watchers.skipped());
+    number("log_watcher_sent", watchers.sent());
+    number("log_watchers", watchers.count());
     NEVER.into_iter().for_each(|name| number(name, 0));
 }
 

@@ -47,7 +47,7 @@ fn get(service: &Service, command: &Command<'_>, out: &mut Replies, now: Seconds
     if found.is_none() && flags.vivify.is_some() {
         let write = empty(service, command, 0, now);
         created = matches!(shard.write(&write, now), Stored::Stored(_));
-        found = shard.peek(key.bytes, key.hash, now);
+        found = shard.locate(key.bytes, key.hash, now);
     }
     if flags.expiry.is_some() {
         shard.counters.cmd_touch += 1;
@@ -130,7 +130,7 @@ pub fn set(service: &Service, command: &Command<'_>, mode: Mode, value: &[u8], o
     let mut shard = service.store.shard(write.hash);
     let stored = shard.write(&write, now);
     // A joined value is longer than the one that was sent.
-    let joined = shard.peek(write.key, write.hash, now).filter(|_| joins && matches!(stored, Stored::Stored(_)));
+    let joined = shard.locate(write.key, write.hash, now).filter(|_| joins && matches!(stored, Stored::Stored(_)));
     let len = joined.map_or(value.len() as u64, |item| shard.header(item).value_len.into());
     drop(shard);
     let (code, cas) = match stored {
@@ -175,7 +175,7 @@ fn delete(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: Seco
                     return out.extend_from_slice(b"SERVER_ERROR out of memory\r\n");
                 }
             }
-            match shard.peek(key.bytes, key.hash, now) {
+            match shard.locate(key.bytes, key.hash, now) {
                 Some(item) if flags.invalidate => {
                     if let Some(expiry) = flags.expiry {
                         shard.set_expiry(item, store.clock().expiry(expiry.into(), now));
@@ -186,6 +186,7 @@ fn delete(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: Seco
                 }
                 Some(item) => {
                     shard.counters.delete_hits += 1;
+                    shard.log_deletion(item, "md");
                     if !flags.remove_value {
                         shard.delete(item);
                     }
@@ -231,7 +232,7 @@ fn arithmetic(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: 
             let value = number::format(flags.initial, &mut digits);
             let write = Write { value, ..empty(service, command, 0, now) };
             let stored = shard.write(&write, now);
-            let found = shard.peek(key.bytes, key.hash, now).filter(|_| matches!(stored, Stored::Stored(_)));
+            let found = shard.locate(key.bytes, key.hash, now).filter(|_| matches!(stored, Stored::Stored(_)));
             created = true;
             (found.ok_or("SERVER_ERROR Out of memory allocating new item")?, flags.initial)
         }
@@ -330,7 +331,7 @@ fn tell_key(key: &[u8], binary: bool, out: &mut Vec<u8>) {
     }
 }
 
-fn append_key(key: &[u8], binary: bool, out: &mut Vec<u8>) {
+pub(super) fn append_key(key: &[u8], binary: bool, out: &mut Vec<u8>) {
     if binary { encode(key, out) } else { out.extend_from_slice(key) }
 }
 

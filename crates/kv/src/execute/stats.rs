@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::{
     binary_reply::{refuse, reply},
     compatible_stats,
-    walk::{Purpose, Walk},
+    walk::Walk,
 };
 use crate::{
     clock::Seconds,
@@ -118,6 +118,7 @@ fn general(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
     number("idle_kicks", counts.idle_kicks.load(Relaxed));
     number("memory_kicks", counts.memory_kicks.load(Relaxed));
     number("slow_kicks", counts.slow_kicks.load(Relaxed));
+    number("stalled_kicks", counts.stalled_kicks.load(Relaxed));
     number("bytes_read", counts.bytes_read.load(Relaxed));
     number("bytes_written", counts.bytes_written.load(Relaxed));
     number("conn_yields", counts.conn_yields.load(Relaxed));
@@ -262,18 +263,5 @@ fn cachedump(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>) -> Opti
         b"CLIENT_ERROR bad command line\r\n"
     };
     out.extend_from_slice(refusal);
-    None
-}
-
-/// Replies to `lru_crawler`, or begins to: `metadump all` lists the keys; the rest is about a thread that there is not.
-pub fn crawler(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>) -> Option<Walk> {
-    let (command, argument) = (words.next(), words.next());
-    out.extend_from_slice(match (command, argument) {
-        (Some(b"metadump"), Some(b"all")) if service.settings.dump => return Some(Walk::new(Purpose::Metadump)),
-        (Some(b"metadump"), Some(_)) if !service.settings.dump => b"ERROR metadump not allowed\r\n",
-        (Some(b"metadump"), Some(_)) => b"BADCLASS invalid class id\r\n",
-        (Some(b"enable" | b"disable"), None) | (Some(b"crawl" | b"sleep" | b"tocrawl"), Some(_)) => b"OK\r\n",
-        _ => b"ERROR\r\n",
-    });
     None
 }

@@ -1,15 +1,19 @@
 //! Replies that take a walk over all items: `lru_crawler metadump`, `stats cachedump` and `stats sizes`, made in steps.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write as _};
 
-use super::binary_reply::reply;
+use super::{binary_reply::reply, meta::append_key};
 use crate::{
     clock::{NEVER, Seconds},
-    protocol::binary::{Header, Status},
+    protocol::{
+        administration::Classes,
+        binary::{Header, Status},
+    },
     replies::Replies,
     service::Service,
     store::{Cursor, Item, Shard, mark},
     turn::Turn,
+    watch::append_encoded,
 };
 
 /// Blocks looked at in a step, under the lock of a shard: some 10 us.
@@ -30,12 +34,23 @@ const LONGEST_DUMP: usize = 2 << 20;
 /// The purpose of a walk.
 #[derive(Debug)]
 pub(super) enum Purpose {
-    /// Lists the keys, with all that is known of their items.
-    Metadump,
+    /// Lists the keys of some classes.
+    Dump(Dump, Classes),
+    /// Reclaims expired items of some classes.
+    Reclaim(Classes),
     /// Lists the keys of a class, up to limits of keys and of bytes.
     Cachedump { class: u32, keys: u32, bytes: usize },
     /// Counts items by size. The counts are sent when the walk is over.
     Sizes { counts: BTreeMap<usize, u64>, counted: bool },
+}
+
+/// What a list of keys contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dump {
+    /// All that is known of the items.
+    Metadata,
+    /// Requests for the items.
+    Requests,
 }
 
 /// A walk over all items, for a reply.
@@ -50,6 +65,16 @@ pub struct Walk {
 impl Walk {
     pub(super) fn new(purpose: Purpose) -> Self {
         Self { purpose, cursor: Cursor::default(), binary: None }
+    }
+
+    /// `lru_crawler metadump` and `lru_crawler mgdump`.
+    pub fn dump(dump: Dump, classes: Classes) -> Self {
+        Self::new(Purpose::Dump(dump, classes))
+    }
+
+    /// `lru_crawler crawl`.
+    pub fn reclaim(classes: Classes) -> Self {
+        Self::new(Purpose::Reclaim(classes))
     }
 
     /// `stats sizes`.
@@ -67,7 +92,7 @@ impl Walk {
     pub fn bytes(&self) -> usize {
         match &self.purpose {
             Purpose::Sizes { counts, .. } => counts.len() * BYTES_PER_SIZE,
-            Purpose::Metadump | Purpose::Cachedump { .. } => 0,
+            Purpose::Dump(..) | Purpose::Reclaim(_) | Purpose::Cachedump { .. } => 0,
         }
     }
 
@@ -76,8 +101,16 @@ impl Walk {
         while !out.is_full() && !turn.is_over() {
             turn.spend(COST);
             let goes_on = match &mut self.purpose {
-                Purpose::Metadump => {
-                    service.store.walk(&mut self.cursor, BLOCKS, now, |shard, item| metadump(service, shard, item, out))
+                Purpose::Dump(dump, classes) => {
+                    let visit = |shard: &Shard, item| match dump {
+                        _ if !classes.contains(shard.class(item)) => {}
+                        Dump::Metadata => metadump(service, shard, item, out),
+                        Dump::Requests => mgdump(shard, item, out),
+                    };
+                    service.store.walk(&mut self.cursor, BLOCKS, now, visit)
+                }
+                Purpose::Reclaim(classes) => {
+                    service.store.reclaim(&mut self.cursor, BLOCKS, now, |class| classes.contains(class))
                 }
                 Purpose::Cachedump { class, keys, bytes } => {
                     let visit = |shard: &Shard, item| {
@@ -108,9 +141,11 @@ impl Walk {
                 },
             };
             if !goes_on {
-                match &self.binary {
-                    Some(header) => reply(header, Status::Ok, &[], &[], &[], 0, out),
-                    None => out.extend_from_slice(b"END\r\n"),
+                match (&self.binary, &self.purpose) {
+                    (Some(header), _) => reply(header, Status::Ok, &[], &[], &[], 0, out),
+                    (None, Purpose::Dump(Dump::Requests, _)) => out.extend_from_slice(b"EN\r\n"),
+                    (None, Purpose::Reclaim(_)) => out.extend_from_slice(b"OK\r\n"),
+                    (None, _) => out.extend_from_slice(b"END\r\n"),
                 }
                 return true;
             }
@@ -137,18 +172,13 @@ fn cachedump(service: &Service, shard: &Shard, item: Item, out: &mut Vec<u8>) {
 fn metadump(service: &Service, shard: &Shard, item: Item, out: &mut Vec<u8>) {
     let clock = service.store.clock();
     let header = shard.header(item);
-    out.extend_from_slice(b"key=");
-    // As in a URL, so that a key contains no space and no end of a line.
-    for byte in shard.key(item) {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) {
-            out.push(*byte);
-        } else {
-            out.extend_from_slice(format!("%{byte:02X}").as_bytes());
-        }
-    }
+    let mut text = String::from("key=");
+    append_encoded(shard.key(item), &mut text);
     let expires = if header.expires == NEVER { -1 } else { clock.since_1970(header.expires) };
     let fetched = if header.marks & mark::FETCHED != 0 { "yes" } else { "no" };
-    let text = format!(
+    // Writing to a string does not fail.
+    let _ = write!(
+        text,
         " exp={expires} la={} cas={} fetch={fetched} cls={} size={}\r\n",
         clock.since_1970(header.accessed),
         header.cas,
@@ -156,4 +186,11 @@ fn metadump(service: &Service, shard: &Shard, item: Item, out: &mut Vec<u8>) {
         shard.size(item)
     );
     out.extend_from_slice(text.as_bytes());
+}
+
+fn mgdump(shard: &Shard, item: Item, out: &mut Vec<u8>) {
+    let is_binary = shard.header(item).marks & mark::BINARY_KEY != 0;
+    out.extend_from_slice(b"mg ");
+    append_key(shard.key(item), is_binary, out);
+    out.extend_from_slice(if is_binary { b" b\r\n" } else { b"\r\n" });
 }

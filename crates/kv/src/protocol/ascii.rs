@@ -1,6 +1,10 @@
 //! The ASCII protocol (memcached's protocol.txt): a line, followed by a block of data for writes.
 
-use super::{BAD_LINE, ERROR, Line, Refusal, Words, meta, value_len};
+use super::{
+    BAD_LINE, ERROR, Line, Refusal, Words,
+    administration::{self, Administration},
+    meta, value_len,
+};
 use crate::{
     number::{signed_32, unsigned, unsigned_32},
     store::{MAX_KEY, Mode},
@@ -58,8 +62,13 @@ pub enum Command<'a> {
     Meta(meta::Verb),
     /// `stats`, with its arguments.
     Stats(Words<'a>),
-    /// `lru_crawler`, with its arguments.
-    Crawler(Words<'a>),
+    /// A command that administers the store.
+    Administration {
+        /// The command.
+        command: Administration,
+        /// Whether the client wants no reply.
+        quiet: bool,
+    },
     /// `refresh_certs`.
     RefreshCertificates,
     /// `version`.
@@ -121,7 +130,9 @@ pub fn parse(line: &[u8]) -> Result<Command<'_>, Refusal> {
         b"touch" => touch(line),
         b"flush_all" => flush(line),
         b"stats" => Ok(Command::Stats(words)),
-        b"lru_crawler" => Ok(Command::Crawler(words)),
+        b"watch" | b"slabs" | b"lru" | b"lru_crawler" | b"cache_memlimit" => {
+            administration::parse(line).map(|(command, quiet)| Command::Administration { command, quiet })
+        }
         b"refresh_certs" => Ok(Command::RefreshCertificates),
         b"version" => Ok(Command::Version),
         b"quit" => Ok(Command::Quit),

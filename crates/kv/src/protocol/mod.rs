@@ -1,5 +1,6 @@
 //! Parsers of memcached's protocols: bytes to commands, without allocation and without effect.
 
+pub mod administration;
 pub mod ascii;
 pub mod binary;
 pub mod login;

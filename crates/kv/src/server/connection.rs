@@ -18,6 +18,7 @@ use crate::{
     service::Service,
     session::{NextStep, Session},
     turn::Turn,
+    watch::{self, Client, CloseReason, Interests, Watcher},
 };
 
 /// Bytes per read.
@@ -81,16 +82,23 @@ pub(super) struct Connection {
     blocked: bool,
     closing: bool,
     account: Account,
+    client: Client,
+    /// Set if it watches events: it makes no more requests.
+    watcher: Option<Watcher>,
+    /// Whether the client has ended it.
+    ended: bool,
     /// When it was last read from.
     pub(super) active: Seconds,
     /// When the request began that is not complete.
     began: Option<Seconds>,
+    /// Since when the client has taken no byte of the replies that wait for it.
+    stalled: Option<Seconds>,
     /// Whether a request was completed, or all replies were read, in this turn.
     progressed: bool,
 }
 
 impl Connection {
-    pub(super) fn new(socket: Socket, session: Session, account: Account, now: Seconds) -> Self {
+    pub(super) fn new(socket: Socket, session: Session, account: Account, client: Client, now: Seconds) -> Self {
         Self {
             socket,
             session,
@@ -102,8 +110,12 @@ impl Connection {
             blocked: false,
             closing: false,
             account,
+            client,
+            watcher: None,
+            ended: false,
             active: now,
             began: None,
+            stalled: None,
             progressed: false,
         }
     }
@@ -117,12 +129,36 @@ impl Connection {
         self.account.connection
     }
 
-    /// When it is closed unless it has got further: it is in the handshake, or in the middle of a request.
+    /// Its client.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Whether it gets log lines, and makes no more requests.
+    pub(super) fn is_watching(&self) -> bool {
+        self.watcher.is_some()
+    }
+
+    /// Why it must be closed.
+    pub(super) fn close_reason(&self) -> CloseReason {
+        if self.ended { CloseReason::Normal } else { self.session.close_reason() }
+    }
+
+    /// Whether the client takes none of the replies that wait for it.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.stalled.is_some()
+    }
+
+    /// When it is closed unless it has got further: it is in the handshake, in the middle of a request, or waits for
+    /// the client to take replies.
     pub(super) fn deadline(&self, deadlines: &Deadlines, opened: Seconds) -> Option<Seconds> {
         let after =
             |start: Seconds, time: Duration| start.saturating_add(u32::try_from(time.as_secs()).unwrap_or(u32::MAX));
         if self.socket.is_handshaking() {
             return Some(after(opened, deadlines.handshake));
+        }
+        if let Some(stalled) = self.stalled {
+            return Some(after(stalled, deadlines.replies));
         }
         let upload = u32::try_from(self.wanted / SLOWEST).unwrap_or(u32::MAX);
         self.began.map(|began| after(began, deadlines.request).saturating_add(upload))
@@ -131,10 +167,17 @@ impl Connection {
     /// Sends, reads, executes, and sends again, as far as that goes without waiting.
     pub(super) fn turn(&mut self, buffers: &mut Buffers, now: Seconds) -> Waits {
         self.progressed = false;
+        watch::set_connection(self.client.descriptor);
+        let before = (buffers.moved.1, self.socket.records_sent());
         let mut waits = self.try_turn(buffers, now).unwrap_or(Waits::Closed);
         if waits != Waits::Closed && !self.account.set(self.bytes(), self.progressed, now) {
             waits = self.release_memory(buffers, now);
         }
+        self.stalled = match self.stalled {
+            _ if waits != Waits::Write => None,
+            Some(since) if before == (buffers.moved.1, self.socket.records_sent()) => Some(since),
+            _ => Some(now),
+        };
         let is_amid = !self.pending.is_empty() || self.session.is_passing_over();
         self.began = match self.began {
             _ if waits != Waits::Read || !is_amid => None,
@@ -154,6 +197,9 @@ impl Connection {
             if self.closing {
                 return Ok(Waits::Closed);
             }
+            if self.is_watching() {
+                return self.watch(buffers, &mut turn);
+            }
             // Requests that wait for their turn, or until earlier replies are sent.
             let more = if self.pending.len() >= self.wanted {
                 let pending = std::mem::take(&mut self.pending);
@@ -165,7 +211,10 @@ impl Connection {
                 let long = self.wanted > READ;
                 match if long { self.read_long(buffers, &mut turn, now)? } else { self.read(buffers, &mut turn, now)? }
                 {
-                    Received::End => return Ok(Waits::Closed),
+                    Received::End => {
+                        self.ended = true;
+                        return Ok(Waits::Closed);
+                    }
                     Received::Nothing => false,
                     Received::Bytes { more, .. } => more,
                 }
@@ -173,13 +222,59 @@ impl Connection {
             if self.is_sending() {
                 return Ok(self.waits_for_send());
             }
-            if !more && !self.closing && self.pending.len() < self.wanted {
+            if !more && !self.closing && !self.is_watching() && self.pending.len() < self.wanted {
                 return Ok(Waits::Read);
             }
             if turn.is_over() && !self.closing {
                 return Ok(Waits::Turn);
             }
         }
+    }
+
+    /// Sends log lines. Bytes from the client are ignored; the end of its stream closes the connection.
+    fn watch(&mut self, buffers: &mut Buffers, turn: &mut Turn) -> io::Result<Waits> {
+        loop {
+            let received = self.socket.read(&mut buffers.input)?;
+            match received {
+                Received::End => {
+                    self.ended = true;
+                    return Ok(Waits::Closed);
+                }
+                Received::Bytes { count, more } => {
+                    buffers.moved.0 += count as u64;
+                    turn.spend_bytes(count);
+                    if !more {
+                        break;
+                    }
+                }
+                Received::Nothing => break,
+            }
+            if turn.is_over() {
+                return Ok(Waits::Turn);
+            }
+        }
+        while self.watcher.as_ref().is_some_and(|watcher| watcher.take(&mut self.unsent)) {
+            if !self.flush(buffers, turn)? {
+                return Ok(self.waits_for_send());
+            }
+            if turn.is_over() {
+                return Ok(Waits::Turn);
+            }
+        }
+        Ok(Waits::Read)
+    }
+
+    /// Begins to watch events. The reply is in `out`.
+    fn start_watching(&mut self, interests: Interests, out: &mut Replies) {
+        let Account { inbox, slot, connection, .. } = &self.account;
+        let (inbox, slot, connection) = (inbox.clone(), *slot, *connection);
+        self.watcher =
+            self.session.service().store.watchers().add(interests, move || inbox.send_lines(slot, connection));
+        let reply: &[u8] = match self.watcher {
+            Some(_) => b"OK\r\n",
+            None => b"WATCHER_TOO_MANY log watcher limit reached\r\n",
+        };
+        out.extend_from_slice(reply);
     }
 
     fn waits_for_send(&self) -> Waits {
@@ -235,10 +330,14 @@ impl Connection {
             done += progress.consumed;
             self.progressed |= progress.consumed > 0 && !self.session.is_passing_over();
             self.value = buffers.output.take_value();
+            if let NextStep::Watch(interests) = progress.next {
+                self.start_watching(interests, &mut buffers.output);
+            }
             self.send(buffers, turn)?;
             match progress.next {
                 NextStep::More(wanted) => self.wanted = wanted,
                 NextStep::Close => self.closing = true,
+                NextStep::Watch(_) => self.wanted = 1,
                 NextStep::Send if !self.is_sending() && !turn.is_over() => continue,
                 // The bytes received are enough to continue.
                 NextStep::Send | NextStep::Turn => self.wanted = 0,
@@ -319,10 +418,12 @@ impl Connection {
     /// Refuses the incomplete request to release its memory. If the memory is for something else, the connection must
     /// be closed.
     pub(super) fn release_memory(&mut self, buffers: &mut Buffers, now: Seconds) -> Waits {
-        self.try_release_memory(buffers, now).unwrap_or_else(|_| {
+        let waits = self.try_release_memory(buffers, now).unwrap_or_else(|_| {
             self.session.service().counts.memory_kicks.fetch_add(1, Relaxed);
             Waits::Closed
-        })
+        });
+        self.stalled = (waits == Waits::Write).then_some(now);
+        waits
     }
 
     fn try_release_memory(&mut self, buffers: &mut Buffers, now: Seconds) -> io::Result<Waits> {
@@ -343,7 +444,8 @@ impl Connection {
     /// Bytes of memory that it holds.
     #[inline]
     fn bytes(&self) -> usize {
-        self.pending.capacity() + self.unsent.capacity() + self.session.bytes() + self.socket.bytes()
+        let lines = self.watcher.as_ref().map_or(0, Watcher::bytes);
+        self.pending.capacity() + self.unsent.capacity() + lines + self.session.bytes() + self.socket.bytes()
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nic::{LogLimit, Prefix, SpareDescriptor, Waker, is_exhausted};
+use nic::{LogLimit, SpareDescriptor, Waker, is_exhausted};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     net::{
@@ -161,8 +161,7 @@ impl Listener {
             counts.total_connections.fetch_add(1, Relaxed);
             if let Some(inbox) = turns.next() {
                 let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
-                let source = peer.map(|peer| Prefix::shared_by(peer.ip()));
-                inbox.put(Accepted { socket: connection, tls: socket.tls, source });
+                inbox.put(Accepted { socket: connection, tls: socket.tls, peer });
             }
         }
     }

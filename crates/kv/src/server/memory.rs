@@ -40,6 +40,7 @@ struct Holder {
 
 #[derive(Debug, Default)]
 struct Holders {
+    /// Bytes of all connections, and of replies in datagrams.
     bytes: usize,
     by_source: HashMap<Source, usize>,
     /// By the connections' numbers.
@@ -63,8 +64,8 @@ pub(super) struct Account {
     /// The connection's number.
     pub(super) connection: u64,
     source: Source,
-    inbox: Inbox,
-    slot: usize,
+    pub(super) inbox: Inbox,
+    pub(super) slot: usize,
     bytes: usize,
     since: Seconds,
 }
@@ -78,6 +79,16 @@ impl Memory {
     pub(super) fn open(self: &Arc<Self>, source: Source, inbox: Inbox, slot: usize) -> Account {
         let connection = self.connections.fetch_add(1, Relaxed);
         Account { memory: Arc::clone(self), connection, source, inbox, slot, bytes: 0, since: 0 }
+    }
+
+    /// Counts the replies in datagrams of a thread, which had `before` bytes. They are sent at once, so they are never
+    /// the ones that are released.
+    pub(super) fn count_datagrams(&self, before: usize, bytes: usize, now: Seconds) {
+        let mut holders = self.holders();
+        holders.bytes = holders.bytes + bytes - before;
+        if bytes > before {
+            self.make_room(&mut holders, None, now);
+        }
     }
 
     fn holders(&self) -> MutexGuard<'_, Holders> {
@@ -111,7 +122,7 @@ impl Account {
         }
         let Self { source, slot, .. } = *self;
         holders.add(self.connection, Holder { source, bytes, since, inbox: self.inbox.clone(), slot });
-        bytes <= before || self.memory.make_room(&mut holders, self, now)
+        bytes <= before || self.memory.make_room(&mut holders, Some(self), now)
     }
 }
 
@@ -124,13 +135,13 @@ impl Drop for Account {
 }
 
 impl Memory {
-    /// Makes the worst connections release their memory until all keep within the bounds. Returns false if the one that
-    /// asks is the worst itself.
-    fn make_room(&self, holders: &mut Holders, asks: &Account, now: Seconds) -> bool {
+    /// Makes the worst connections release their memory until all keep within the bounds. Returns false if the
+    /// connection that asks, if any, is the worst itself.
+    fn make_room(&self, holders: &mut Holders, asks: Option<&Account>, now: Seconds) -> bool {
         let limit = self.service.settings.buffered;
         loop {
-            let of_source = holders.by_source.get(&asks.source).copied().unwrap_or(0);
-            let worst = if of_source > limit / 2 {
+            let of_source = |asks: &&Account| holders.by_source.get(&asks.source).copied().unwrap_or(0);
+            let worst = if let Some(asks) = asks.filter(|asks| of_source(asks) > limit / 2) {
                 holders.worst(now, |holder| holder.source == asks.source)
             } else if holders.bytes + self.service.store.copies().used() > limit {
                 holders.worst(now, |_| true)
@@ -139,7 +150,7 @@ impl Memory {
             };
             let Some(worst) = worst else { return true };
             let Some(holder) = holders.remove(worst) else { return true };
-            if worst == asks.connection {
+            if asks.is_some_and(|asks| worst == asks.connection) {
                 // Counted on until it has let go.
                 holders.add(worst, holder);
                 return false;

@@ -46,23 +46,26 @@ pub struct Config {
     pub backlog: i32,
     /// After how long a connection without requests is closed.
     pub idle: Option<Duration>,
-    /// After how long a connection is closed that does not finish a request or a handshake.
+    /// After how long a connection is closed that does not finish a request or a handshake, or takes no replies.
     pub deadlines: Deadlines,
 }
 
-/// Timeout for a client to finish a request or a handshake. Bytes that arrive do not renew it.
+/// Timeouts for a client that is slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
-    /// For a request, from its first byte on; a second more for each 64 KiB of it.
+    /// For a request, from its first byte on; a second more for each 64 KiB of it. Bytes that arrive do not renew it.
     pub request: Duration,
     /// For the TLS handshake.
     pub handshake: Duration,
+    /// For the client to take bytes of replies that wait for it. Bytes that it takes renew it.
+    pub replies: Duration,
 }
 
 impl Default for Deadlines {
     fn default() -> Self {
-        // Time enough to type a value by hand.
-        Self { request: Duration::from_secs(60), handshake: Duration::from_secs(10) }
+        // Requests: time enough to type a value by hand. Replies: TCP probes a full window and retransmits lost bytes
+        // within some seconds, so a client that took nothing for a minute has stopped to read or is gone.
+        Self { request: Duration::from_secs(60), handshake: Duration::from_secs(10), replies: Duration::from_secs(60) }
     }
 }
 
@@ -116,9 +119,9 @@ impl Server {
             return Err(Error::Nowhere);
         }
         let listener = Listener::bind(config, &service)?;
-        let udp = config.udp.iter().map(|at| Datagrams::bind(*at, &config.udp_trusted, &service));
-        let udp = udp.collect::<Result<Vec<_>, _>>()?;
         let memory = Memory::new(&service);
+        let udp = config.udp.iter().map(|at| Datagrams::bind(*at, &config.udp_trusted, &service, &memory));
+        let udp = udp.collect::<Result<Vec<_>, _>>()?;
         let workers = (0..config.threads.max(1)).map(|_| Worker::new(&service, &memory, config));
         let workers = workers.collect::<io::Result<Vec<_>>>().map_err(Error::Thread)?;
         let mut server = Self {

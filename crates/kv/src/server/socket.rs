@@ -39,7 +39,7 @@ impl Socket {
 
     /// A socket that speaks TLS.
     pub(super) fn tls(socket: OwnedFd, session: ServerConnection, service: &Arc<Service>) -> Self {
-        Self::Tls(Box::new(Secured { socket, session, service: Arc::clone(service), is_safe: false }))
+        Self::Tls(Box::new(Secured { socket, session, service: Arc::clone(service), is_safe: false, sent: 0 }))
     }
 
     pub(super) fn descriptor(&self) -> &OwnedFd {
@@ -99,6 +99,15 @@ impl Socket {
         }
     }
 
+    /// Bytes of TLS records that the system accepted: they are sent later than the bytes that [`Self::write`] accepts.
+    #[inline]
+    pub(super) fn records_sent(&self) -> u64 {
+        match self {
+            Self::Plain(_) => 0,
+            Self::Tls(secured) => secured.sent,
+        }
+    }
+
     /// Bytes of memory that it keeps besides the connection's, at most.
     #[inline]
     pub(super) fn bytes(&self) -> usize {
@@ -136,6 +145,8 @@ pub(super) struct Secured {
     service: Arc<Service>,
     /// Whether the handshake is done.
     is_safe: bool,
+    /// Bytes of records that the system accepted.
+    sent: u64,
 }
 
 impl Secured {
@@ -172,7 +183,7 @@ impl Secured {
     fn flush(&mut self) -> io::Result<bool> {
         while self.session.wants_write() {
             match self.session.write_tls(&mut Bytes(&self.socket)) {
-                Ok(_) => {}
+                Ok(count) => self.sent += count as u64,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),

@@ -1,6 +1,6 @@
 //! Requests in datagrams, many in a system call.
 
-use std::{array, net::SocketAddr, sync::Arc, time::Duration};
+use std::{array, mem::size_of, net::SocketAddr, sync::Arc, time::Duration};
 
 use nic::{
     Backend, Batch, Counters, Prefix, Transmit, UdpBackend, UdpConfig, Waker,
@@ -8,8 +8,9 @@ use nic::{
 };
 use zerocopy::IntoBytes;
 
-use super::Error;
+use super::{Error, memory::Memory};
 use crate::{
+    clock::Seconds,
     protocol::udp::{Frame, HEADER, LONGEST, datagrams, only_key, parse},
     replies::Replies as Gathered,
     service::Service,
@@ -30,11 +31,15 @@ const GATHERED: usize = 1 << 20;
 /// Bytes of a reply at most.
 const LONGEST_REPLY: usize = 1 << 20;
 
+/// Bytes of memory that the replies keep for the next ones: those of some hundred full datagrams.
+const KEPT: usize = 256 << 10;
+
 /// A socket for datagrams.
 pub(super) struct Datagrams {
     backend: UdpBackend,
     address: SocketAddr,
     service: Arc<Service>,
+    memory: Arc<Memory>,
     trusted: Vec<Prefix>,
 }
 
@@ -46,12 +51,18 @@ struct Replies {
 }
 
 impl Datagrams {
-    pub(super) fn bind(at: SocketAddr, trusted: &[Prefix], service: &Arc<Service>) -> Result<Self, Error> {
+    pub(super) fn bind(
+        at: SocketAddr,
+        trusted: &[Prefix],
+        service: &Arc<Service>,
+        memory: &Arc<Memory>,
+    ) -> Result<Self, Error> {
         let listen = |source| Error::Listen { at: format!("{at} (UDP)"), source };
         let config = UdpConfig { messages: MESSAGES, ..UdpConfig::new(at) };
         let backend = UdpBackend::bind(&config, Arc::new(Counters::default())).map_err(listen)?;
         let address = backend.local_address().map_err(listen)?;
-        Ok(Self { backend, address, service: Arc::clone(service), trusted: trusted.to_vec() })
+        let (service, memory) = (Arc::clone(service), Arc::clone(memory));
+        Ok(Self { backend, address, service, memory, trusted: trusted.to_vec() })
     }
 
     pub(super) fn address(&self) -> SocketAddr {
@@ -68,6 +79,7 @@ impl Datagrams {
         let mut replies = Replies::default();
         let mut reply = Gathered::new(LONGEST_REPLY);
         let mut session = Session::for_datagrams(&self.service);
+        let mut counted = 0;
         while !self.service.is_stopping() {
             if let Err(error) = self.backend.receive(&mut batch, WAIT) {
                 tracing::error!("cannot receive datagrams: {error}");
@@ -95,6 +107,7 @@ impl Datagrams {
                         store.mirror(key, now);
                     }
                 }
+                self.count(&mut counted, reply.capacity() + replies.capacity(), now);
                 if replies.bytes.len() > GATHERED {
                     replies.send(&mut self.backend);
                 }
@@ -103,6 +116,20 @@ impl Datagrams {
                 }
             }
             replies.send(&mut self.backend);
+            if counted > KEPT {
+                reply = Gathered::new(LONGEST_REPLY);
+                replies = Replies::default();
+                self.count(&mut counted, 0, now);
+            }
+        }
+        self.count(&mut counted, 0, self.service.store.clock().now());
+    }
+
+    /// Counts the memory of replies among that of the connections.
+    #[inline]
+    fn count(&self, counted: &mut usize, bytes: usize, now: Seconds) {
+        if bytes != *counted {
+            self.memory.count_datagrams(std::mem::replace(counted, bytes), bytes, now);
         }
     }
 
@@ -137,7 +164,7 @@ fn execute<'a>(
             NextStep::Send if reply.complete(store) == Ok(true) => continue,
             NextStep::More(_) | NextStep::Close if reply.complete(store).is_ok() => break,
             NextStep::Turn => b"SERVER_ERROR too many requests in a datagram\r\n",
-            NextStep::Send | NextStep::More(_) | NextStep::Close => {
+            NextStep::Send | NextStep::More(_) | NextStep::Close | NextStep::Watch(_) => {
                 b"SERVER_ERROR out of memory writing get response\r\n"
             }
         };
@@ -149,6 +176,11 @@ fn execute<'a>(
 }
 
 impl Replies {
+    /// Bytes of memory.
+    fn capacity(&self) -> usize {
+        self.bytes.capacity() + self.places.capacity() * size_of::<(Peer, std::ops::Range<usize>)>()
+    }
+
     fn add(&mut self, peer: Peer, frame: &Frame, reply: &[u8], longest: usize) {
         let whole = reply.len() + reply.len().div_ceil(LONGEST - HEADER) * HEADER;
         if whole > longest {

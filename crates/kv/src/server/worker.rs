@@ -3,7 +3,8 @@
 use std::{
     collections::VecDeque,
     io,
-    os::fd::{AsFd, OwnedFd},
+    net::SocketAddr,
+    os::fd::{AsFd, AsRawFd, OwnedFd},
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
@@ -23,7 +24,12 @@ use super::{
     memory::Memory,
     socket::Socket,
 };
-use crate::{clock::Seconds, service::Service, session::Session};
+use crate::{
+    clock::Seconds,
+    service::Service,
+    session::Session,
+    watch::{Client, CloseReason},
+};
 
 /// Maximum number of events per wait.
 const EVENTS: usize = 256;
@@ -42,8 +48,8 @@ const TICK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 pub(super) struct Accepted {
     pub(super) socket: OwnedFd,
     pub(super) tls: bool,
-    /// The client's prefix; none of a socket in the file system.
-    pub(super) source: Option<Prefix>,
+    /// The client's address; none of a socket in the file system.
+    pub(super) peer: Option<SocketAddr>,
 }
 
 /// The queue of connections from the listener to a worker.
@@ -58,6 +64,8 @@ struct Messages {
     accepted: Vec<Accepted>,
     /// Connections that are to release memory: their slots and numbers.
     holding: Vec<(usize, u64)>,
+    /// Watchers that have lines: the same.
+    watching: Vec<(usize, u64)>,
 }
 
 impl Inbox {
@@ -70,6 +78,12 @@ impl Inbox {
     /// Makes a connection release its memory.
     pub(super) fn release_memory(&self, slot: usize, connection: u64) {
         self.lock().holding.push((slot, connection));
+        self.waker.wake();
+    }
+
+    /// Makes a watcher take its lines.
+    pub(super) fn send_lines(&self, slot: usize, connection: u64) {
+        self.lock().watching.push((slot, connection));
         self.waker.wake();
     }
 
@@ -196,7 +210,7 @@ impl Worker {
 
     /// Makes connections release memory, and adds those that were handed over.
     fn take_messages(&mut self, now: Seconds) {
-        let Messages { accepted, holding } = self.inbox.take();
+        let Messages { accepted, holding, watching } = self.inbox.take();
         for (slot, number) in holding {
             let there = self.slots.get_mut(slot).and_then(Option::as_mut);
             // The connection may have closed meanwhile.
@@ -205,8 +219,14 @@ impl Worker {
                 self.wait(slot, waits);
             }
         }
+        for (slot, number) in watching {
+            let there = self.slots.get(slot).and_then(Option::as_ref);
+            if there.is_some_and(|there| there.connection.number() == number) {
+                self.event(slot, now);
+            }
+        }
         for accepted in accepted {
-            let source = accepted.source;
+            let address = accepted.peer;
             let Some(socket) = self.socket(accepted) else {
                 self.service.counts.curr_connections.fetch_sub(1, Relaxed);
                 continue;
@@ -215,8 +235,11 @@ impl Worker {
                 self.slots.push(None);
                 self.slots.len() - 1
             });
+            let source = address.map(|address| Prefix::shared_by(address.ip()));
             let account = self.memory.open(source, self.inbox.clone(), slot);
-            let connection = Connection::new(socket, Session::new(&self.service), account, now);
+            let client = Client { address, descriptor: socket.descriptor().as_raw_fd() };
+            self.service.store.watchers().connected(&client);
+            let connection = Connection::new(socket, Session::new(&self.service), account, client, now);
             let data = EventData::new_u64(slot as u64);
             let added = epoll::add(&self.epoll, connection.socket().descriptor(), data, EventFlags::IN);
             let deadline = connection.deadline(&self.deadlines, now);
@@ -224,7 +247,7 @@ impl Worker {
             self.slots[slot] = Some(ConnectionSlot { connection, waits: Waits::Read, opened: now, deadline });
             if let Err(error) = added {
                 tracing::warn!("cannot serve a connection: {error}");
-                self.close(slot);
+                self.close(slot, CloseReason::Error);
             }
         }
     }
@@ -266,7 +289,8 @@ impl Worker {
         let Some(slot) = self.slots.get_mut(number).and_then(Option::as_mut) else { return };
         let before = std::mem::replace(&mut slot.waits, waits);
         if waits == Waits::Closed {
-            return self.close(number);
+            let reason = slot.connection.close_reason();
+            return self.close(number, reason);
         }
         let deadline = slot.connection.deadline(&self.deadlines, slot.opened);
         self.timed += usize::from(deadline.is_some());
@@ -276,7 +300,7 @@ impl Worker {
             let flags = if writes { EventFlags::OUT } else { EventFlags::IN };
             let data = EventData::new_u64(number as u64);
             if epoll::modify(&self.epoll, slot.connection.socket().descriptor(), data, flags).is_err() {
-                return self.close(number);
+                return self.close(number, CloseReason::Error);
             }
         }
         if waits == Waits::Turn {
@@ -285,10 +309,11 @@ impl Worker {
         }
     }
 
-    fn close(&mut self, number: usize) {
+    fn close(&mut self, number: usize, reason: CloseReason) {
         // Closing the socket removes it from the epoll.
         if let Some(slot) = self.slots[number].take() {
             self.timed -= usize::from(slot.deadline.is_some());
+            self.service.store.watchers().disconnected(slot.connection.client(), reason);
             self.free.push(number);
             self.service.counts.curr_connections.fetch_sub(1, Relaxed);
         }
@@ -303,12 +328,16 @@ impl Worker {
         for number in 0..self.slots.len() {
             let Some(slot) = &self.slots[number] else { continue };
             let is_slow = slot.deadline.is_some_and(|deadline| now >= deadline);
-            let is_idle = since.is_some_and(|since| slot.connection.active < since);
+            let is_idle = since.is_some_and(|since| slot.connection.active < since) && !slot.connection.is_watching();
             if is_slow || is_idle {
                 let counts = &self.service.counts;
-                let count = if is_slow { &counts.slow_kicks } else { &counts.idle_kicks };
+                let count = match is_slow {
+                    true if slot.connection.is_stalled() => &counts.stalled_kicks,
+                    true => &counts.slow_kicks,
+                    false => &counts.idle_kicks,
+                };
                 count.fetch_add(1, Relaxed);
-                self.close(number);
+                self.close(number, if is_slow { CloseReason::Error } else { CloseReason::IdleTimeout });
             }
         }
     }
@@ -327,6 +356,6 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        (0..self.slots.len()).for_each(|slot| self.close(slot));
+        (0..self.slots.len()).for_each(|slot| self.close(slot, CloseReason::Shutdown));
     }
 }

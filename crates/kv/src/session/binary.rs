@@ -7,6 +7,7 @@ use crate::{
     protocol::binary::{Command, HEADER, Parsed, Status, parse},
     replies::Replies,
     turn::Turn,
+    watch::CloseReason,
 };
 
 impl Session {
@@ -60,7 +61,10 @@ impl Session {
                         self.walk = Some(walk);
                         Step::Done(len)
                     }
-                    binary::Then::Close => Step::Close,
+                    binary::Then::Close => {
+                        self.close_reason = CloseReason::Normal;
+                        Step::Close
+                    }
                 }
             }
         }

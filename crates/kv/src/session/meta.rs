@@ -50,6 +50,7 @@ impl Session {
                 if wait == Wait::TooLarge {
                     ascii::forget_key(&self.service, command.key, now);
                 }
+                self.service.store.log_refusal(command.key, mode, wait.stored());
                 self.refuse_request(Refusal { reason: wait.reason(), quiet: false, swallow }, after, out)
             }
         }

@@ -38,7 +38,10 @@ pub use shared_layout::MAX_KEY;
 pub use walk::Cursor;
 pub use write::{Arithmetic, Mode, NotChanged, Stored, Write};
 
-use crate::clock::{Clock, Seconds};
+use crate::{
+    clock::{Clock, Seconds},
+    watch::{Interests, Watchers},
+};
 
 /// Memory that a shard has at least, so that each class of blocks gets pages enough.
 const SMALLEST_SHARD: usize = 32 << 20;
@@ -110,6 +113,17 @@ pub struct Store {
     ahead_before: AtomicU64,
     /// Copies of values that changed while replies referred to them.
     copies: Arc<Copies>,
+    /// Connections that get log lines.
+    watchers: Arc<Watchers>,
+}
+
+/// Why no page was moved to another class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotReassigned {
+    /// A class does not exist.
+    BadClass,
+    /// The class has no page to spare.
+    NoSpare,
 }
 
 impl Store {
@@ -123,9 +137,10 @@ impl Store {
     }
 
     fn from_shards(shards: Vec<Shard>, seed: Seed, clock: Clock, config: Config) -> Self {
-        let copies = Arc::<Copies>::default();
+        let (copies, watchers) = (Arc::<Copies>::default(), Arc::<Watchers>::default());
         let shared = |mut shard: Shard| {
             shard.held.copies = Arc::clone(&copies);
+            shard.watchers = Arc::clone(&watchers);
             Mutex::new(shard)
         };
         let shards = shards.into_iter().map(shared).collect();
@@ -140,6 +155,7 @@ impl Store {
             ahead: OnceLock::new(),
             ahead_before: AtomicU64::new(0),
             copies,
+            watchers,
         }
     }
 
@@ -151,6 +167,33 @@ impl Store {
     /// Copies of values that changed while replies referred to them.
     pub fn copies(&self) -> &Copies {
         &self.copies
+    }
+
+    /// Connections that get log lines.
+    pub fn watchers(&self) -> &Arc<Watchers> {
+        &self.watchers
+    }
+
+    /// Logs a write that was refused without looking at the item.
+    pub(crate) fn log_refusal(&self, key: &[u8], mode: Mode, stored: Stored) {
+        if self.watchers.want(Interests::MUTATIONS) {
+            self.watchers.log_write(key, [stored.name(), mode.name()], 0, 0, 0);
+        }
+    }
+
+    /// Frees a page of a class, or of any, for another class, or for any. The items of the page are evicted.
+    pub fn reassign(&self, from: Option<u8>, to: Option<u8>, now: Seconds) -> Result<(), NotReassigned> {
+        let classes = self.shards().next().map_or(0, |shard| shard.queues.len());
+        if [from, to].into_iter().flatten().any(|class| usize::from(class) >= classes) {
+            return Err(NotReassigned::BadClass);
+        }
+        let pages = |shard: &Shard| match from {
+            Some(class) => shard.blocks.pages_of(class) as usize,
+            None => shard.blocks.pages() as usize - shard.blocks.free_pages(),
+        };
+        let richest = (0..self.shards.len()).max_by_key(|number| pages(&lock(&self.shards[*number])));
+        let is_freed = richest.is_some_and(|number| lock(&self.shards[number]).free_page(from, to, now));
+        if is_freed { Ok(()) } else { Err(NotReassigned::NoSpare) }
     }
 
     /// The store's clock.

@@ -5,7 +5,10 @@ use super::{
     item::{Address, Header, kind, mark},
     shard::{Item, Shard},
 };
-use crate::clock::{NEVER, Seconds, is_over};
+use crate::{
+    clock::{NEVER, Seconds, is_over},
+    watch::{Interests, append_encoded},
+};
 
 /// Blocks looked at for items that are over before something that is not is evicted.
 const SWEPT: usize = 8;
@@ -127,6 +130,7 @@ impl Shard {
             return false;
         }
         self.evictions = self.evictions.wrapping_add(1);
+        self.stamp(now);
         let (flushed, queues) = (self.flushed, &mut self.queues[usize::from(class)]);
         let is_dead = |header: &Header| is_over(header.expires, now) || header.accessed <= flushed;
         let victim = queues.victim(&mut self.blocks, &mut self.counters, is_dead);
@@ -140,7 +144,7 @@ impl Shard {
         }
         if (victim.is_none() || self.evictions.is_multiple_of(REBALANCE))
             && let Some(at) = self.donor(class, victim, now)
-            && self.evict_page(Blocks::page_of(at))
+            && self.move_page(at, Some(class))
         {
             return true;
         }
@@ -227,6 +231,24 @@ impl Shard {
         ends.evicted += 1;
         ends.evicted_unfetched += u64::from(unfetched);
         ends.evicted_nonzero += u64::from(nonzero);
+        if self.watchers.want(Interests::EVICTIONS) {
+            self.log_eviction(at);
+        }
+    }
+
+    #[cold]
+    fn log_eviction(&self, at: Address) {
+        let header = self.blocks.header(at);
+        let fetched = if header.marks & mark::FETCHED == 0 { "no" } else { "yes" };
+        let left = i64::from(header.expires) - i64::from(self.latest);
+        let ttl = if header.expires == NEVER { -1 } else { left };
+        let (idle, class) = (self.latest.saturating_sub(header.accessed), self.blocks.class_at(at) + 1);
+        self.watchers.log(Interests::EVICTIONS, |line| {
+            line.push_str("type=eviction key=");
+            append_encoded(self.key_at(at), line);
+            let size = header.value_len;
+            line.push_str(&format!(" fetch={fetched} ttl={ttl} la={idle} clsid={class} size={size}"));
+        });
     }
 
     /// Reclaims expired items among the next few blocks. Returns whether there were any.
@@ -239,21 +261,51 @@ impl Shard {
                 continue;
             };
             self.hand = (page, n + 1);
-            let header = *self.blocks.header(at);
-            self.counters.crawler_items_checked += u64::from(header.kind == kind::ITEM);
-            if header.kind == kind::ITEM && !self.is_live(&header, now) {
-                self.counters.reclaimed += 1;
-                self.counters.crawler_reclaimed += 1;
-                let unfetched = u64::from(header.marks & mark::FETCHED == 0);
-                self.counters.expired_unfetched += unfetched;
-                let ends = &mut self.count(at).ends;
-                ends.reclaimed += 1;
-                ends.expired_unfetched += unfetched;
-                self.delete(Item(at));
-                swept = true;
-            }
+            swept |= self.reclaim_if_over(at, now);
         }
         swept
+    }
+
+    /// Reclaims the item in a block, if there is one that is over. Returns whether there was.
+    pub(super) fn reclaim_if_over(&mut self, at: Address, now: Seconds) -> bool {
+        let header = *self.blocks.header(at);
+        self.counters.crawler_items_checked += u64::from(header.kind == kind::ITEM);
+        if header.kind != kind::ITEM || self.is_live(&header, now) {
+            return false;
+        }
+        self.counters.reclaimed += 1;
+        self.counters.crawler_reclaimed += 1;
+        let unfetched = u64::from(header.marks & mark::FETCHED == 0);
+        self.counters.expired_unfetched += unfetched;
+        let ends = &mut self.count(at).ends;
+        ends.reclaimed += 1;
+        ends.expired_unfetched += unfetched;
+        self.delete(Item(at));
+        true
+    }
+
+    /// Frees a page of a class, or of the one that has most of them, for another class. Its items are evicted. Returns
+    /// false if no class has a page to spare.
+    pub(super) fn free_page(&mut self, from: Option<Class>, to: Option<Class>, now: Seconds) -> bool {
+        self.stamp(now);
+        let classes = (0..self.queues.len() as Class).filter(|class| Some(*class) != to);
+        let from = from.or_else(|| classes.max_by_key(|class| self.blocks.pages_of(*class)));
+        let spare = from.filter(|class| self.blocks.pages_of(*class) > KEPT_PAGES);
+        let eldest = spare.and_then(|class| self.queues[usize::from(class)].eldest(&self.blocks));
+        eldest.is_some_and(|at| self.move_page(at, to))
+    }
+
+    /// Evicts the items of a page, which an item is in, for a class. Returns whether there were any.
+    fn move_page(&mut self, at: Address, to: Option<Class>) -> bool {
+        let (from, page) = (self.blocks.class_at(at), Blocks::page_of(at));
+        let has_evicted = self.evict_page(page);
+        if self.watchers.want(Interests::SYSTEM) && self.blocks.is_whole(page) {
+            // Class 0 is that of the free pages.
+            let to = to.map_or(0, |class| class + 1);
+            let log = |line: &mut String| line.push_str(&format!("type=slab_move src={} dst={to}", from + 1));
+            self.watchers.log(Interests::SYSTEM, log);
+        }
+        has_evicted
     }
 
     pub(super) fn free_blocks(&mut self, head: Address) {

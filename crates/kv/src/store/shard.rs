@@ -1,5 +1,7 @@
 //! A shard: a part of the store with its own memory. The holder of its lock has exclusive access.
 
+use std::sync::Arc;
+
 use table::{Hash, Hasher, Pages, Region};
 
 use super::{
@@ -11,7 +13,10 @@ use super::{
     mirror::Mirror,
     queues::{Ghosts, MOST_USES, Queues},
 };
-use crate::clock::{NEVER, Seconds, is_over};
+use crate::{
+    clock::{NEVER, Seconds, is_over},
+    watch::{Interests, Watchers},
+};
 
 /// Bytes of memory per key remembered after its item was evicted: 1.6 per cent of the memory.
 const BYTES_PER_GHOST: usize = 256;
@@ -64,6 +69,8 @@ pub struct Shard {
     pub(super) mirror: Option<Mirror>,
     /// Values that replies refer to.
     pub(super) held: Held,
+    /// Connections that get log lines.
+    pub(super) watchers: Arc<Watchers>,
 }
 
 impl Shard {
@@ -98,6 +105,7 @@ impl Shard {
             hand: (0, 0),
             mirror: None,
             held: Held::default(),
+            watchers: Arc::default(),
             blocks,
         })
     }
@@ -151,8 +159,46 @@ impl Shard {
     #[inline]
     pub fn peek(&mut self, key: &[u8], hash: Hash, now: Seconds) -> Option<Item> {
         self.flush_when_due(now);
+        let found = self.find(key, hash);
+        self.watch_fetch(key, found, now);
+        let (_, at) = found?;
+        self.is_live(self.blocks.header(at), now).then_some(Item(at))
+    }
+
+    /// Finds an item again that a command has found or stored: that is not logged.
+    pub fn locate(&self, key: &[u8], hash: Hash, now: Seconds) -> Option<Item> {
         let (_, at) = self.find(key, hash)?;
         self.is_live(self.blocks.header(at), now).then_some(Item(at))
+    }
+
+    /// Logs that a key was looked up.
+    #[inline(always)]
+    fn watch_fetch(&self, key: &[u8], found: Option<(Position, Address)>, now: Seconds) {
+        if self.watchers.want(Interests::FETCHERS) {
+            self.log_fetch(key, found.map(|(_, at)| at), now);
+        }
+    }
+
+    #[cold]
+    fn log_fetch(&self, key: &[u8], found: Option<Address>, now: Seconds) {
+        let Some(at) = found else { return self.watchers.log_fetch(key, "not_found", 0, 0) };
+        let header = self.blocks.header(at);
+        if header.accessed <= self.flushed {
+            self.watchers.log_fetch(key, "flushed", 0, 0);
+        } else if is_over(header.expires, now) {
+            self.watchers.log_fetch(key, "expired", 0, 0);
+        } else {
+            self.watchers.log_fetch(key, "found", self.blocks.class_at(at) + 1, header.value_len);
+        }
+    }
+
+    /// Logs that a client deleted an item by a command. It is called before.
+    #[inline]
+    pub fn log_deletion(&self, item: Item, command: &str) {
+        if self.watchers.want(Interests::DELETIONS) {
+            let size = self.blocks.header(item.0).value_len;
+            self.watchers.log_deletion(self.key(item), command, self.class(item) + 1, size);
+        }
     }
 
     /// Finds an item to read it, and notes that.
@@ -168,6 +214,7 @@ impl Shard {
     pub fn read(&mut self, key: &[u8], hash: Hash, now: Seconds) -> Option<Item> {
         self.flush_when_due(now);
         let found = self.find(key, hash);
+        self.watch_fetch(key, found, now);
         let Some((_, at)) = found else {
             self.counters.get_misses += 1;
             return None;
@@ -240,6 +287,7 @@ impl Shard {
             Some((position, at)) => {
                 self.counters.delete_hits += 1;
                 self.count(at).requests.delete_hits += 1;
+                self.log_deletion(Item(at), "delete");
                 self.unlink(position, hash, at);
             }
             None => self.counters.delete_misses += 1,
@@ -346,7 +394,9 @@ impl Shard {
     /// Finds an item; removes an expired one.
     pub(super) fn find_to_write(&mut self, key: &[u8], hash: Hash, now: Seconds) -> Option<(Position, Address)> {
         self.flush_when_due(now);
-        let (position, at) = self.find(key, hash)?;
+        let found = self.find(key, hash);
+        self.watch_fetch(key, found, now);
+        let (position, at) = found?;
         if self.is_live(self.blocks.header(at), now) {
             return Some((position, at));
         }
@@ -374,7 +424,7 @@ impl Shard {
     }
 
     #[inline(always)]
-    fn flush_when_due(&mut self, now: Seconds) {
+    pub(super) fn flush_when_due(&mut self, now: Seconds) {
         if self.flush_at != NEVER && self.flush_at <= now {
             self.flush(self.flush_at, now);
         }

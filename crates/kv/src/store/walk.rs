@@ -4,6 +4,7 @@
 
 use super::{
     Store,
+    blocks::Class,
     item::kind,
     lock,
     shard::{Item, Shard},
@@ -29,7 +30,43 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Reclaims the items in the next few blocks of one shard that are over. Returns whether the walk continues.
+    pub fn reclaim(&self, cursor: &mut Cursor, blocks: usize, now: Seconds, classes: impl Fn(Class) -> bool) -> bool {
+        let Some(shard) = self.shards.get(cursor.shard) else { return false };
+        if !lock(shard).reclaim_next(cursor, blocks, now, classes) {
+            *cursor = Cursor { shard: cursor.shard + 1, ..Cursor::default() };
+        }
+        cursor.shard < self.shards.len()
+    }
+}
+
 impl Shard {
+    /// The same for a shard. Returns whether it has further pages.
+    fn reclaim_next(
+        &mut self,
+        cursor: &mut Cursor,
+        blocks: usize,
+        now: Seconds,
+        classes: impl Fn(Class) -> bool,
+    ) -> bool {
+        self.flush_when_due(now);
+        for _ in 0..blocks {
+            let Some(at) = self.blocks.block(cursor.page, cursor.block) else {
+                (cursor.page, cursor.block) = (cursor.page + 1, 0);
+                if cursor.page >= self.blocks.pages() {
+                    return false;
+                }
+                continue;
+            };
+            cursor.block += 1;
+            if classes(self.blocks.class_at(at)) {
+                self.reclaim_if_over(at, now);
+            }
+        }
+        true
+    }
+
     /// The same for a shard. Returns whether it has further pages.
     fn walk(&self, cursor: &mut Cursor, blocks: usize, now: Seconds, mut visit: impl FnMut(&Self, Item)) -> bool {
         for _ in 0..blocks {

@@ -10,7 +10,10 @@ use super::{
     shard::{Item, Shard},
     shared_layout::MAX_KEY,
 };
-use crate::clock::{NEVER, Seconds};
+use crate::{
+    clock::{NEVER, Seconds},
+    watch::Interests,
+};
 
 /// The mode of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +30,20 @@ pub enum Mode {
     Prepend,
     /// Only if the present item has the given CAS number.
     Cas,
+}
+
+impl Mode {
+    /// Its name in log lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Set => "set",
+            Self::Add => "add",
+            Self::Replace => "replace",
+            Self::Append => "append",
+            Self::Prepend => "prepend",
+            Self::Cas => "cas",
+        }
+    }
 }
 
 /// The value to write.
@@ -112,6 +129,20 @@ pub enum Stored {
     NoMemory,
 }
 
+impl Stored {
+    /// Its name in log lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stored(_) => "stored",
+            Self::NotStored => "not_stored",
+            Self::Exists => "exists",
+            Self::NotFound => "not_found",
+            Self::TooLarge => "too_large",
+            Self::NoMemory => "no_memory",
+        }
+    }
+}
+
 /// Why a number was not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotChanged {
@@ -128,6 +159,31 @@ pub enum NotChanged {
 impl Shard {
     /// Writes a value.
     pub fn write(&mut self, write: &Write<'_>, now: Seconds) -> Stored {
+        let stored = self.write_value(write, now);
+        if self.watchers.want(Interests::MUTATIONS) {
+            self.log_write(write, stored, now);
+        }
+        stored
+    }
+
+    #[cold]
+    fn log_write(&self, write: &Write<'_>, stored: Stored, now: Seconds) {
+        let ttl = |expires: Seconds| if expires == NEVER { 0 } else { expires.saturating_sub(now) };
+        let (class, ttl, size) = match (stored, self.find(write.key, write.hash)) {
+            (Stored::TooLarge, _) => (0, 0, 0),
+            (Stored::Stored(_), Some((_, at))) => {
+                let header = self.blocks.header(at);
+                (self.blocks.class_at(at) + 1, ttl(header.expires), header.value_len)
+            }
+            _ => {
+                let class = self.blocks.class_for(write.key.len() + write.value.len());
+                (class.unwrap_or(self.blocks.largest()) + 1, ttl(write.expires), write.value.len() as u32)
+            }
+        };
+        self.watchers.log_write(write.key, [stored.name(), write.mode.name()], ttl, class, size);
+    }
+
+    fn write_value(&mut self, write: &Write<'_>, now: Seconds) -> Stored {
         debug_assert!(write.key.len() <= MAX_KEY, "parsers refuse longer keys");
         let old = self.find_to_write(write.key, write.hash, now);
         self.counters.cmd_set += 1;

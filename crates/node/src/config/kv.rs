@@ -72,6 +72,8 @@ pub struct Kv {
     pub flush: bool,
     /// Whether keys may be listed.
     pub dump: bool,
+    /// Whether connections may watch events.
+    pub watch: bool,
     /// Whether a client may end the store: for the store alone.
     #[serde(skip)]
     pub shutdown: bool,
@@ -140,6 +142,7 @@ impl Default for Kv {
             protocol: Allowed::Any,
             flush: true,
             dump: true,
+            watch: true,
             shutdown: false,
             memory_file: PathBuf::new(),
             auth_file: PathBuf::new(),

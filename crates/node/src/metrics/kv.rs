@@ -50,6 +50,14 @@ pub fn render(service: &Service) -> String {
     metrics.counter("connections_total", "Connections since the start.", counts.total_connections.load(Relaxed));
     let rejected = counts.rejected_connections.load(Relaxed);
     metrics.counter("connections_rejected_total", "Connections refused because too many were open.", rejected);
+    let kicked = [
+        (["idle"], &counts.idle_kicks),
+        (["memory"], &counts.memory_kicks),
+        (["slow"], &counts.slow_kicks),
+        (["stalled"], &counts.stalled_kicks),
+    ];
+    let kicked = kicked.map(|(reason, count)| (reason, count.load(Relaxed)));
+    metrics.counters("connections_closed_total", "Connections closed by the server.", ["reason"], kicked);
     let yielded = counts.conn_yields.load(Relaxed);
     metrics.counter("connections_yielded_total", "Times that a connection yielded to others.", yielded);
     metrics.counter("read_bytes_total", "Bytes received.", counts.bytes_read.load(Relaxed));

@@ -50,6 +50,8 @@ pub enum ExecutorMessage {
     Screen(Held),
     /// A member change frame that is not ordered.
     Refuse(Held, Status),
+    /// A frame of operations that are not ordered.
+    Unordered(Held, Status),
     /// The end.
     Stop,
 }
@@ -99,6 +101,10 @@ impl<O: Observer> Executor<O> {
                 }
                 Ok(ExecutorMessage::Refuse(held, status)) => {
                     self.reply(Answered::Change(held, status));
+                    Ok(())
+                }
+                Ok(ExecutorMessage::Unordered(held, status)) => {
+                    self.answer_without_order(held, status);
                     Ok(())
                 }
                 Ok(ExecutorMessage::Stop) | Err(RecvTimeoutError::Disconnected) => break,
@@ -264,7 +270,8 @@ impl<O: Observer> Executor<O> {
             // A group that others do not receive waits for this replica's turn.
             Ok(Some(group)) => drop(self.neighbours.outbox.send(group.bytes().clone())),
             Ok(None) => {}
-            Err(held) => self.refuse(held, Status::Busy),
+            Err((held, Status::Busy)) => self.refuse(held, Status::Busy),
+            Err((held, status)) => self.answer_without_order(held, status),
         }
     }
 

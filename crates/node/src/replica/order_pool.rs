@@ -27,6 +27,10 @@ const OVERHEAD: usize = 256;
 /// that nothing is ordered twice that far apart. After it the client gets [`Status::NotFinal`], and retries.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The status of operations that a node cannot have ordered, as it is not a member of the set. Not [`Status::Busy`],
+/// which claims that nothing was done: a member may have ordered the operation for an earlier request.
+pub const NOT_A_MEMBER: Status = Status::NotFinal;
+
 /// Minimum time between announcements of a group, if its client retries: links may have been down.
 const ANNOUNCEMENT: Duration = Duration::from_secs(1);
 
@@ -184,11 +188,11 @@ impl OrderPool {
     }
 
     /// Submits a frame whose operations are to be ordered. Returns the group to announce to the other replicas, unless
-    /// it was announced within [`ANNOUNCEMENT`]. Returns the frame if there is no room.
-    pub fn submit(&self, held: Held, make: impl FnOnce(Key, &Held) -> Group) -> Result<Option<Group>, Held> {
+    /// it was announced within [`ANNOUNCEMENT`]. Returns the frame and a status for it if there is no room, or if this
+    /// node is not a member.
+    pub fn submit(&self, held: Held, make: impl FnOnce(Key, &Held) -> Group) -> Result<Option<Group>, (Held, Status)> {
         let mut state = self.state();
-        // Its client is to turn to a replica that orders.
-        let Some(origin) = state.origin else { return Ok(None) };
+        let Some(origin) = state.origin else { return Err((held, NOT_A_MEMBER)) };
         let key = Key { origin, number: state.next_number };
         let group = make(key, &held);
         let since = Instant::now();
@@ -203,7 +207,7 @@ impl OrderPool {
             }));
         }
         if !state.pool(&group, since) {
-            return Err(held);
+            return Err((held, Status::Busy));
         }
         state.next_number += 1;
         state.asked.insert(group.content(), key.number);
@@ -218,6 +222,11 @@ impl OrderPool {
         if state.pool(&group, Instant::now()) {
             wake(state);
         }
+    }
+
+    /// Whether this node is a member of the set, which orders what clients send to it.
+    pub fn is_member(&self) -> bool {
+        self.state().origin.is_some()
     }
 
     /// Whether an operation that creates an account waits to be ordered or executed.
@@ -307,7 +316,7 @@ impl OrderPool {
         state.asked.clear();
         let Some(origin) = origin else {
             // Their clients turn to another replica.
-            state.given_up.extend(waiting.into_values().map(|waiting| (waiting, Status::NotFinal)));
+            state.given_up.extend(waiting.into_values().map(|waiting| (waiting, NOT_A_MEMBER)));
             return Vec::new();
         };
         let mut waiting: Vec<_> = waiting.into_iter().collect();

@@ -41,7 +41,7 @@ pub struct KvCompatibleArgs {
     /// Accepted, no effect: the store always requests large pages
     #[arg(short = 'L', long)]
     pub enable_largepages: bool,
-    /// Accepted, no effect: the command watch is not supported
+    /// Refuse the command watch
     #[arg(short = 'W', long)]
     pub disable_watch: bool,
     /// Accepted, no effect: keys are not counted by prefix
@@ -62,7 +62,6 @@ impl KvCompatibleArgs {
             (self.slab_growth_factor.is_some(), "-f", "each class of blocks is an eighth larger than the one before"),
             (self.slab_min_size.is_some(), "-n", "the smallest block has 48 bytes"),
             (self.enable_largepages, "-L", "the store always requests large pages"),
-            (self.disable_watch, "-W", "the command watch is not supported"),
             (self.delimiter.is_some(), "-D", "keys are not counted by prefix"),
             (self.napi_ids.is_some(), "-N", "threads get connections round-robin"),
         ]

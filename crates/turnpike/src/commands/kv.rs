@@ -129,6 +129,7 @@ fn config(args: &KvArgs) -> Result<Kv, Error> {
         protocol: protocol(args)?,
         flush: !args.disable_flush_all,
         dump: !args.disable_dumping,
+        watch: !args.compatible.disable_watch,
         shutdown: args.enable_shutdown,
         memory_file: args.memory_file.clone().unwrap_or_default(),
         auth_file: args.auth_file.clone().unwrap_or_default(),
