@@ -50,7 +50,7 @@ impl Mapping {
     /// A part of the mapping. A caller that takes the same part twice, or a read-only part, may use it only as atomics,
     /// and in the second case only read these.
     pub fn region(self: &Arc<Self>, offset: usize, len: usize) -> Region {
-        assert!(offset + len <= self.len, "within the mapping");
+        assert!(offset.checked_add(len).is_some_and(|end| end <= self.len), "within the mapping");
         // SAFETY: the part is within the mapping, as checked; the region keeps the mapping alive; the callers, all in
         // this crate, obey the description.
         unsafe { Region::from_raw(self.base.add(offset), len) }.kept_by(self.clone())
