@@ -22,7 +22,7 @@ use turnpike_node::{
     config::{Cluster, PublicKey},
     state_sync::{FetchError, Present, Source, fetch},
 };
-use wire::{AccountId, Operation, Promise, SignedOperation, Status};
+use wire::{AccountId, CompactFrame, Operation, Promise, Reply, SignedOperation, Status};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 /// Longest wait, on a machine that does much else.
@@ -367,6 +367,7 @@ fn the_set_of_replicas_changes() {
     settle(&nodes);
     assert_eq!(connect(&nodes[4]).refer(account(1)).unwrap().value, 1000);
     assert_eq!(connect(&nodes[4]).finality().unwrap().replica, None);
+    is_answered_without_order(nodes[4].local_address());
     assert_eq!(first.finality().unwrap().generation, 0);
     assert_eq!(approve(&[&joining], &nodes[1], &change, &membership), [Status::Ok]);
     assert_eq!(approve(&[&configs[1]], &nodes[0], &change, &membership), [Status::StaleGeneration]);
@@ -407,6 +408,23 @@ fn the_set_of_replicas_changes() {
     let vouched = chain.vouched().unwrap();
     assert_eq!((vouched.certificate.epoch, vouched.replicas(&network).unwrap().keys().len()), (2, 4));
     nodes.into_iter().for_each(Node::stop);
+}
+
+/// A node that is not a member refuses operations at once, and answers reads.
+fn is_answered_without_order(node: SocketAddr) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    // It answers at once: without a quorum, members answer the same after 5 s.
+    socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+    let ask = |operation: &Operation| {
+        let mut frame = CompactFrame::from_operation(operation).unwrap().as_bytes().to_vec();
+        socket.send_to(&frame, node).unwrap();
+        let length = socket.recv(&mut frame).unwrap();
+        let Reply::Compact(reply) = Reply::parse(&frame[..length]).unwrap() else { panic!("{frame:?}") };
+        reply.status().unwrap()
+    };
+    assert_eq!(ask(&Operation::create(9_000_u32.into(), account(900))), Status::NotFinal);
+    assert_eq!(ask(&Operation::transfer(9_001_u32.into(), account(1), account(2), 1)), Status::NotFinal);
+    assert_eq!(ask(&Operation::refer(9_002_u32.into(), account(1))), Status::Ok);
 }
 
 /// A replica that serves its data with one change.

@@ -16,7 +16,7 @@ use zerocopy::FromBytes;
 use super::{
     block_body::{Entries, Group},
     executor::{ExecutorMessage, extract, is_ordered},
-    order_pool::OrderPool,
+    order_pool::{OrderPool, Submitted},
     roster::{self, Roster},
 };
 use crate::{admission, node_state::NodeState, queries::Queries, workers::Workers};
@@ -34,10 +34,19 @@ pub struct Controller {
 }
 
 impl Controller {
-    fn submit(&self, held: Held, make: impl FnOnce(super::block_body::Key, &Held) -> Group) -> Result<(), Held> {
-        if let Some(group) = self.order_pool.submit(held, make)? {
+    /// Submits a frame for ordering. `refuse` makes the message for one that cannot be ordered here.
+    fn submit(
+        &self,
+        held: Held,
+        refuse: fn(Held, Status) -> ExecutorMessage,
+        make: impl FnOnce(super::block_body::Key, &Held) -> Group,
+    ) -> Result<(), Held> {
+        match self.order_pool.submit(held, make) {
             // A group that others do not receive waits for this replica's turn.
-            self.outbox.send(group.bytes().clone());
+            Submitted::Announce(group) => drop(self.outbox.send(group.bytes().clone())),
+            Submitted::Waits => {}
+            Submitted::Refused(held, Status::Busy) => return Err(held),
+            Submitted::Refused(held, status) => return self.give(refuse(held, status)),
         }
         Ok(())
     }
@@ -48,7 +57,10 @@ impl Controller {
 
     fn give(&self, message: ExecutorMessage) -> Result<(), Held> {
         self.messages.send(message).map_err(|SendError(message)| match message {
-            ExecutorMessage::Read(held) | ExecutorMessage::Screen(held) | ExecutorMessage::Refuse(held, _) => held,
+            ExecutorMessage::Read(held)
+            | ExecutorMessage::Screen(held)
+            | ExecutorMessage::Refuse(held, _)
+            | ExecutorMessage::Unordered(held, _) => held,
             ExecutorMessage::Block(_) | ExecutorMessage::Stop => unreachable!("the message is the one that was sent"),
         })
     }
@@ -109,14 +121,15 @@ impl StoreController for Controller {
             if !held.trusted {
                 return self.give(ExecutorMessage::Screen(held));
             }
-            return self.submit(held, |key, held| Group::of_signed(key, held.trusted, &signed));
+            return self
+                .submit(held, ExecutorMessage::Unordered, |key, held| Group::of_signed(key, held.trusted, &signed));
         }
         let mut operations = extract(&held);
         if has_failed || !operations.iter().any(is_ordered) {
             return self.read(held);
         }
         operations.retain(|operation| operation.status.get() == 0);
-        self.submit(held, |key, _| Group::new(key, true, Entries::Plain(&operations)))
+        self.submit(held, ExecutorMessage::Unordered, |key, _| Group::new(key, true, Entries::Plain(&operations)))
     }
 
     fn change(&mut self, held: Held) -> Result<(), Held> {
@@ -129,7 +142,9 @@ impl StoreController for Controller {
         // An approval that is not valid now is not sent to others.
         let result = self.roster.membership().check(&approval, self.chain.tip().height() + 1);
         match roster::status(result) {
-            Status::Ok => self.submit(held, |key, _| Group::new(key, false, Entries::Approvals(&[approval]))),
+            Status::Ok => self.submit(held, ExecutorMessage::Refuse, |key, _| {
+                Group::new(key, false, Entries::Approvals(&[approval]))
+            }),
             status => self.give(ExecutorMessage::Refuse(held, status)),
         }
     }

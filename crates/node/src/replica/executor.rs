@@ -28,7 +28,7 @@ use super::{
     clocks::Clocks,
     incarnation::Mark,
     neighbours::Neighbours,
-    order_pool::{Executed, OrderPool, Waiting},
+    order_pool::{Executed, OrderPool, Submitted, Waiting},
     roster::Roster,
     screening::{Decision, Screening},
     state_sync::Checkpoints,
@@ -50,6 +50,8 @@ pub enum ExecutorMessage {
     Screen(Held),
     /// A member change frame that is not ordered.
     Refuse(Held, Status),
+    /// A frame of operations that are not ordered.
+    Unordered(Held, Status),
     /// The end.
     Stop,
 }
@@ -99,6 +101,10 @@ impl<O: Observer> Executor<O> {
                 }
                 Ok(ExecutorMessage::Refuse(held, status)) => {
                     self.reply(Answered::Change(held, status));
+                    Ok(())
+                }
+                Ok(ExecutorMessage::Unordered(held, status)) => {
+                    self.answer_without_order(held, status);
                     Ok(())
                 }
                 Ok(ExecutorMessage::Stop) | Err(RecvTimeoutError::Disconnected) => break,
@@ -262,9 +268,10 @@ impl<O: Observer> Executor<O> {
     fn order(&mut self, held: Held, signed: &[SignedOperation]) {
         match self.order_pool.submit(held, |key, held| Group::of_signed(key, held.trusted, signed)) {
             // A group that others do not receive waits for this replica's turn.
-            Ok(Some(group)) => drop(self.neighbours.outbox.send(group.bytes().clone())),
-            Ok(None) => {}
-            Err(held) => self.refuse(held, Status::Busy),
+            Submitted::Announce(group) => drop(self.neighbours.outbox.send(group.bytes().clone())),
+            Submitted::Waits => {}
+            Submitted::Refused(held, Status::Busy) => self.refuse(held, Status::Busy),
+            Submitted::Refused(held, status) => self.answer_without_order(held, status),
         }
     }
 

@@ -27,6 +27,10 @@ const OVERHEAD: usize = 256;
 /// that nothing is ordered twice that far apart. After it the client gets [`Status::NotFinal`], and retries.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The status of operations that a node cannot have ordered, as it is not a member of the set. Not [`Status::Busy`],
+/// which claims that nothing was done: a member may have ordered the operation for an earlier request.
+pub const NOT_A_MEMBER: Status = Status::NotFinal;
+
 /// Minimum time between announcements of a group, if its client retries: links may have been down.
 const ANNOUNCEMENT: Duration = Duration::from_secs(1);
 
@@ -39,6 +43,16 @@ const HEARTBEAT: Duration = Duration::from_secs(30);
 
 /// How much later than its leader a replica expects that block, so that the leader has time to propose it.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// The result of submitting a frame.
+pub enum Submitted {
+    /// It waits, and the group is to be announced to the other replicas.
+    Announce(Group),
+    /// It waits, and the group was announced within [`ANNOUNCEMENT`].
+    Waits,
+    /// It is to be answered with a status: there is no room, or this node is not a member.
+    Refused(Held, Status),
+}
 
 /// The last block that was executed.
 #[derive(Clone, Copy, Debug)]
@@ -183,12 +197,10 @@ impl OrderPool {
         .await
     }
 
-    /// Submits a frame whose operations are to be ordered. Returns the group to announce to the other replicas, unless
-    /// it was announced within [`ANNOUNCEMENT`]. Returns the frame if there is no room.
-    pub fn submit(&self, held: Held, make: impl FnOnce(Key, &Held) -> Group) -> Result<Option<Group>, Held> {
+    /// Submits a frame whose operations are to be ordered.
+    pub fn submit(&self, held: Held, make: impl FnOnce(Key, &Held) -> Group) -> Submitted {
         let mut state = self.state();
-        // Its client is to turn to a replica that orders.
-        let Some(origin) = state.origin else { return Ok(None) };
+        let Some(origin) = state.origin else { return Submitted::Refused(held, NOT_A_MEMBER) };
         let key = Key { origin, number: state.next_number };
         let group = make(key, &held);
         let since = Instant::now();
@@ -197,19 +209,20 @@ impl OrderPool {
         {
             waiting.held = held;
             let is_due = waiting.announced.elapsed() >= ANNOUNCEMENT;
-            return Ok(is_due.then(|| {
-                waiting.announced = since;
-                waiting.group.clone()
-            }));
+            if !is_due {
+                return Submitted::Waits;
+            }
+            waiting.announced = since;
+            return Submitted::Announce(waiting.group.clone());
         }
         if !state.pool(&group, since) {
-            return Err(held);
+            return Submitted::Refused(held, Status::Busy);
         }
         state.next_number += 1;
         state.asked.insert(group.content(), key.number);
         state.waiting.insert(key.number, Waiting { held, group: group.clone(), since, announced: since });
         wake(state);
-        Ok(Some(group))
+        Submitted::Announce(group)
     }
 
     /// Adds a group that another replica received; drops it if there is no room.
@@ -218,6 +231,11 @@ impl OrderPool {
         if state.pool(&group, Instant::now()) {
             wake(state);
         }
+    }
+
+    /// Whether this node is a member of the set, which orders what clients send to it.
+    pub fn is_member(&self) -> bool {
+        self.state().origin.is_some()
     }
 
     /// Whether an operation that creates an account waits to be ordered or executed.
@@ -307,7 +325,7 @@ impl OrderPool {
         state.asked.clear();
         let Some(origin) = origin else {
             // Their clients turn to another replica.
-            state.given_up.extend(waiting.into_values().map(|waiting| (waiting, Status::NotFinal)));
+            state.given_up.extend(waiting.into_values().map(|waiting| (waiting, NOT_A_MEMBER)));
             return Vec::new();
         };
         let mut waiting: Vec<_> = waiting.into_iter().collect();

@@ -8,6 +8,7 @@
 //!   its way. It is ordered once such a CREATE waits in the order pool or was executed here. After a grace its
 //!   operations are refused with SOURCE_UNKNOWN, or DESTINATION_UNKNOWN for a deposit, exactly as execution would. A
 //!   replica that cannot reach a quorum may lag, and answers nothing.
+//! - A node that is not a member of the set orders nothing, and answers all other frames NOT_FINAL at once.
 //! - Everything else is ordered, up to the rate of each account. A frame with one such operation is ordered whole, as
 //!   its operations may depend on each other, and is charged whole.
 //!
@@ -159,6 +160,10 @@ impl Screening {
         }
         if missing.is_empty() {
             return Some(Decision::Answer(held));
+        }
+        // Nothing that it waits for lets this node order it: the order pool has the status.
+        if !order_pool.is_member() {
+            return Some(Decision::Order(held, signed));
         }
         let waited = since.elapsed();
         if waited >= self.grace && is_current() {
