@@ -1,11 +1,12 @@
 //! Faults of a change of a cluster's members.
 
 use std::fs;
+use std::io::Read as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use client::{Client, Options};
 use rustix::process::{Pid, Signal, kill_process};
@@ -90,6 +91,47 @@ impl Cluster {
         let options = Options { promise: Promise::Final, give_up_after: PATIENCE, ..Options::default() };
         let receipt = Client::connect(listen, &options).unwrap().create(account.into()).unwrap();
         assert_eq!((receipt.status, receipt.promise), (Status::Ok, Promise::Final));
+    }
+}
+
+/// A command that is killed.
+struct Interrupted(Child);
+
+impl Cluster {
+    /// Runs a command, and kills it as soon as it has got somewhere, unless it ends before. Returns whether it was
+    /// killed.
+    fn interrupt(&self, command: &str, options: &[&str], mut is_there: impl FnMut(Duration) -> bool) -> bool {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_turnpike"));
+        run.args(["cluster", command, "--dir", self.dir()]).args(options).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut running = Interrupted(run.spawn().unwrap());
+        let started = Instant::now();
+        loop {
+            if let Some(status) = running.0.try_wait().unwrap() {
+                let mut error = String::new();
+                running.0.stderr.as_mut().unwrap().read_to_string(&mut error).unwrap();
+                assert!(status.success(), "{command} {options:?}: {error}");
+                return false;
+            }
+            assert!(started.elapsed() < 2 * PATIENCE, "{command} {options:?} gets nowhere");
+            if is_there(started.elapsed()) {
+                // As it is dropped.
+                return true;
+            }
+        }
+    }
+
+    /// The names of the files of the directory that begin with some text.
+    fn files(&self, start: &str) -> Vec<String> {
+        let names = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names = Vec::from_iter(names.filter(|name| name.starts_with(start)));
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Interrupted {
+    fn drop(&mut self) {
+        let _ = (self.0.kill(), self.0.wait());
     }
 }
 
@@ -200,6 +242,75 @@ fn founders_make_their_keys_on_their_own_machines() {
     let mut numbers = Vec::from_iter(cluster.status().iter().map(|report| report["member"].as_u64().unwrap()));
     numbers.sort_unstable();
     assert_eq!(numbers, [0, 1, 2, 3]);
+}
+
+/// The folder of a new replica had no mark yet, or no configuration, so that it stayed a replica that never joins, and
+/// `stop` and `start` failed.
+#[test]
+fn commands_that_change_the_members_are_resumed_wherever_they_were_killed() {
+    let data = tempfile::tempdir().unwrap();
+    let cluster = Cluster::init(data.path());
+    cluster.create(0, 1);
+    // Of a command that was killed while it made the folder.
+    let (half, folder) = (data.path().join("new-replica-4"), cluster.folder(4));
+    fs::create_dir(&half).unwrap();
+    fs::write(half.join("replica.key"), "0123").unwrap();
+    let is_member = |replicas: u64| {
+        let members = cluster.status();
+        members.iter().any(|report| report["replicas"] == replicas)
+    };
+    let points: [&dyn Fn() -> bool; 7] = [
+        // It may be renamed between two looks.
+        &|| half.join("turnpike.toml").exists() || folder.exists(),
+        &|| folder.exists(),
+        &|| folder.join("data").exists(),
+        &|| folder.join("pid").exists(),
+        &|| folder.join("log").exists(),
+        &|| fs::read_to_string(folder.join("log")).is_ok_and(|log| log.len() > 1000),
+        &|| is_member(5),
+    ];
+    let mut kills = 0;
+    for (number, point) in points.iter().enumerate() {
+        if !cluster.interrupt("add", &[], |_| point()) {
+            break;
+        }
+        kills += 1;
+        assert_eq!(cluster.files("replica-").len(), if folder.exists() { 5 } else { 4 }, "point {number}");
+        cluster.succeeds("start", &[]);
+    }
+    assert!(kills >= 5, "{kills}");
+    if folder.join("joining").exists() {
+        cluster.succeeds("add", &[]);
+    }
+    assert!(!folder.join("joining").exists());
+    assert_eq!(cluster.files("new-"), [""; 0]);
+    assert_eq!(cluster.files("replica-").len(), 5);
+    cluster.create(4, 2);
+    assert!(is_member(5));
+    for delay in [1, 20, 60, 150, 400, 1000, 2000, 4000] {
+        let is_late = |elapsed: Duration| {
+            thread::sleep(Duration::from_millis(1));
+            elapsed >= Duration::from_millis(delay)
+        };
+        if !cluster.interrupt("remove", &["--replica", "0"], is_late) {
+            break;
+        }
+        // It was killed after the last step.
+        if !cluster.folder(0).exists() {
+            break;
+        }
+    }
+    if cluster.folder(0).exists() {
+        cluster.succeeds("remove", &["--replica", "0"]);
+    }
+    assert_eq!(cluster.files("removed-"), ["removed-0-0"]);
+    let error = cluster.fails("remove", &["--replica", "0"]);
+    assert!(error.contains("no replica 0"), "{error}");
+    cluster.succeeds("stop", &[]);
+    cluster.start();
+    assert_eq!(cluster.status().len(), 4);
+    cluster.create(3, 3);
+    assert!(is_member(4));
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -9,7 +9,7 @@ use order::{Member, ReplicaKey};
 use storage::key_file;
 
 use super::home::Home;
-use super::init::{common, write_config};
+use super::init::{KEY, common, write_config};
 use crate::cli::{ClusterConfigureArgs, ClusterKeyArgs};
 use crate::error::Error;
 use crate::output::Output;
@@ -21,7 +21,7 @@ fn full(folder: &Path) -> Result<PathBuf, Error> {
 
 /// Runs `turnpike cluster key`.
 pub fn key(args: &ClusterKeyArgs, output: Output) -> Result<(), Error> {
-    let path = full(&args.folder)?.join("replica.key");
+    let path = full(&args.folder)?.join(KEY);
     let sections = Cluster::generate(&[args.others], 0).map_err(Error::other)?;
     let (secret, section) = sections.into_iter().next().expect("one was asked for");
     key_file::create(&path, &secret).map_err(Error::other)?;
@@ -44,7 +44,7 @@ fn founders(path: &Path) -> Result<Vec<Member>, Error> {
 /// Runs `turnpike cluster configure`.
 pub fn configure(args: &ClusterConfigureArgs, output: Output) -> Result<(), Error> {
     let home = Home { number: 0, folder: full(&args.folder)? };
-    let key = home.folder.join("replica.key");
+    let key = home.folder.join(KEY);
     let secret = key_file::read(&key).map_err(Error::other)?;
     let name = secret.and_then(|secret| ReplicaKey::from_bytes(&secret)).map(|key| key.name());
     let name = name

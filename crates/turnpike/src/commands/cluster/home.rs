@@ -50,11 +50,28 @@ impl Home {
     /// The process that runs it: the recorded one, if it is still the one that was started.
     pub fn process(&self) -> Option<Pid> {
         let text = fs::read_to_string(self.folder.join("pid")).ok()?;
+        if text.is_empty() {
+            return self.unrecorded_process();
+        }
         let pid = Pid::from_raw(text.trim().parse().ok()?)?;
         let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).ok()?;
+        (self.is_named(&line) || (line.is_empty() && is_ending(pid)?)).then_some(pid)
+    }
+
+    /// Whether a command line, with a zero after each word, names the configuration.
+    fn is_named(&self, line: &[u8]) -> bool {
         let file = self.config_file();
-        let is_ours = line.split(|&byte| byte == 0).any(|word| word == file.as_os_str().as_encoded_bytes());
-        (is_ours || (line.is_empty() && is_ending(pid)?)).then_some(pid)
+        line.split(|&byte| byte == 0).any(|word| word == file.as_os_str().as_encoded_bytes())
+    }
+
+    /// The process that a command started that was killed before it recorded the process id.
+    fn unrecorded_process(&self) -> Option<Pid> {
+        let entries = fs::read_dir("/proc").ok()?;
+        let mut pids = entries.filter_map(|entry| Pid::from_raw(entry.ok()?.file_name().to_str()?.parse().ok()?));
+        pids.find(|pid| {
+            let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+            line.split(|&byte| byte == 0).nth(1) == Some(b"serve") && self.is_named(&line)
+        })
     }
 
     pub fn log(&self) -> PathBuf {
@@ -74,8 +91,10 @@ impl Home {
         if pid.try_lock().is_err() || self.process().is_some() || self.is_held()? {
             return Ok(None);
         }
+        // Empty until the process is recorded: that of an earlier one would hide it if this command is killed.
+        pid.set_len(0).map_err(file)?;
         let child = self.spawn()?;
-        pid.set_len(0).and_then(|()| writeln!(pid, "{}", child.id())).map_err(file)?;
+        writeln!(pid, "{}", child.id()).map_err(file)?;
         Ok(Some(Started { child, _lock: pid }))
     }
 

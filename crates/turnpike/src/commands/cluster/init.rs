@@ -56,10 +56,13 @@ pub fn write_config(home: &Home, config: &Config) -> Result<(), Error> {
     fs::write(&path, text).map_err(|error| Error::file("write", &path, error))
 }
 
+/// Name of a replica's key in its folder.
+pub const KEY: &str = "replica.key";
+
 /// Writes a replica's key and configuration into its folder, which is made.
 pub fn write(home: &Home, config: &Config, secret: &[u8; 32]) -> Result<(), Error> {
     fs::create_dir_all(&home.folder).map_err(|error| Error::file("create", &home.folder, error))?;
-    key_file::create(&config.cluster.key, secret).map_err(Error::other)?;
+    key_file::create(&home.folder.join(KEY), secret).map_err(Error::other)?;
     write_config(home, config)
 }
 
@@ -102,7 +105,7 @@ pub fn run(args: &ClusterInitArgs, output: Output) -> Result<(), Error> {
     let configs = replicas.iter().zip(&sections).enumerate().map(|(number, (replica, (_, section)))| {
         let folder = home(number).folder;
         let Cluster { replicas, listen, began, .. } = section.clone();
-        let cluster = Cluster { replicas, listen, began, key: folder.join("replica.key"), ..common.cluster.clone() };
+        let cluster = Cluster { replicas, listen, began, key: folder.join(KEY), ..common.cluster.clone() };
         Config {
             data: folder.join("data"),
             listen: replica.listen,

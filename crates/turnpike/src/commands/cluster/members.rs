@@ -1,6 +1,7 @@
 //! Changes of the set of replicas: one joins, or leaves, as a quorum of the set approves.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::thread::sleep;
@@ -15,7 +16,7 @@ use spv::finality::MemberAction;
 use super::change::{Action, Change, check, lock};
 use super::copy::copy;
 use super::home::Home;
-use super::init::{ReplicaAddresses, replica_addresses, write};
+use super::init::{KEY, ReplicaAddresses, replica_addresses, write};
 use super::sets::{Approval, Sets, Survey, ask, key};
 use super::{NAP, PATIENCE, end, serve, sync};
 use crate::cli::{ClusterAddArgs, ClusterApproveArgs, ClusterJoinArgs, ClusterRemoveArgs};
@@ -30,12 +31,19 @@ const JOINING: &str = "joining";
 /// Content of the mark once the replica has its first data, and may have been started.
 const PROVIDED: &str = "has data";
 
-/// The configuration of a joining replica, based on that of another one.
-fn joining(like: &Config, home: &Home, replica: &ReplicaAddresses, contacts: Vec<Member>) -> Result<Member, Error> {
+/// Writes the key and the configuration of a joining replica, based on that of another one, into a folder that may be
+/// moved to its `home` later.
+fn joining(
+    like: &Config,
+    home: &Home,
+    folder: &Path,
+    replica: &ReplicaAddresses,
+    contacts: Vec<Member>,
+) -> Result<Member, Error> {
     let sections = Cluster::generate(&[replica.others], like.cluster.began).map_err(Error::other)?;
     let (secret, section) = sections.into_iter().next().expect("one was asked for");
     let [member] = <[Member; 1]>::try_from(section.replicas).expect("one was asked for");
-    let key = home.folder.join("replica.key");
+    let key = home.folder.join(KEY);
     let cluster = Cluster { key, contacts, listen: section.listen, ..like.cluster.clone() };
     let config = Config {
         data: home.folder.join("data"),
@@ -45,7 +53,7 @@ fn joining(like: &Config, home: &Home, replica: &ReplicaAddresses, contacts: Vec
         ..like.clone()
     };
     config.check().map_err(|error| Error::Input(error.to_string()))?;
-    write(home, &config, &secret)?;
+    write(&Home { number: home.number, folder: folder.to_owned() }, &config, &secret)?;
     Ok(member)
 }
 
@@ -81,9 +89,17 @@ fn prepare(args: &ClusterAddArgs, dir: &Path, homes: &[Home], survey: &Survey, o
     replica.http = args.http.unwrap_or(replica.http);
     replica.others = args.others.unwrap_or(replica.others);
     let members = survey.sets.membership.members(u64::MAX).to_vec();
-    joining(&survey.newest()?.config, &home, &replica, members)?;
-    let mark = home.folder.join(JOINING);
+    // Made under another name: `start` and `stop` could not read the folder of a replica that an interrupted command
+    // left without its configuration, and without its mark it would stay a replica that never joins.
+    let folder = dir.join(format!("new-replica-{number}"));
+    match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::file("remove", &folder, error)),
+        _ => {}
+    }
+    joining(&survey.newest()?.config, &home, &folder, &replica, members)?;
+    let mark = folder.join(JOINING);
     fs::write(&mark, "").map_err(|error| Error::file("write", &mark, error))?;
+    fs::rename(&folder, &home.folder).map_err(|error| Error::file("rename", &folder, error))?;
     Ok(home)
 }
 
@@ -151,7 +167,7 @@ pub fn add(args: &ClusterAddArgs, output: Output) -> Result<(), Error> {
     wait("the new replica does not take part", || ask(config.listen).is_ok_and(|finality| finality.replica.is_some()))?;
     let mark = home.folder.join(JOINING);
     match fs::remove_file(&mark) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::file("remove", &mark, error)),
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::file("remove", &mark, error)),
         _ => {}
     }
     let text = member.to_string();
@@ -241,7 +257,7 @@ pub fn join(args: &ClusterJoinArgs, output: Output) -> Result<(), Error> {
     let home = Home { number: 0, folder: args.folder.clone() };
     let sets = Sets::from_node(&like, args.node)?;
     let replica = ReplicaAddresses { listen: args.listen, http: args.http, others: args.others };
-    let member = joining(&like, &home, &replica, sets.membership.members(u64::MAX).to_vec())?;
+    let member = joining(&like, &home, &home.folder, &replica, sets.membership.members(u64::MAX).to_vec())?;
     if let Some(from) = &args.copy {
         copy(from, &home.config()?.data)?;
     }
