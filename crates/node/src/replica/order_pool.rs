@@ -44,6 +44,16 @@ const HEARTBEAT: Duration = Duration::from_secs(30);
 /// How much later than its leader a replica expects that block, so that the leader has time to propose it.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// The result of submitting a frame.
+pub enum Submitted {
+    /// It waits, and the group is to be announced to the other replicas.
+    Announce(Group),
+    /// It waits, and the group was announced within [`ANNOUNCEMENT`].
+    Waits,
+    /// It is to be answered with a status: there is no room, or this node is not a member.
+    Refused(Held, Status),
+}
+
 /// The last block that was executed.
 #[derive(Clone, Copy, Debug)]
 pub struct Executed {
@@ -187,12 +197,19 @@ impl OrderPool {
         .await
     }
 
+<<<<<<< HEAD
     /// Submits a frame whose operations are to be ordered. Returns the group to announce to the other replicas, unless
     /// it was announced within [`ANNOUNCEMENT`]. Returns the frame and a status for it if there is no room, or if this
     /// node is not a member.
     pub fn submit(&self, held: Held, make: impl FnOnce(Key, &Held) -> Group) -> Result<Option<Group>, (Held, Status)> {
         let mut state = self.state();
         let Some(origin) = state.origin else { return Err((held, NOT_A_MEMBER)) };
+=======
+    /// Submits a frame whose operations are to be ordered.
+    pub fn submit(&self, held: Held, make: impl FnOnce(Key, &Held) -> Group) -> Submitted {
+        let mut state = self.state();
+        let Some(origin) = state.origin else { return Submitted::Refused(held, NOT_A_MEMBER) };
+>>>>>>> kv-rest
         let key = Key { origin, number: state.next_number };
         let group = make(key, &held);
         let since = Instant::now();
@@ -201,19 +218,24 @@ impl OrderPool {
         {
             waiting.held = held;
             let is_due = waiting.announced.elapsed() >= ANNOUNCEMENT;
-            return Ok(is_due.then(|| {
-                waiting.announced = since;
-                waiting.group.clone()
-            }));
+            if !is_due {
+                return Submitted::Waits;
+            }
+            waiting.announced = since;
+            return Submitted::Announce(waiting.group.clone());
         }
         if !state.pool(&group, since) {
+<<<<<<< HEAD
             return Err((held, Status::Busy));
+=======
+            return Submitted::Refused(held, Status::Busy);
+>>>>>>> kv-rest
         }
         state.next_number += 1;
         state.asked.insert(group.content(), key.number);
         state.waiting.insert(key.number, Waiting { held, group: group.clone(), since, announced: since });
         wake(state);
-        Ok(Some(group))
+        Submitted::Announce(group)
     }
 
     /// Adds a group that another replica received; drops it if there is no room.
