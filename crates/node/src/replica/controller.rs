@@ -43,17 +43,10 @@ impl Controller {
     ) -> Result<(), Held> {
         match self.order_pool.submit(held, make) {
             // A group that others do not receive waits for this replica's turn.
-<<<<<<< HEAD
-            Ok(Some(group)) => drop(self.outbox.send(group.bytes().clone())),
-            Ok(None) => {}
-            Err((held, Status::Busy)) => return Err(held),
-            Err((held, status)) => return self.give(refuse(held, status)),
-=======
             Submitted::Announce(group) => drop(self.outbox.send(group.bytes().clone())),
             Submitted::Waits => {}
             Submitted::Refused(held, Status::Busy) => return Err(held),
             Submitted::Refused(held, status) => return self.give(refuse(held, status)),
->>>>>>> kv-rest
         }
         Ok(())
     }

@@ -268,17 +268,10 @@ impl<O: Observer> Executor<O> {
     fn order(&mut self, held: Held, signed: &[SignedOperation]) {
         match self.order_pool.submit(held, |key, held| Group::of_signed(key, held.trusted, signed)) {
             // A group that others do not receive waits for this replica's turn.
-<<<<<<< HEAD
-            Ok(Some(group)) => drop(self.neighbours.outbox.send(group.bytes().clone())),
-            Ok(None) => {}
-            Err((held, Status::Busy)) => self.refuse(held, Status::Busy),
-            Err((held, status)) => self.answer_without_order(held, status),
-=======
             Submitted::Announce(group) => drop(self.neighbours.outbox.send(group.bytes().clone())),
             Submitted::Waits => {}
             Submitted::Refused(held, Status::Busy) => self.refuse(held, Status::Busy),
             Submitted::Refused(held, status) => self.answer_without_order(held, status),
->>>>>>> kv-rest
         }
     }
 

@@ -197,19 +197,10 @@ impl OrderPool {
         .await
     }
 
-<<<<<<< HEAD
-    /// Submits a frame whose operations are to be ordered. Returns the group to announce to the other replicas, unless
-    /// it was announced within [`ANNOUNCEMENT`]. Returns the frame and a status for it if there is no room, or if this
-    /// node is not a member.
-    pub fn submit(&self, held: Held, make: impl FnOnce(Key, &Held) -> Group) -> Result<Option<Group>, (Held, Status)> {
-        let mut state = self.state();
-        let Some(origin) = state.origin else { return Err((held, NOT_A_MEMBER)) };
-=======
     /// Submits a frame whose operations are to be ordered.
     pub fn submit(&self, held: Held, make: impl FnOnce(Key, &Held) -> Group) -> Submitted {
         let mut state = self.state();
         let Some(origin) = state.origin else { return Submitted::Refused(held, NOT_A_MEMBER) };
->>>>>>> kv-rest
         let key = Key { origin, number: state.next_number };
         let group = make(key, &held);
         let since = Instant::now();
@@ -225,11 +216,7 @@ impl OrderPool {
             return Submitted::Announce(waiting.group.clone());
         }
         if !state.pool(&group, since) {
-<<<<<<< HEAD
-            return Err((held, Status::Busy));
-=======
             return Submitted::Refused(held, Status::Busy);
->>>>>>> kv-rest
         }
         state.next_number += 1;
         state.asked.insert(group.content(), key.number);
