@@ -100,14 +100,15 @@ impl VoteFiles {
         !std::mem::replace(&mut self.0, needed).is_empty()
     }
 
-    /// Checks that all recorded votes are still there. Files older than the oldest present one may be missing.
+    /// Checks that all recorded votes are still there. Files older than the oldest present one of their epoch may be
+    /// missing.
     pub fn check(&self, directory: &Path, partition: &str) -> Result<(), VoteError> {
         let read = |source| VoteError::Read { path: directory.to_owned(), source };
         let files = list(directory, partition).map_err(read)?;
-        let oldest = files.keys().next();
         for (key, &recorded) in &self.0 {
             let Some(path) = files.get(key) else {
-                if oldest.is_some_and(|oldest| key < oldest) {
+                let first = Key { epoch: key.epoch, view: String::new() };
+                if files.range(first..).next().is_some_and(|(oldest, _)| oldest.epoch == key.epoch && key < oldest) {
                     continue;
                 }
                 return Err(VoteError::Missing { path: directory.join(folder(partition, key.epoch)).join(&key.view) });
@@ -276,23 +277,35 @@ mod tests {
     #[test]
     fn files_grow_and_the_oldest_are_pruned() {
         let folder = tempfile::tempdir().unwrap();
-        let old = write(folder.path(), 0, 255, &[SLOTS[0]]);
-        let older_epoch = write(folder.path(), 1, 1, &[10]);
+        let oldest = write(folder.path(), 1, 1, &[10]);
         write(folder.path(), 1, 2, &[10]);
         let newest = write(folder.path(), 1, 16, &[10]);
         let files = record(folder.path());
         write(folder.path(), 1, 16, &[SLOTS[0], 1]);
         write(folder.path(), 1, 17, &[5]);
         files.check(folder.path(), PARTITION).unwrap();
-        fs::remove_file(&old).unwrap();
+        fs::remove_file(&oldest).unwrap();
         files.check(folder.path(), PARTITION).unwrap();
         fs::remove_file(&newest).unwrap();
         assert!(matches!(files.check(folder.path(), PARTITION), Err(VoteError::Missing { path }) if path == newest));
         // All that was recorded may be pruned, if there is something newer.
-        fs::remove_file(&older_epoch).unwrap();
-        fs::remove_file(older_epoch.with_file_name(format!("{:016x}", 2))).unwrap();
+        fs::remove_file(oldest.with_file_name(format!("{:016x}", 2))).unwrap();
         files.check(folder.path(), PARTITION).unwrap();
-        fs::remove_dir_all(older_epoch.parent().unwrap()).unwrap();
+        fs::remove_dir_all(oldest.parent().unwrap()).unwrap();
+        assert!(matches!(files.check(folder.path(), PARTITION), Err(VoteError::Missing { .. })));
+    }
+
+    /// The votes of the epoch before are still there while the engine prunes views of the present one.
+    #[test]
+    fn views_are_pruned_beside_an_older_epoch() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), 4, 9, &[10]);
+        let oldest = write(folder.path(), 5, 1, &[10]);
+        let newest = write(folder.path(), 5, 2, &[10]);
+        let files = record(folder.path());
+        fs::remove_file(oldest).unwrap();
+        files.check(folder.path(), PARTITION).unwrap();
+        fs::remove_file(&newest).unwrap();
         assert!(matches!(files.check(folder.path(), PARTITION), Err(VoteError::Missing { .. })));
     }
 

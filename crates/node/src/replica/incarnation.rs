@@ -197,6 +197,8 @@ impl Mark {
         let data = Incarnated { incarnation: layout::random()?, before, files };
         votes.replace(FILE, data.encode().as_bytes())?;
         let mut mark = Self { path, votes: votes.path().into(), data, epoch, height, written: Instant::now() };
+        // State sync may have skipped epochs.
+        mark.forget_ended_epochs(height);
         mark.write(height);
         Ok(mark)
     }
