@@ -106,11 +106,8 @@ impl Client {
 pub fn verify(certificate: &[u8], root: &Hash, orders: usize) -> Vec<usize> {
     let Some(found) = votes::parse(certificate) else { return Vec::new() };
     let verdicts = votes::verify(&found);
-    let is_for_it =
-        |vote: &wire::ParsedVote<'_>| vote.header.root == *root && usize::from(vote.header.count.get()) == orders;
-    let valid: Vec<_> =
-        found.into_iter().zip(verdicts).filter(|(vote, is_valid)| *is_valid && is_for_it(vote)).collect();
-    votes::certified(&Vec::from_iter(valid.into_iter().map(|(vote, _)| vote)), orders, QUORUM)
+    let valid = found.into_iter().zip(verdicts).filter_map(|(vote, is_valid)| is_valid.then_some(vote));
+    votes::certified(&Vec::from_iter(valid), root, orders, QUORUM)
 }
 
 /// The root that a certificate is about, without verifying it.

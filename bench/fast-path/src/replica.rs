@@ -452,11 +452,7 @@ impl Replica {
     fn apply(&mut self, votes: &[ParsedVote<'_>]) {
         let Some(root) = votes.first().map(|vote| vote.header.root) else { return };
         let Some(known) = self.batches.get_mut(&root) else { return };
-        let orders = known.batch.orders.len();
-        let is_for_it =
-            |vote: &&ParsedVote<'_>| vote.header.root == root && usize::from(vote.header.count.get()) == orders;
-        let votes: Vec<_> = votes.iter().filter(is_for_it).copied().collect();
-        for position in votes::certified(&votes, orders, QUORUM) {
+        for position in votes::certified(votes, &root, known.batch.orders.len(), QUORUM) {
             if !std::mem::replace(&mut known.certified[position], true) {
                 self.state.certify(&known.batch.orders[position]);
             }
@@ -561,7 +557,7 @@ impl Replica {
         let certificate = known.votes.concat();
         let Some(votes) = votes::parse(&certificate) else { return Ok(()) };
         let mut is_new = false;
-        for position in votes::certified(&votes, known.batch.orders.len(), QUORUM) {
+        for position in votes::certified(&votes, root, known.batch.orders.len(), QUORUM) {
             if !std::mem::replace(&mut known.certified[position], true) {
                 self.state.certify(&known.batch.orders[position]);
                 is_new = true;

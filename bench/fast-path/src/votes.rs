@@ -63,9 +63,12 @@ pub fn verify(votes: &[ParsedVote<'_>]) -> Vec<bool> {
     batch::verify(&Vec::from_iter(items(votes, &messages)))
 }
 
-/// The positions of a batch's orders that a quorum accepts. The votes must be for the batch, and valid; a replica's
-/// second vote is not counted.
-pub fn certified(votes: &[ParsedVote<'_>], orders: usize, quorum: usize) -> Vec<usize> {
+/// The positions of a batch's orders that a quorum accepts. The votes must be valid; those for other batches and a
+/// replica's second vote are not counted.
+pub fn certified(votes: &[ParsedVote<'_>], root: &Hash, orders: usize, quorum: usize) -> Vec<usize> {
+    let is_for_it =
+        |vote: &&ParsedVote<'_>| vote.header.root == *root && usize::from(vote.header.count.get()) == orders;
+    let votes: Vec<_> = votes.iter().filter(is_for_it).collect();
     let is_first = |at: usize| votes[..at].iter().all(|earlier| earlier.header.replica != votes[at].header.replica);
     let counted: Vec<_> = (0..votes.len()).filter(|&at| is_first(at)).collect();
     let accepts = |position: usize| counted.iter().filter(|&&at| votes[at].accepts(position)).count();
@@ -87,10 +90,10 @@ mod tests {
             .collect();
         let votes = parse(&bytes).unwrap();
         assert_eq!(verify(&votes), [true; 4]);
-        assert_eq!(certified(&votes, 3, QUORUM), [0, 1]);
-        assert_eq!(certified(&votes[..3], 3, QUORUM), [0]);
+        assert_eq!(certified(&votes, &ROOT, 3, QUORUM), [0, 1]);
+        assert_eq!(certified(&votes[..3], &ROOT, 3, QUORUM), [0]);
         let repeated = [votes[0], votes[2], votes[2], votes[0]];
-        assert_eq!(certified(&repeated, 3, QUORUM), [] as [usize; 0], "a replica counts once");
+        assert_eq!(certified(&repeated, &ROOT, 3, QUORUM), [] as [usize; 0], "a replica counts once");
     }
 
     #[test]
