@@ -5,7 +5,7 @@
 use super::{
     Store,
     blocks::Class,
-    item::kind,
+    item::{Address, kind},
     lock,
     shard::{Item, Shard},
 };
@@ -21,20 +21,29 @@ pub struct Cursor {
 
 impl Store {
     /// Visits the live items in the next few blocks of one shard. Returns whether the walk continues.
-    pub fn walk(&self, cursor: &mut Cursor, blocks: usize, now: Seconds, visit: impl FnMut(&Shard, Item)) -> bool {
-        let Some(shard) = self.shards.get(cursor.shard) else { return false };
-        if !lock(shard).walk(cursor, blocks, now, visit) {
-            *cursor = Cursor { shard: cursor.shard + 1, ..Cursor::default() };
-        }
-        cursor.shard < self.shards.len()
+    pub fn walk(&self, cursor: &mut Cursor, blocks: usize, now: Seconds, mut visit: impl FnMut(&Shard, Item)) -> bool {
+        self.step(cursor, blocks, |shard, at| {
+            let header = shard.blocks.header(at);
+            if header.kind == kind::ITEM && shard.is_live(header, now) {
+                visit(shard, Item(at));
+            }
+        })
     }
-}
 
-impl Store {
     /// Reclaims the items in the next few blocks of one shard that are over. Returns whether the walk continues.
     pub fn reclaim(&self, cursor: &mut Cursor, blocks: usize, now: Seconds, classes: impl Fn(Class) -> bool) -> bool {
+        self.step(cursor, blocks, |shard, at| {
+            shard.flush_when_due(now);
+            if classes(shard.blocks.class_at(at)) {
+                shard.reclaim_if_over(at, now);
+            }
+        })
+    }
+
+    /// Visits the next few blocks of one shard. Returns whether the walk continues.
+    fn step(&self, cursor: &mut Cursor, blocks: usize, visit: impl FnMut(&mut Shard, Address)) -> bool {
         let Some(shard) = self.shards.get(cursor.shard) else { return false };
-        if !lock(shard).reclaim_next(cursor, blocks, now, classes) {
+        if !lock(shard).step(cursor, blocks, visit) {
             *cursor = Cursor { shard: cursor.shard + 1, ..Cursor::default() };
         }
         cursor.shard < self.shards.len()
@@ -43,14 +52,7 @@ impl Store {
 
 impl Shard {
     /// The same for a shard. Returns whether it has further pages.
-    fn reclaim_next(
-        &mut self,
-        cursor: &mut Cursor,
-        blocks: usize,
-        now: Seconds,
-        classes: impl Fn(Class) -> bool,
-    ) -> bool {
-        self.flush_when_due(now);
+    fn step(&mut self, cursor: &mut Cursor, blocks: usize, mut visit: impl FnMut(&mut Self, Address)) -> bool {
         for _ in 0..blocks {
             let Some(at) = self.blocks.block(cursor.page, cursor.block) else {
                 (cursor.page, cursor.block) = (cursor.page + 1, 0);
@@ -60,28 +62,7 @@ impl Shard {
                 continue;
             };
             cursor.block += 1;
-            if classes(self.blocks.class_at(at)) {
-                self.reclaim_if_over(at, now);
-            }
-        }
-        true
-    }
-
-    /// The same for a shard. Returns whether it has further pages.
-    fn walk(&self, cursor: &mut Cursor, blocks: usize, now: Seconds, mut visit: impl FnMut(&Self, Item)) -> bool {
-        for _ in 0..blocks {
-            let Some(at) = self.blocks.block(cursor.page, cursor.block) else {
-                (cursor.page, cursor.block) = (cursor.page + 1, 0);
-                if cursor.page >= self.blocks.pages() {
-                    return false;
-                }
-                continue;
-            };
-            cursor.block += 1;
-            let header = self.blocks.header(at);
-            if header.kind == kind::ITEM && self.is_live(header, now) {
-                visit(self, Item(at));
-            }
+            visit(self, at);
         }
         true
     }
