@@ -124,7 +124,7 @@ impl Session {
         self.walk.as_ref().map_or(0, Walk::bytes)
     }
 
-    /// Whether it skips a value that was refused.
+    /// Whether the session skips a value that was refused.
     pub fn is_passing_over(&self) -> bool {
         self.swallow > 0
     }
