@@ -37,7 +37,7 @@ impl Work {
         std::iter::once(Self::Operation).chain(VerifyCommand::ALL.iter().copied().map(Self::Message))
     }
 
-    /// Its name in metrics.
+    /// Returns the name in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Operation => "OPERATION",

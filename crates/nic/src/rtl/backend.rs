@@ -65,12 +65,12 @@ impl<B: Backend> RtlBackend<B> {
         Announcer::new(self.queue.clone(), self.waker.clone())
     }
 
-    /// Whether its transfer engine executes operations.
+    /// Whether the NIC's transfer engine executes operations.
     pub fn is_executing(&self) -> bool {
         self.nic.is_executing()
     }
 
-    /// Its counters.
+    /// Returns the backend's counters.
     pub fn counters(&self) -> Arc<RtlCounters> {
         self.counters.clone()
     }

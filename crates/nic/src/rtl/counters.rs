@@ -36,7 +36,7 @@ pub struct RtlCounters {
 }
 
 impl RtlCounters {
-    /// All of them, by name.
+    /// Returns all counters, by name.
     pub fn all(&self) -> [(&'static str, u64); 14] {
         [
             ("entered", self.entered.get()),
