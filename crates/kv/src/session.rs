@@ -93,7 +93,7 @@ struct Unfinished {
 }
 
 impl Session {
-    /// A new connection's.
+    /// Creates the session of a new connection.
     pub fn new(service: &Arc<Service>) -> Self {
         Self {
             service: Arc::clone(service),

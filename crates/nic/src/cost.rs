@@ -32,7 +32,7 @@ const UP: i64 = 4;
 const INERTIA: i64 = 8;
 
 impl Work {
-    /// All kinds.
+    /// All kinds of work.
     pub fn all() -> impl Iterator<Item = Self> {
         std::iter::once(Self::Operation).chain(VerifyCommand::ALL.iter().copied().map(Self::Message))
     }

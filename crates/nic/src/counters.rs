@@ -17,7 +17,7 @@ impl Counter {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Adds to it.
+    /// Adds to the counter.
     pub fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }

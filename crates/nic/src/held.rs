@@ -111,7 +111,7 @@ impl PoolSize {
         }
     }
 
-    /// All buffers.
+    /// Number of buffers of both sizes.
     pub const fn total(self) -> usize {
         self.small + self.large
     }

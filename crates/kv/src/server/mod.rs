@@ -119,7 +119,7 @@ pub fn loopback() -> Vec<Prefix> {
         .into()
 }
 
-/// A server that runs.
+/// A running server.
 #[derive(Debug)]
 pub struct Server {
     service: Arc<Service>,
@@ -174,12 +174,12 @@ impl Server {
         &self.tcp
     }
 
-    /// Addresses of UDP.
+    /// Addresses of UDP that it listens on.
     pub fn udp(&self) -> &[SocketAddr] {
         &self.udp
     }
 
-    /// The service.
+    /// Returns the service that the server is for.
     pub fn service(&self) -> &Arc<Service> {
         &self.service
     }

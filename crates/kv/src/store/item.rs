@@ -10,7 +10,7 @@ use crate::clock::Seconds;
 pub struct Address(pub u32);
 
 impl Address {
-    /// No block.
+    /// The address that names no block.
     pub const NONE: Self = Self(0);
 
     /// Whether the address names a block.

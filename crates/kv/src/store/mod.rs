@@ -129,7 +129,7 @@ pub struct Key<'a> {
     pub hash: Hash,
 }
 
-/// The store.
+/// A store of items by key.
 #[derive(Debug)]
 pub struct Store {
     shards: Vec<Mutex<Shard>>,

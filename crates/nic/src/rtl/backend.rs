@@ -30,7 +30,7 @@ pub enum Network<B> {
     Tap(Tap),
 }
 
-/// The simulated NIC.
+/// The backend of the simulated NIC.
 pub struct RtlBackend<B> {
     nic: Nic,
     network: Network<B>,

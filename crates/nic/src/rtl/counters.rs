@@ -2,7 +2,7 @@
 
 use crate::counters::Counter;
 
-/// The backend's counters.
+/// Counters of the backend of the simulated NIC.
 #[derive(Debug, Default)]
 pub struct RtlCounters {
     /// Packets that entered through a port.

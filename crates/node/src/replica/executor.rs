@@ -80,7 +80,7 @@ enum Answered {
     Change(Held, Status),
 }
 
-/// Executes, and replies.
+/// The ledger's only writer: executes final blocks and sends replies.
 pub struct Executor<O> {
     pub ledger: OrderedLedger<O>,
     pub order_pool: Arc<OrderPool>,

@@ -121,7 +121,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The configured identity.
+    /// Reads the identity that is configured.
     pub fn from_cluster(cluster: &Cluster) -> Result<Self, Error> {
         let founders = cluster.committee()?;
         let path = || cluster.key.clone();
@@ -330,7 +330,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The controller.
+    /// Builds the data path's controller.
     pub fn controller(
         self,
         queries: crate::queries::Queries,

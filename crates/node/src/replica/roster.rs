@@ -58,7 +58,7 @@ impl Roster {
         Ok(Self { directory, membership: Mutex::new(membership) })
     }
 
-    /// The present membership.
+    /// Locks and returns the present membership.
     pub fn membership(&self) -> MutexGuard<'_, Membership> {
         self.membership.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -75,7 +75,7 @@ impl Checkpoints {
     }
 }
 
-/// Why nothing is given.
+/// Why a page is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// The path or its parameters name nothing.
