@@ -8,11 +8,11 @@
 //!
 //! # Specification
 //!
-//! A key's [`Hash`] determines its *first* bucket and a 16-bit tag. First bucket and tag determine its *second* bucket,
-//! and the second bucket and the tag the first one, so a key moves without being read. A bucket is a cache line: a
-//! sequence lock, eight slots with a tag and the index of an entry, a bit for each slot whose key is in its second
-//! bucket, and sixteen counters, selected by the tag, of keys with this first bucket that are in their second one. An
-//! entry has key and value, and never moves.
+//! A key's [`Hash`](struct@Hash) determines its *first* bucket and a 16-bit tag. First bucket and tag determine its
+//! *second* bucket, and the second bucket and the tag the first one, so a key moves without being read. A bucket is a
+//! cache line: a sequence lock, eight slots with a tag and the index of an entry, a bit for each slot whose key is in
+//! its second bucket, and sixteen counters, selected by the tag, of keys with this first bucket that are in their
+//! second one. An entry has key and value, and never moves.
 //!
 //! - To look up: compare the entries of all slots of the first bucket with the tag. Without a match, look at the second
 //!   bucket likewise, but only if the counter of the tag is not 0.
