@@ -59,7 +59,7 @@ impl Replies {
         Ok(!self.is_full())
     }
 
-    /// Forgets all of them.
+    /// Discards all replies, and releases the long value.
     pub fn discard(&mut self, store: &Store) {
         self.bytes.clear();
         if let Some(value) = self.value.take() {

@@ -41,20 +41,20 @@ pub struct Settings {
 /// Protocols that connections may speak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Allowed {
-    /// Each what its first byte says.
+    /// The protocol that the first byte of a connection selects.
     #[default]
     Any,
-    /// Text.
+    /// The text protocol.
     Ascii,
-    /// Binary.
+    /// The binary protocol.
     Binary,
 }
 
 impl Allowed {
-    /// All of them.
+    /// All choices of protocols.
     pub const ALL: [Self; 3] = [Self::Any, Self::Ascii, Self::Binary];
 
-    /// Its name (memcached's).
+    /// Returns the name, which is memcached's.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Any => "auto",

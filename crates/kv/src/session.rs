@@ -100,7 +100,7 @@ struct Unfinished {
 }
 
 impl Session {
-    /// A new connection's.
+    /// Creates the session of a new connection.
     pub fn new(service: &Arc<Service>) -> Self {
         Self {
             service: Arc::clone(service),
@@ -132,7 +132,7 @@ impl Session {
         self.walk.as_ref().map_or(0, Walk::bytes)
     }
 
-    /// Whether it skips a value that was refused.
+    /// Whether the session skips a value that was refused.
     pub fn is_passing_over(&self) -> bool {
         self.swallow > 0
     }

@@ -57,10 +57,10 @@ pub enum Clients {
 }
 
 impl Clients {
-    /// All, in the order of memcached's numbers.
+    /// All choices, in the order of memcached's numbers.
     pub const ALL: [Self; 3] = [Self::Any, Self::Asked, Self::Proven];
 
-    /// Its name.
+    /// Returns the name of the choice.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Any => "any",
@@ -81,10 +81,10 @@ pub enum Version {
 }
 
 impl Version {
-    /// All of them.
+    /// All versions.
     pub const ALL: [Self; 2] = [Self::V1_2, Self::V1_3];
 
-    /// Its name (memcached's).
+    /// Returns the version's name, which is memcached's.
     pub const fn name(self) -> &'static str {
         match self {
             Self::V1_2 => "tlsv1.2",

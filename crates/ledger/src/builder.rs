@@ -2,10 +2,28 @@
 //!
 //! It owns no thread: [`BlockBuilder::step`] does one piece of work, so that a thread or a simulator can drive it.
 //!
-//! - A block closes when it is full, or when its first transaction has waited for the configured interval. An empty
-//!   block closes after many failed operations, so that the journal can be pruned.
-//! - A block depends only on the journal, and its commit records the last operation that it covers. So a restart
-//!   continues after it.
+//! State: the chain; the position in the journal; the open block, with its operations, the last processed sequence and
+//! the time at which its first operation was read; `proposed_end`, the end of a block that may have been sealed before
+//! a restart.
+//!
+//! Each step does the first that applies:
+//!
+//! 1. If a block may have been sealed before the restart: once its last operation is processed, close the block there,
+//!    and nowhere else. The result is the same block.
+//! 2. If the open block is full, or its first transaction has waited for the configured interval: close it.
+//! 3. If it is empty, and the configured number of operations failed since the last block: close an empty block, so
+//!    that the journal can be pruned.
+//! 4. Read the next durable batch of the journal. Take its successful operations, with the tails of signed ones, until
+//!    the block is full; the rest of the batch goes into the next block.
+//!
+//! To close a block: [append](OwnChain::append) it to the chain, which seals and commits it; notify the observer; then
+//! write a snapshot if one is due, and prune the journal. Operations stay in the journal for the retention of retries,
+//! and longer, up to 16 segments, for the replay of signed operations. No operation is pruned before its block is
+//! committed.
+//!
+//! A block depends only on the journal, and its commit records the last operation that it covers. So a crash before the
+//! commit loses nothing: the restart continues after the last committed block. An error has the same effect: the next
+//! step tries again, with the same block.
 
 use std::{sync::Arc, time::Duration};
 
@@ -41,7 +59,7 @@ pub struct Options {
 /// Maximum number of segments kept for signed operations alone: 1 GiB of the usual size.
 const REPLAY_SEGMENTS: usize = 16;
 
-/// Receives new blocks.
+/// Observer of new blocks.
 pub trait Observer {
     /// A block was committed after `parent`.
     fn closed(&mut self, _parent: &Tip, _tip: &Tip, _operations: &[Operation]) {}

@@ -185,7 +185,7 @@ impl Ledger {
         self.retries.signed_horizon()
     }
 
-    /// How full the memory of retries is, for unsigned and for signed operations.
+    /// Returns the fill of the memory of retries, for unsigned and for signed operations.
     pub fn retries(&self, now: Now) -> [Fill; 2] {
         self.retries.fill(now)
     }

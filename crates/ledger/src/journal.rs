@@ -18,6 +18,28 @@
 //! - Each batch also carries the newest times of the operations before it. If those are pruned, the memory of
 //!   [retries](crate::retries) is bounded by these times.
 //!
+//! # Rules
+//!
+//! The writer's position is a batch number, a sequence, the previous digest and an offset in the last segment.
+//!
+//! - To commit a batch: if it does not fit the rest of the segment, turn to the prepared segment, or prepare one. Stamp
+//!   it with the time, or that of the previous batch if the clock was set back. Write its pages, and sync them.
+//!   Overwrite the high-water mark, without a sync. Then publish the batch: readers see it, and its operations are
+//!   durable.
+//! - To seal: commit an empty batch, unless the last batch is one or no page is left. Do so when idle, and before
+//!   closing.
+//! - To prepare a segment: take a spare file, or write a new one of zeros. Write and sync the header, rename the file,
+//!   and sync the directory.
+//! - To prune to a sequence: while all operations of the oldest segment are below it and the next segment has a durable
+//!   batch, rename the oldest to a spare, or remove it if there are six, and sync the directory. The last segment
+//!   always stays, since the chain of digests continues from there.
+//! - On a failed write or sync: the contents of the disk are unknown. The journal stays failed until it is opened
+//!   again.
+//! - To read: up to the published end only. A batch whose digest does not match is [damaged](Error::Damaged).
+//!
+//! Invariants: batch numbers and sequences have no gaps; a mark never exceeds the synced batches; nothing before the
+//! published end changes until its segment is pruned.
+//!
 //! # After a crash
 //!
 //! The scan at start-up follows the chain of digests to its end. There, either the node died while writing a batch that
@@ -26,13 +48,12 @@
 //! - The batch was durable if an intact batch with a higher number follows, or if the high-water mark covers its
 //!   operations. Then opening fails with [`Error::Damaged`], which names the file and the offset.
 //! - Otherwise the batch is truncated and overwritten.
+//! - The last intact batch is written and synced again: if its sync had failed, it may be in the page cache only.
+//! - Unused segments become the prepared segment and spares. The mark is written and synced.
 //!
 //! After a kill of the process the mark is exact. One ambiguous case remains, and it takes two faults at once: the
 //! power fails within 20 ms of a commit, before the idle journal is [sealed](Journal::seal) with an empty batch, and
 //! the disk damages that very batch after confirming it. The batch is then taken for a torn one.
-//!
-//! After a failed write or sync the contents of the disk are unknown: the journal stays failed until it is opened
-//! again.
 
 mod batch;
 mod batch_index;

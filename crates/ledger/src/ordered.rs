@@ -8,6 +8,13 @@
 //! - The ledger gives no reply that another replica might give differently. If it cannot read a record, or the table
 //!   has no place below the limit of accounts, it panics. The replica is then offline, which the others tolerate, and
 //!   has not diverged.
+//!
+//! To close a block: add its batch to the hash of recent operations, commit the batch to the journal, append the block
+//! to the chain, and notify the observer. Then, if a snapshot is due, write it and prune the journal.
+//!
+//! On open: recover the ledger from the chain's index and the journal. If the journal has operations after the tip,
+//! they are one batch: append its block to the chain. A crash before the batch is synced loses the block, which is
+//! ordered and is executed again; a crash after that loses nothing.
 
 use std::{sync::Arc, time::Duration};
 

@@ -61,7 +61,7 @@ pub(crate) struct Recent {
 }
 
 impl Recent {
-    /// No batches.
+    /// Creates the state without batches.
     pub fn new(limits: &Limits) -> Self {
         let reach = limits.reach();
         Self { reach, length: period(reach), periods: VecDeque::new() }

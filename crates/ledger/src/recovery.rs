@@ -32,7 +32,7 @@ pub fn recover(limits: Limits, secret: Secret, chain: &OwnChain, log: &Arc<Log>)
     recover_within(None, limits, secret, chain, log)
 }
 
-/// As [`recover`]; the ledger lies in `memory` if given, otherwise in its own memory.
+/// Recovers a ledger as [`recover`] does, in `memory` if given, otherwise in its own memory.
 pub fn recover_within(
     memory: Option<Memory>,
     limits: Limits,

@@ -5,11 +5,34 @@
 //! senders of one kind cannot evict the other. A window never evicts for lack of room: an operation that does not fit
 //! is `BUSY`.
 //!
-//! - An unsigned operation is remembered for [`Limits::retention`] after its execution. Afterwards an id without a time
-//!   counts as new. An id with a time ([`Operation::TIMED`]) is `EXPIRED` forever unless it is newer than every such id
-//!   that was forgotten.
-//! - A signed operation is remembered until its timestamp is older than [`Limits::replay`]: from then on it is rejected
-//!   by its age. If the clock was set back, or after a restart, the newest forgotten timestamp is the limit instead.
+//! State of a window: the index from identities to numbers; the newest records; *stretches* of a 64th of the window's
+//! time, each with the newest time that its operations carry; and the `horizon`, the newest such time of all that was
+//! forgotten. The identity is the account that names the transaction, and the transaction id.
+//!
+//! Before each batch, forget the oldest stretches while they are over, and raise the horizon to their newest times:
+//!
+//! - An unsigned stretch is over [`Limits::retention`] after its end.
+//! - A signed stretch is over once its newest timestamp is older than [`Limits::replay`].
+//!
+//! For an operation, the first rule that applies decides:
+//!
+//! 1. Its identity is remembered with the same content: return the first status and value.
+//! 2. Its identity is remembered with other content: `TRANSACTION_ID_REUSED`.
+//! 3. A record that may be the same operation cannot be read from the journal now: `BUSY`.
+//! 4. It carries a time that is not after the horizon, so it may be a retry of a forgotten operation: `EXPIRED` if the
+//!    time is that of its id ([`Operation::TIMED`]), `STALE_TIMESTAMP` if it is signed.
+//! 5. It is unsigned, and the time of its id is more than [`CLOCK_TOLERANCE`] ahead of the clock: `STALE_TIMESTAMP`.
+//!    Once forgotten, it would make all others stale.
+//! 6. The window is full: `BUSY`.
+//! 7. Otherwise it is new. If it is executed, it is remembered under its sequence. A signed operation whose paying
+//!    account does not exist is refused without a trace.
+//!
+//! So an id without a time counts as new once its stretch is over, while an id with a time, or a signature, is never
+//! executed twice.
+//!
+//! A restart reads the journal back as far as both windows reach, if it is still there. If earlier operations were
+//! pruned, the newest times in the first batch that was read raise the horizons. Results of unsigned operations older
+//! than the newest 2^19 are read from the journal; all records of signed ones are in memory.
 
 mod index;
 mod ring;
@@ -36,7 +59,7 @@ pub const MAX_CAPACITY: usize = 1 << 31;
 /// batches of 16 MiB with 233,016 operations each, one gathering and one being written.
 const RECENT: usize = 1 << 19;
 
-/// How far a timestamp may be ahead of the node's clock: clocks that follow NTP are closer than this.
+/// Maximum time by which a timestamp may be ahead of the node's clock: clocks that follow NTP are closer.
 pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(2);
 
 /// The time, as passed to a ledger.
@@ -135,7 +158,7 @@ pub(crate) enum Known {
     Refused(Status),
 }
 
-/// How full a window is.
+/// Fill of a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fill {
     /// Remembered operations.

@@ -1,4 +1,5 @@
-//! The public interface of channels.
+//! The public interface of channels, above all transports: it keeps the first failure, and tries each operation at once
+//! if nothing watches the descriptor.
 
 use std::{net::SocketAddr, os::fd::BorrowedFd, sync::Arc};
 

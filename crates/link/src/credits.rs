@@ -1,4 +1,19 @@
 //! Credits of both directions: rights to send a message, which the receiver grants as its buffers become free.
+//!
+//! State: `to_send`, this side's credits, at most `peer_buffers`; `granted`, the peer's; `to_grant`, free buffers whose
+//! credits are not granted yet.
+//!
+//! - On a buffer handed out: subtract 1 from `to_send`. On one dropped unsent: add it again.
+//! - On credits in a frame: add them to `to_send`. More than `peer_buffers` are [forged](Error::CreditForged).
+//! - On a message: subtract 1 from `granted`. Below 0 the peer [exceeds](Error::CreditExceeded) its credits.
+//! - On messages dropped by users: add them to `to_grant`.
+//! - On any frame to send: move all of `to_grant` to `granted`, and put the number into the frame.
+//! - A frame with credits alone is due if `to_grant` reaches the pool's threshold: half of the buffers, or 1 from the
+//!   moment that the user took the last available message while `granted` was 0. Then the peer may be waiting for any
+//!   credit, and this user for its message. The next grant restores the threshold.
+//!
+//! Invariant: `granted`, `to_grant` and the buffers with messages that were not returned and collected add up to the
+//! buffers of the receiving side.
 
 use crate::{Error, pool::FreeList};
 

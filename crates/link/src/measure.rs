@@ -10,7 +10,7 @@ use std::{
 
 use crate::{Address, Channel, Config, Error, Operations, SelectionKey, Selector, ServerChannel, Waker};
 
-/// What a responder does with messages.
+/// A responder's treatment of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It echoes each message.
@@ -212,7 +212,7 @@ impl Prober {
         self.stream_of(bytes.len(), messages, |buffer| buffer.copy_from_slice(bytes))
     }
 
-    /// The same with messages sent as they are in their buffers: nothing is copied.
+    /// Measures a stream of messages that are sent as they are in their buffers: nothing is copied.
     ///
     /// # Errors
     ///

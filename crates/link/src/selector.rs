@@ -1,4 +1,23 @@
 //! The selector: reports which of many channels are ready.
+//!
+//! State: the slots of channels and server channels; `hot`, those that may be ready without a further event; `used`,
+//! those that the user accessed since the last selection; the doorbell, through which other threads wake the selector
+//! or name a channel to look at.
+//!
+//! [`Selector::select`] repeats these steps until a channel is ready, the waker was used or the time is over:
+//!
+//! 1. Once: forget the last selection, and flush the used channels.
+//! 2. Look at each hot channel: make progress, and compare the ready operations with its interest. A ready one is
+//!    selected and stays hot. A polled one (`shm://`) stays hot for a number of looks. Any other one asks to be woken:
+//!    if something arrived meanwhile it stays hot, otherwise it is cold.
+//! 3. If something is selected, return; after 16 such selections, ask the kernel for events first, without waiting.
+//! 4. If channels are hot, repeat step 2; every 64 rounds, ask the kernel without waiting, and yield the processor.
+//! 5. Otherwise announce the sleep at the doorbell, and sleep in the kernel until an event, the next deadline of a
+//!    greeting, or the timeout. Each event makes its channel hot.
+//!
+//! No wake is lost: a channel publishes its wish before it looks a last time, and the doorbell announces the sleep
+//! before it checks for calls. Readiness is level-triggered, although the kernel's events are edges: a channel stays
+//! hot until a look finds nothing.
 
 use std::{
     os::fd::{AsFd, BorrowedFd},

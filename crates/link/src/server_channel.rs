@@ -1,4 +1,9 @@
 //! Listeners for channels.
+//!
+//! - On progress: accept up to [`Config::greeting`] connections. If that number is greeting already, each new one
+//!   replaces the oldest.
+//! - On each connection that is greeting: make progress. Once it is connected it waits for [`ServerChannel::accept`].
+//!   It is dropped if it fails, or after [`Config::greeting_timeout`].
 
 use std::{
     collections::VecDeque,

@@ -65,7 +65,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Its own memory.
+    /// Returns the batch's own memory, without lent frames.
     pub fn own(&mut self) -> &mut [u8] {
         &mut self.own
     }

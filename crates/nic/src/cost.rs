@@ -32,12 +32,12 @@ const UP: i64 = 4;
 const INERTIA: i64 = 8;
 
 impl Work {
-    /// All kinds.
+    /// All kinds of work.
     pub fn all() -> impl Iterator<Item = Self> {
         std::iter::once(Self::Operation).chain(VerifyCommand::ALL.iter().copied().map(Self::Message))
     }
 
-    /// Its name in metrics.
+    /// Returns the name in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Operation => "OPERATION",

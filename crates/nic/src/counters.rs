@@ -12,12 +12,12 @@ use crate::histogram::Histogram;
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Its value.
+    /// Returns the counter's value.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Adds to it.
+    /// Adds to the counter.
     pub fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
@@ -47,7 +47,7 @@ impl Closed {
     pub const ALL: [Self; 7] =
         [Self::Client, Self::Malformed, Self::Idle, Self::SlowFrame, Self::SlowReader, Self::Room, Self::Refused];
 
-    /// Its name in metrics.
+    /// Returns the name in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Client => "client",

@@ -4,7 +4,7 @@
 pub const ETHERNET: usize = 14;
 /// Length of a tag in bytes.
 pub const VLAN: usize = 4;
-/// Maximum number of tags.
+/// Maximum number of VLAN tags.
 pub const VLAN_TAGS: usize = 2;
 /// Maximum length of a header in bytes.
 const LINK_MOST: usize = ETHERNET + VLAN_TAGS * VLAN;

@@ -9,7 +9,7 @@ use std::time::Instant;
 use crate::backend::{MESSAGE_BYTES, Peer};
 use crate::prefix::{Prefix, Sharer};
 
-/// What a datagram waits for.
+/// The class of work that a datagram waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Verification of signed operations, and of approvals of member changes.
@@ -26,7 +26,7 @@ impl Class {
     /// All classes.
     pub const ALL: [Self; 4] = [Self::Signed, Self::Proof, Self::Verify, Self::Ordered];
 
-    /// Its name in metrics.
+    /// Returns the class's name in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Signed => "signed",
@@ -111,7 +111,7 @@ impl PoolSize {
         }
     }
 
-    /// All buffers.
+    /// Number of buffers of both sizes.
     pub const fn total(self) -> usize {
         self.small + self.large
     }

@@ -10,7 +10,7 @@ pub const BOUNDS: [u64; 17] = [
     5_000_000, 10_000_000,
 ];
 
-/// A histogram.
+/// A histogram of durations, by [`BOUNDS`].
 #[derive(Debug, Default)]
 pub struct Histogram {
     /// One for each bound, and one for durations above the last.

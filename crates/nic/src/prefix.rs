@@ -92,12 +92,12 @@ impl Prefix {
         address.is_ipv4() == self.address.is_ipv4() && Self::containing(address, self.length).address == self.address
     }
 
-    /// Its first address.
+    /// Returns the prefix's first address.
     pub fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// Its length in bits.
+    /// Returns the prefix's length in bits.
     pub fn length(&self) -> u8 {
         self.length
     }

@@ -26,7 +26,7 @@ impl Default for RateLimit {
     }
 }
 
-/// What to do with a datagram.
+/// The limiter's decision on a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Under the limit.

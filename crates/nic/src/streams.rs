@@ -1,12 +1,27 @@
 //! Streams next to datagrams: the same frames over TCP, each preceded by its length (32 bits, big-endian).
 //!
 //! One thread reads frames from all connections and writes replies to them. To the data path, frames of connections are
-//! datagrams of a [`Peer`] with a connection, so every service is available over TCP, too. A connection at its limit of
-//! requests without reply is not read from until it takes replies: this slows down slow clients, and nobody else.
+//! datagrams of a [`Peer`] with a connection, so every service is available over TCP, too.
 //!
-//! Connections are a limited resource, so each must use its place: a frame must be complete in time, and replies must
-//! be taken in time. A prefix has a share of the places. If all are taken, the idlest connection is closed for a new
-//! one. Trusted prefixes have separate places.
+//! State of a connection: received bytes up to the first incomplete frame; replies that the client has not taken;
+//! `requests`, frames without a written reply, and `request_bytes`, which falls to 0 when there are none.
+//!
+//! In each round, for each connection:
+//!
+//! 1. If all earlier replies are written, take the new ones, and write as much as the client takes. Once all are
+//!    written, they are subtracted from `requests`.
+//! 2. If it is readable, read once, so that a connection that sends a lot alternates with the others. It is not read
+//!    from while `requests` or `request_bytes` is at its limit, or too many bytes of all connections wait for the data
+//!    path.
+//! 3. Pass complete frames to the data path, up to the same limits. A length of 0 or above the maximum, or a frame that
+//!    would get no reply as a datagram, ends the connection.
+//! 4. End it if a frame is incomplete for too long while it is read from, if the client takes less than one largest
+//!    reply in that time, or if no byte moved for the idle time.
+//!
+//! Connections are a limited resource. On a new one: refuse it if the prefix has its share, or all places are taken,
+//! unless another one gives way. That is the one with the largest product of idle time, from a second on, and
+//! connections of its prefix, within the prefix if its share is taken; else one of the prefix with the most
+//! connections, if that has at least two more than the new one's. Trusted prefixes have separate places and no share.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};

@@ -17,7 +17,7 @@ use crate::counters::Counters;
 use crate::sys::{self, Outgoing, Receiver, Sender};
 use crate::wait::Wait;
 
-/// Configuration of the backend.
+/// Configuration of the socket backend.
 #[derive(Clone, Debug)]
 pub struct UdpConfig {
     /// Address to listen on. The IPv6 wildcard accepts IPv4 as well.

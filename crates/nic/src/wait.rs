@@ -23,7 +23,7 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// The same with more sockets.
+    /// Returns the same wait with more sockets.
     pub fn also(&self, more: impl Iterator<Item = Arc<OwnedFd>>) -> Self {
         let Self { sockets, waker, spin } = self;
         Self { sockets: sockets.iter().cloned().chain(more).collect(), waker: waker.clone(), spin: *spin }

@@ -1,4 +1,13 @@
 //! Makes operations durable and sends the replies that waited for it.
+//!
+//! - On a commit that is due: commit the journal. Then publish the durable sequence to the NIC tier, and after that
+//!   send all parked replies up to it.
+//! - On a seal that is due: seal the journal. Nothing waits for it.
+//! - On an error: report `storage_failed`, and answer all parked replies `STORAGE_FAILED`. No later operation is
+//!   accepted.
+//!
+//! The journal thread does this, or the data path for a single waiting client while the last commit was quick, one at a
+//! time.
 
 use std::{
     sync::{Arc, Mutex, PoisonError, atomic::Ordering::Relaxed},

@@ -1,4 +1,16 @@
 //! The store controller: connects the data path of this node to ledger, journal and block builder.
+//!
+//! To execute operations:
+//!
+//! 1. Sleep up to 5 ms if the block builder lags far, so that the journal does not grow without bound.
+//! 2. Begin a submission to the journal, and wait up to 5 ms until it has room for all. Operations beyond the room are
+//!    `BUSY`, or `STORAGE_FAILED` if the journal cannot be written; REFER needs no room.
+//! 3. Announce the last sequence that the operations may take, so that the NIC tier defers.
+//! 4. Execute them, append each recorded one to the submission, and withdraw the rest of the announcement.
+//! 5. After each batch, wake the journal thread, or commit here if a single client waits and the disk is quick.
+//!
+//! The ledger's last sequence and that of the submission must agree, or the node panics before it replies. A reply
+//! under `durable` waits for the last sequence executed so far, even a retry or a REFER: it may depend on all of them.
 
 use std::{
     sync::{Arc, Mutex, atomic::Ordering::Relaxed},

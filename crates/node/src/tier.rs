@@ -1,5 +1,14 @@
 //! The NIC tier of a node: the backend and the reason for it; the arena of the ledger and the proof cache; the program
 //! that answers from them.
+//!
+//! 1. At start, before the ledger is recovered: choose the backend, create the arena, and load and attach the program,
+//!    which answers nothing yet. If the machine does not allow that, serve by sockets, and report the reason.
+//! 2. Recover the ledger and the proof cache in the memory of the arena.
+//! 3. Open the tier: publish the offsets of the tables, the trusted prefixes and the flags, then where the node
+//!    listens.
+//! 4. While it runs, the writer announces its changes, and the journal or the executor publishes that they are durable:
+//!    [`State`] has the rules of deferral.
+//! 5. Dropping the link detaches the program. Frames then go to the host, as all those that it does not answer.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 

@@ -7,7 +7,7 @@ use spv::Hash;
 use spv::finality::OrderedHeader;
 use spv::hash::body_hash;
 
-/// What a replica proposes.
+/// A payload that a replica proposes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload {
     /// The application's statement that the replicas vouch for besides the order, see [`OrderedHeader::statement`].
@@ -41,12 +41,12 @@ impl Block {
         Self { header, body }
     }
 
-    /// Its header.
+    /// Returns the block's header.
     pub fn header(&self) -> &OrderedHeader {
         &self.header
     }
 
-    /// Its height; the first block after genesis has 1.
+    /// Returns the block's height; the first block after genesis has 1.
     pub fn height(&self) -> u64 {
         self.header.height.get()
     }
@@ -61,7 +61,7 @@ impl Block {
         &self.body
     }
 
-    /// Its hash, which identifies it.
+    /// Returns the block's hash, which identifies it.
     pub fn hash(&self) -> Hash {
         self.header.hash()
     }

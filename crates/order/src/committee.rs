@@ -27,7 +27,7 @@ impl ReplicaName {
         Some(Self { votes, identity: ed25519::PublicKey::decode(Copying(identity)).ok()? })
     }
 
-    /// Its 64 bytes.
+    /// Encodes 64 bytes: the voting key, then the connection key.
     pub fn to_bytes(&self) -> [u8; 64] {
         let mut bytes = [0; 64];
         bytes[..32].copy_from_slice(&self.votes.to_bytes());
@@ -35,12 +35,12 @@ impl ReplicaName {
         bytes
     }
 
-    /// Its connection key.
+    /// Returns the replica's connection key.
     pub fn connections(&self) -> Identity {
         identity_bytes(&self.identity)
     }
 
-    /// Its connection key, in the runtime's type.
+    /// Returns the replica's connection key, in the runtime's type.
     pub fn identity(&self) -> &ed25519::PublicKey {
         &self.identity
     }
@@ -58,14 +58,14 @@ pub(crate) fn identity_bytes(key: &ed25519::PublicKey) -> Identity {
 pub struct ReplicaKey(SealingKey, ed25519::PrivateKey);
 
 impl ReplicaKey {
-    /// From 32 secret bytes, unless they are 0 or not below the group order. The connection key is derived from them by
-    /// a separate hash, so that a replica has one secret to keep.
+    /// Creates the key from 32 secret bytes, unless they are 0 or not below the group order. The connection key is
+    /// derived from them by a separate hash, so that a replica has one secret to keep.
     pub fn from_bytes(secret: &[u8; 32]) -> Option<Self> {
         let identity = TaggedHash::new(REPLICA_IDENTITY_TAG).hash(&[secret]);
         Some(Self(SealingKey::from_bytes(secret)?, ed25519::PrivateKey::decode(Copying(&identity)).ok()?))
     }
 
-    /// Its public name.
+    /// Returns the replica's public name.
     pub fn name(&self) -> ReplicaName {
         ReplicaName { votes: self.0.public(), identity: self.1.public_key() }
     }

@@ -1,4 +1,29 @@
 //! The bridge between engine and application: proposals, verdicts and final blocks.
+//!
+//! `known` is the height of the last block that the application has. Each request reads it once, so that the pending
+//! blocks are consistent with one moment.
+//!
+//! - To propose on a parent: fetch its ancestors down to height `known + 1`, and pass parent and pending blocks to the
+//!   application. Its payload makes the child. The proposal counts as seen at once, before the leader's own vote.
+//! - To verify a block: fetch its ancestors likewise and ask the application. A refusal is logged and sent to the
+//!   [keeper](crate::keeper) of evidence. If an ancestor cannot be fetched, never answer: the engine has moved on.
+//! - On a final block of height h > 0: look up its certificate, wait for the application, publish h and the
+//!   certificate, pass the block on if it ends an epoch, then acknowledge it. Genesis is acknowledged at once.
+//! - After a restart: publish `known`, and the certificate of the newest block at or below it that has one, among the
+//!   last 256 heights; or those of the floor, if it is higher.
+//!
+//! The watcher derives the replica's position from the engine's reports:
+//!
+//! | report | position | [pace](crate::pace) |
+//! |---|---|---|
+//! | `notarize` of a view's leader | | the leader proposed |
+//! | `nullify` of any replica | | the view is contested |
+//! | certificate of notarization, certified | the next view | the view is kept |
+//! | certificate of finality | the next view | the view is kept, its block is final |
+//! | certificate of `nullify` | the first view of the next term | the view is given up |
+//!
+//! Each report of two contradicting votes, and each vote of a leader for its block, also goes to the keeper. If its
+//! queue is full, the report is dropped.
 use crate::application::{Application, Final};
 use crate::block::Block;
 use crate::epoch::ends_epoch;

@@ -307,7 +307,7 @@ impl Replica {
         Ok((Self { status, marshal }, handle))
     }
 
-    /// Current status.
+    /// Returns the replica's live status.
     pub fn status(&self) -> &Status {
         &self.status
     }

@@ -1,7 +1,26 @@
 //! Epochs: each runs its own voting engine with its own set of replicas.
 //!
-//! An epoch has a fixed number of blocks. Its last block is proposed again until it is final. Then the engine ends, and
-//! the engine of the next epoch begins on that block. So the set changes at a block that all replicas agree on.
+//! With epochs of L blocks, epoch e consists of the heights e L to (e + 1) L - 1. Its last block is proposed again
+//! until it is final. Then the engine ends, and the engine of the next epoch begins on that block. So the set changes
+//! at a block that all replicas agree on, and no vote of one set counts in another.
+//!
+//! State: the epoch e and its running engine; the block that it begins on; the schemes of four recent epochs; for each
+//! of the three voting channels, messages of epoch e + 1 that arrived early.
+//!
+//! 1. To begin e: remove the votes of epoch e - 2. Start an engine with the committee of e on the block that e begins
+//!    on. Open the subchannel e of each voting channel, and pass it the early messages of e. Then prune final blocks
+//!    and certificates below height e L - 1 - `keep`. Block e L - 1 always stays, because a restart begins on it again.
+//! 2. On a message of epoch e + 1: hold it, up to 16 of a replica and 1,024 in all for each channel. Drop messages of
+//!    all other epochs without an engine.
+//! 3. On a message of any later epoch: its sender is ahead. If the first such message is older than `Timing::fetch`,
+//!    request the last block of e from this sender, and restart that time. So a lagging replica passes through the
+//!    epochs one by one, and checks each block against the set of its epoch.
+//! 4. When the application has the last block of e: abort the engine, wait until its storage is closed, ask the
+//!    application for the committee of e + 1, add its scheme, and begin e + 1 on that block.
+//! 5. If the engine or the network ends, the replica ends.
+//!
+//! Only one engine runs at a time. Between 4 and 1 a crash leaves the votes of e and of e - 1: the restart continues
+//! with epoch e, whose last block is delivered again, or with e + 1, and needs the votes of no earlier epoch.
 use crate::application::Application;
 use crate::block::Block;
 use crate::committee::ReplicaKey;

@@ -1,4 +1,16 @@
 //! The keeper of evidence: joins findings of the engine, checks them and stores what holds.
+//!
+//! - On two contradicting votes: store them as a piece.
+//! - On a leader's vote for its block: remember it, up to 4 for each view. If the leader voted for another block in
+//!   that view, store both votes as a piece.
+//! - On a refused block: remember it. It becomes a piece as soon as the leader's vote for it is known, and the other
+//!   way around.
+//! - To store a piece: its signatures must be the accused replica's, and fewer than 1,024 pieces are stored. Its name
+//!   follows from the view and the replica, or from the block, so the same fault is stored once. Write and sync it,
+//!   count it, then report it to the application.
+//!
+//! Votes and refused blocks of the newest 64 views are remembered, in memory. A crash while a piece is written leaves
+//! it truncated, and readers skip it.
 use crate::application::Application;
 use crate::block::Block;
 use crate::committee::Committee;

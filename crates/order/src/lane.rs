@@ -1,4 +1,8 @@
 //! A network channel that the voting engines use one after the other, each for its own epoch.
+//!
+//! Each message carries its epoch. That of the running engine's epoch goes to the engine. A message of the next epoch
+//! is held until that epoch opens, up to 16 of each replica and 1,024 in all; all others are dropped. When an epoch
+//! opens, its held messages come first, and those of other epochs are dropped.
 use commonware_cryptography::ed25519::PublicKey;
 use commonware_p2p::utils::mux::{self, Builder, MuxHandle, Muxer, SubReceiver, SubSender};
 use commonware_p2p::{Message, Receiver, Sender};

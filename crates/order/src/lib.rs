@@ -18,6 +18,43 @@
 //!
 //! Start with [`Application`] (`application`) and [`Replica`] (`engine`); `delivery` passes final blocks on, `epochs`
 //! changes the set.
+//!
+//! # Specification
+//!
+//! `docs/order.md` has the rules by which a block becomes final. A replica adds these.
+//!
+//! State:
+//!
+//! - `processed`, durable: the height up to which the application has returned from [`Application::finalized`].
+//! - Final blocks and certificates by height, durable. Those more than [`Config::keep`] heights below the start of the
+//!   epoch are pruned when the epoch begins.
+//! - Votes, one file per epoch and view, durable: a vote is synced before it is sent.
+//! - Committees of up to four recent epochs, in memory: [`Application::committee`] returns them.
+//!
+//! Rules:
+//!
+//! - On start: raise `processed` to the height of [`Config::floor`], if any. The epoch is that of height
+//!   `processed + 1`. Ask for the committees of this epoch and of the previous one. Begin on the last block of the
+//!   previous epoch if it is stored. Otherwise begin on the floor, if it is that block or a block of this epoch.
+//!   Otherwise fail with [`StartError::Anchor`].
+//! - On a request to propose: call [`Application::propose`] with the parent and all blocks above the delivered height.
+//!   `None` skips the turn.
+//! - On a request to vote: call [`Application::verify`]. `Ok` allows `notarize`. A [`Refusal`] is permanent, and
+//!   becomes evidence once the leader's vote for the block is known. While the future is pending there is no vote.
+//! - On each final block, in order of height: call [`Application::finalized`]. When it has returned, publish height and
+//!   certificate in the [`Status`], end the epoch if this is its last block, and acknowledge the block. At most 16
+//!   blocks wait for their acknowledgement.
+//! - On two votes of a replica that contradict each other, or a refused block with its leader's vote: check the
+//!   signatures, write and sync the [`Evidence`], then call [`Application::accused`]. At most 1,024 pieces are stored;
+//!   findings beyond a queue of 1,024 are dropped, so the engine never waits for the disk here.
+//!
+//! A crash
+//!
+//! - before an acknowledgement is durable: the block is delivered again after the restart;
+//! - after a vote is synced and before it is sent: the vote binds the replica, whether or not anybody has received it;
+//! - around the end of an epoch: the restart begins in either epoch, and the votes of both are there, since those of an
+//!   epoch are removed when the second epoch after it begins;
+//! - while evidence is written: the truncated piece is skipped when evidence is read.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,11 +1,31 @@
 //! Membership: the set of replicas of each epoch, and the changes between them.
 //!
-//! - Generation `n` is the set after `n` changes. Epochs map to generations.
-//! - A replica approves a change of the newest generation by signing it. Approvals are ordered in blocks, so all
-//!   replicas see the same approval complete a quorum.
-//! - The decided change takes effect in the epoch after the one with that approval.
-//! - A replica that joins must approve as well, which it does once it has all ordered blocks. So no set depends on a
-//!   replica that is not running.
+//! State, the same on all replicas after the same blocks:
+//!
+//! - `generations`: generation n is the set after n changes, each with the first epoch in which it votes.
+//! - `reconfigurations`: the change that ended each generation except the newest, with the signatures of its quorum.
+//! - `approvals`: signed changes of the newest generation, at most one for each signer.
+//! - `height`: the block with the last accepted approval.
+//!
+//! Rules for an approval ordered in the block of height h:
+//!
+//! 1. Reject it as stale if it names another generation, if a decided change has not taken effect at h, or after the
+//!    maximum number of changes.
+//! 2. Reject it if the signer is neither a member of the newest generation nor the replica that the change adds.
+//! 3. Reject it if the change does not apply: wrong number for its keys, a key in use, an empty or too large set, an
+//!    addition without an address.
+//! 4. Reject it if the signature does not cover this network, this set and this change.
+//! 5. Otherwise set `height` to h, and store it in place of the signer's earlier approval.
+//! 6. The change is decided if a quorum of the newest generation has approved it, and, for an addition, the joining
+//!    replica as well. Then append the reconfiguration and the new generation, which votes from the epoch after that of
+//!    h, and clear `approvals`.
+//!
+//! A replica that joins approves once it has all ordered blocks, so no set depends on a replica that is not running.
+//! From the quorum's approval on, before its own, the others [connect](Membership::connected) to it.
+//!
+//! Invariants: only members count for a quorum; a generation's epoch never begins at or before the block that decided
+//! it; [`encode`](Membership::encode) after a block is a function of the blocks up to it. Nothing here is durable: the
+//! caller stores the encoding before it relies on it, and restores it with the founders.
 use crate::committee::{Committee, CommitteeError, ReplicaName};
 use crate::epoch::epoch_of;
 use crate::member::Member;

@@ -51,13 +51,13 @@ pub type Peers = Oracle<ed25519::PublicKey>;
 /// Spare places for replicas that join while this one runs. If more join, restart this one.
 const JOINING: usize = 4;
 
-/// How many replicas one that starts with this number of members can be connected to.
+/// Maximum number of connected replicas, for one that starts with this number of members.
 pub fn room(members: usize) -> NonZeroUsize {
     NonZeroUsize::MIN.saturating_add(members + JOINING)
 }
 
 /// Connects a replica with the others, for [`crate::Replica::start`]. It dials offline replicas until they answer. The
-/// network ends with the runtime or the handle. [`know`] sets the addresses of the others.
+/// network ends with the runtime or the handle. [`set_members`] sets the addresses of the others.
 pub fn connect<E>(
     context: E,
     network: Hash,

@@ -3,6 +3,20 @@
 //! A view is lost if its leader proposed and a quorum abandoned it all the same: votes take longer than replicas wait.
 //! A view whose leader proposed nothing does not count, because the leader was idle or offline. If it counted, an idle
 //! network would wait long for a leader that fails.
+//!
+//! State: `steps`, from 0 to twice `most`; rounds that were proposed, and rounds that were given up, up to 256 of each,
+//! the oldest dropped first; `kept`, the newest round with a certified block. The factor on all timeouts is 2 to the
+//! power of `steps` / 2, rounded up.
+//!
+//! - On a proposal in round r: if r was given up, it is lost. Otherwise remember r if it is newer than `kept`.
+//! - On a quorum's `nullify` in r: if r was proposed, it is lost. Otherwise remember r if it is newer than `kept`.
+//! - On a lost round: add 2 to `steps`, up to the maximum. A round is lost at most once.
+//! - On a certified or final block in r newer than `kept`: set `kept` to r, subtract 1 from `steps`, and drop proposed
+//!   rounds up to r.
+//!
+//! `most` is 6, or less if the timeout for a leader would exceed the configured maximum. All of it is in memory: a
+//! restart begins with the configured timeouts. No message carries it, so replicas may differ, and no vote depends on
+//! it.
 use crate::limits::VIEWS_KEPT;
 use crate::rest::{RESTING, Rest};
 use crate::status::Status;

@@ -119,7 +119,7 @@ impl Process {
         Ok(Self { status, outbox: Outbox(sender), peers: Peers(updates), stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Current status.
+    /// Returns the replica's live status.
     pub fn status(&self) -> &Status {
         &self.status
     }

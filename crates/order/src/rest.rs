@@ -2,8 +2,21 @@
 //!
 //! A view without a proposal ends after some hundred milliseconds, with votes on every disk. That is useless while
 //! there is nothing to order: the leader waits for work, and so do all others. A resting replica therefore makes the
-//! engine's waits [`RESTING`] times as long. It stops resting as soon as its application has work, a block was proposed
-//! that is not final, or another replica votes to give up the current view.
+//! engine's waits [`RESTING`] times as long.
+//!
+//! State: the newest round that was `entered`, `proposed`, `finalized` and `contested`; each only grows. A replica
+//! rests while all of these hold:
+//!
+//! - it has entered a round, so it has seen a certificate since its start;
+//! - `proposed` is not newer than `finalized`: no proposed block waits for votes;
+//! - `contested` is older than `entered`: no replica wants to end the present round;
+//! - the application [is idle](Application::is_idle).
+//!
+//! On a vote to give up a round that ended two or more views ago, or in an earlier epoch: contest the present round.
+//! Its voter missed what happened since, and learns of it when the present round ends. A vote for the round before is
+//! usually just late, and changes nothing.
+//!
+//! Waits also end while replicas rest, so nothing depends on all of them agreeing on whether there is work.
 use crate::application::Application;
 use std::sync::{Arc, Mutex, PoisonError};
 

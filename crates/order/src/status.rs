@@ -33,7 +33,7 @@ pub struct Status {
     since: Instant,
 }
 
-/// [`Status`] at one moment.
+/// A snapshot of a [`Status`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatusSnapshot {
     /// Present epoch.

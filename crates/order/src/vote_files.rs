@@ -121,7 +121,7 @@ impl VoteFiles {
         Ok(())
     }
 
-    /// How many files are recorded.
+    /// Returns the number of recorded files.
     pub fn len(&self) -> usize {
         self.0.len()
     }

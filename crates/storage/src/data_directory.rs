@@ -53,7 +53,7 @@ impl DataDirectory {
         Ok(!is_free)
     }
 
-    /// Its path.
+    /// Returns the directory's path.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }

@@ -51,7 +51,7 @@ use std::sync::Arc;
 
 use zerocopy::IntoBytes;
 
-/// How a file is opened.
+/// The mode in which a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// For reading; the file must exist.
@@ -102,7 +102,7 @@ pub trait File: Send + Sync + Debug {
         None
     }
 
-    /// Is the file empty?
+    /// Whether the file is empty.
     fn is_empty(&self) -> Result<bool, Error> {
         Ok(self.len()? == 0)
     }
@@ -141,7 +141,7 @@ pub trait Directory: Send + Sync + Debug {
     /// Makes all names in the directory durable.
     fn sync(&self) -> Result<(), Error>;
 
-    /// Does a file of this name exist?
+    /// Whether a file of this name exists.
     fn exists(&self, name: &str) -> Result<bool, Error> {
         match self.open(name, Mode::Read) {
             Ok(_) => Ok(true),

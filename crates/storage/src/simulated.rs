@@ -13,7 +13,7 @@ use inode::Inode;
 /// The atomic unit of a disk: after a crash each sector of an unsynced write is present or not.
 pub const SECTOR: usize = 512;
 
-/// How a simulated disk fails. Probabilities are per call.
+/// Faults of a simulated disk. Probabilities are per call.
 #[derive(Clone, Copy, Debug)]
 pub struct Faults {
     /// A read fails.

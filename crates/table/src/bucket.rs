@@ -133,7 +133,7 @@ impl Bucket {
     }
 }
 
-/// Some of a bucket's slots, lowest first.
+/// A set of slots of a bucket, which yields the lowest first.
 #[derive(Clone, Copy, Debug)]
 pub struct Slots(u8);
 

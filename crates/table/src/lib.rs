@@ -6,6 +6,35 @@
 //! Everything lives in a [`Region`]: a header, then arrays that the header names by offset, never by pointer. The same
 //! memory can be mapped elsewhere, by another process or by a program in the kernel, and read there.
 //!
+//! # Specification
+//!
+//! A key's [`Hash`](struct@Hash) determines its *first* bucket and a 16-bit tag. First bucket and tag determine its
+//! *second* bucket, and the second bucket and the tag the first one, so a key moves without being read. A bucket is a
+//! cache line: a sequence lock, eight slots with a tag and the index of an entry, a bit for each slot whose key is in
+//! its second bucket, and sixteen counters, selected by the tag, of keys with this first bucket that are in their
+//! second one. An entry has key and value, and never moves.
+//!
+//! - To look up: compare the entries of all slots of the first bucket with the tag. Without a match, look at the second
+//!   bucket likewise, but only if the counter of the tag is not 0.
+//! - To insert a missing key: take a free entry and a free slot of the first bucket, else of the second, else make
+//!   room. Without either the table is [`Full`] and unchanged. Write the entry. If the slot is in the second bucket,
+//!   count the key in the first. Then fill the slot.
+//! - To make room: search breadth first, from both buckets, for a bucket with a free slot, where each step is a move of
+//!   a key to its other bucket. After 1,024 buckets the table counts as full. Move the keys of the shortest path from
+//!   its far end on: fill the new slot, then clear the old one.
+//! - To remove: clear the slot, count the key out of its first bucket if it was in its second, and free the entry.
+//! - A counter that reaches 15 stays there: lookups of such tags then always look at the second bucket.
+//!
+//! Every change of a bucket makes its sequence odd before and even after. A reader that finds the key checks that the
+//! bucket with it is unchanged. A reader that does not checks that the buckets it looked at are unchanged, the first
+//! one last: a key that moves is in both buckets for a moment and never in none. Otherwise it starts again. Values of
+//! up to 8 bytes change in one store; longer ones share 1,024 sequence locks, selected by the entry's index.
+//!
+//! Invariants: each key is in one slot, or in two during a move; a key in its second bucket is counted in its first; at
+//! most two buckets and their entries are read for a lookup, whatever the keys are; the writer never waits for readers.
+//!
+//! # Use
+//!
 //! The data path works in batches, so that many cache misses overlap:
 //!
 //! ```

@@ -23,11 +23,11 @@ impl<const WORDS: usize> SequencedWords<WORDS> {
     }
 }
 
-/// The writing side.
+/// The writing side of a published value.
 #[derive(Debug)]
 pub struct Publisher<const WORDS: usize>(Arc<SequencedWords<WORDS>>);
 
-/// The reading side.
+/// The reading side of a published value.
 #[derive(Clone, Debug)]
 pub struct Published<const WORDS: usize>(Arc<SequencedWords<WORDS>>);
 

@@ -138,7 +138,7 @@ impl Region {
         self.len
     }
 
-    /// Whether it is empty.
+    /// Whether the region has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -1,4 +1,4 @@
-//! The table, for its single writer.
+//! The table, for its single writer. The crate's documentation has the rules.
 
 use std::sync::atomic::{
     Ordering::{Relaxed, Release},
@@ -25,7 +25,7 @@ impl EntryIndex {
     }
 }
 
-/// There was no room for the key; the table is unchanged.
+/// The error for a key that there is no room for; the table is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the table is full: configure more entries")]
 pub struct Full;

@@ -4,6 +4,16 @@
 //! has a head: if a block starts there, the version of its contents and the value's length. A [`ValueHandle`] names
 //! line and version. The version changes whenever the block gets another value or none, so a reader with an old handle
 //! gets nothing instead of another value.
+//!
+//! - To store: take a free block of the value's size. Write owner and bytes, then the head with the next even version.
+//! - To remove: make the version odd, if the handle's is the present one. Then free the block.
+//! - To read: the head must have the handle's version. Copy the bytes, and read the head again: if it differs, the
+//!   value is gone. Otherwise mark the head as used.
+//! - To evict for a size: each 64th time, and if no chunk is cut to this size, free all values of the next chunk of
+//!   another size. Otherwise pass the blocks of this size cyclically: clear the mark of a marked one, and evict the
+//!   first without a mark, or the 65th in any case. The caller learns the owners of evicted values.
+//!
+//! One thread writes. Readers never wait, and never get a part of a value.
 
 use std::sync::{
     Arc,

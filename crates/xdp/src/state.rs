@@ -1,4 +1,30 @@
 //! The first page of the arena: where the tables are, and which senders the program answers.
+//!
+//! `docs/nic.md` lists the requests that the program answers. An answer from the accounts or from the memory of retries
+//! must not expose an operation that a crash could undo, nor a part of a batch. Two counters ensure that:
+//!
+//! - `announced`: the highest sequence that the tables may include now. Only the writer of the ledger stores it.
+//! - `durable`: everything up to this sequence survives a crash. On a single node the thread that syncs the journal
+//!   stores it, on a replica the executor.
+//!
+//! Rules:
+//!
+//! 1. Before the writer changes a table: store in `announced` the last sequence and the number of operations to
+//!    execute, added up. A reader that sees a change also sees the announcement.
+//! 2. After it has executed them: store the last sequence in `announced`, since operations that were refused or
+//!    repeated took none.
+//! 3. On a single node, after a sync and before the replies that wait for it: store its sequence in `durable`.
+//! 4. On a replica, rule 1 covers all operations of a final block. Once the block is durable and in the chain, and
+//!    before any reply: store the last sequence in `durable`, then in `announced`. If the block cannot be stored,
+//!    neither is stored: the program leaves these requests to the host until the node restarts.
+//! 5. The program reads `announced`, then `durable`, then the tables, then `announced` again. With [`Flags::DURABLE`]
+//!    it answers only if `durable` was at least `announced`, and `announced` has not changed. Otherwise it passes the
+//!    request to the host unchanged. Without the flag it answers at once, at `accepted`.
+//!
+//! Answers from the proof cache depend on closed blocks alone, and need none of this. The program executes no
+//! operation, and writes only the marks of used values of the proof cache.
+//!
+//! The program answers nothing before [`State::set_listening`], which comes last, nor after [`State::stop_listening`].
 
 use std::{
     net::IpAddr,

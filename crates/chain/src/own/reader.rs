@@ -174,7 +174,7 @@ impl OwnReader {
         Ok(History { chain_state: Arc::clone(&self.0), account: *account, next: latest })
     }
 
-    /// Its transactions before the one at a position; `None` if that is not the account's.
+    /// Returns an account's transactions before the one at a position; `None` if that is not the account's.
     pub fn history_before(&self, account: &AccountId, at: Locator) -> Result<Option<History>, Error> {
         if u64::from(at.height) > self.tip().height() {
             return Ok(None);

@@ -1,4 +1,8 @@
 //! Sealing the headers of new blocks.
+//!
+//! The chain records a header durably before it is passed to a [`Sealer`], and after a crash passes the same one again.
+//! So a sealer gets at most one header for each height, and need not remember any. A seal that does not verify under
+//! the chain's key never enters the chain, and the block waits.
 use super::error::Error;
 use spv::{Authority, BlockHeader, Seal, SealedHeader, SealingKey};
 use std::fmt::Debug;
@@ -34,7 +38,7 @@ impl Sealer for SealingKey {
     }
 }
 
-/// Has a header sealed, and verifies the seal: the result of a broken or foreign signer never enters a chain.
+/// Seals a header and verifies the seal: the result of a broken or foreign signer never enters a chain.
 pub fn seal(sealer: &mut dyn Sealer, authority: &Authority, header: &BlockHeader) -> Result<SealedHeader, Error> {
     let height = header.height.get();
     let seal = sealer.seal(header).map_err(|source| Error::Sealing { height, source })?;

@@ -1,5 +1,12 @@
-//! Memory that is held for clients: a bound over all connections and by prefix. Where it is reached, the worst
-//! connection releases its memory.
+//! Memory that is held for clients: a bound over all connections and by prefix.
+//!
+//! - On a change of what a connection holds: count it in steps of 16 KiB, and nothing up to 4 KiB. If it has grown,
+//!   make room.
+//! - To make room: while the prefix of the connection holds more than half of the limit, take the worst connection of
+//!   the prefix; while all hold more than the limit, together with copies of values in the store, the worst of all. The
+//!   worst has the largest product of bytes and seconds since it last completed a request or read all replies.
+//! - The worst connection is no longer counted, and its worker makes it refuse its incomplete request or closes it. If
+//!   it is the one that asks, it does so itself, and is counted until it has let go.
 
 use std::{
     collections::HashMap,

@@ -1,5 +1,24 @@
 //! The sockets and the threads: a listener that hands connections round, workers that each serve their own, and one
-//! thread for datagrams.
+//! thread for the datagrams of each UDP address.
+//!
+//! - Listener: on a connection, refuse it at the limit of connections, else hand it to the next worker in turn. If no
+//!   descriptor is left, refuse the client with the spare one.
+//! - Worker: wait for events of its connections, then give a turn to each connection with an event, and to each whose
+//!   last turn ended before its work. Once a second, close connections that are idle or late.
+//! - Turn: 512 units, or 1 ms. A request costs one unit, and so do 256 bytes; one that concerns all items costs the
+//!   whole turn. Send the replies that the client has not taken; while there are any, do nothing else. Then read,
+//!   execute complete requests, and send their replies, until there is nothing to read, the client is slow, or the turn
+//!   is over.
+//! - Between turns a connection waits to read, to write, or for its next turn. It keeps the bytes of an incomplete
+//!   request and unsent replies, and refers to a long value in the store instead of copying it.
+//! - Deadlines: a request must be complete in 60 s after its first byte, and a second more for each 64 KiB; a TLS
+//!   handshake in 10 s. Arriving bytes do not renew them.
+//! - Memory: all connections together hold at most a configured number of bytes, and those of one prefix half of it.
+//!   Beyond that, the connection with the most bytes times seconds without progress refuses its incomplete request, or
+//!   is closed.
+//! - Datagrams: execute all requests of a datagram. An untrusted sender gets no reply that is longer than its request.
+//! - Stop: each worker answers requests that have arrived, for up to 500 ms. When all threads have ended without a
+//!   panic, the store is closed.
 
 mod connection;
 mod listener;
@@ -103,7 +122,7 @@ pub fn loopback() -> Vec<Prefix> {
         .into()
 }
 
-/// A server that runs.
+/// A running server.
 #[derive(Debug)]
 pub struct Server {
     service: Arc<Service>,
@@ -158,12 +177,12 @@ impl Server {
         &self.tcp
     }
 
-    /// Addresses of UDP.
+    /// Addresses of UDP that it listens on.
     pub fn udp(&self) -> &[SocketAddr] {
         &self.udp
     }
 
-    /// The service.
+    /// Returns the service that the server is for.
     pub fn service(&self) -> &Arc<Service> {
         &self.service
     }

@@ -1,4 +1,9 @@
-//! A thread that serves connections: those that it was handed, as they have something to read or to write.
+//! A thread that serves the connections that it was handed, as they have something to read or to write.
+//!
+//! Each round waits for events, at most a second while a connection has a deadline, and not at all while connections
+//! wait for their next turn. It gives a turn to each connection with an event, then to each that waited for its next
+//! turn before the round. So a connection with endless requests alternates with all others. The listener and other
+//! workers reach it through its inbox: with new connections, and with connections that must release memory.
 
 use std::{
     collections::VecDeque,

@@ -9,7 +9,7 @@ macro_rules! counters {
         }
 
         impl $counters {
-            /// Adds another shard's.
+            /// Adds the counts of another shard.
             pub fn add(&mut self, other: &Self) {
                 $(self.$name += other.$name;)*
             }

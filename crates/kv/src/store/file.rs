@@ -31,7 +31,7 @@ const LONGEST_STATE: fn(usize) -> u64 = |memory| (memory / 32) as u64 + (16 << 2
 /// Bytes of a file that are looked at together for other than zeros.
 const PIECE: usize = 64 << 10;
 
-/// How a store began.
+/// The state that a store began with.
 #[derive(Debug)]
 pub enum Start {
     /// With the items of the last run.

@@ -14,7 +14,7 @@ use super::{
     shard::{Item, Shard},
 };
 
-/// Bytes of all copies, and how many there may be.
+/// Bytes of copies of values, and their limit.
 #[derive(Debug)]
 pub struct Copies {
     used: AtomicUsize,
@@ -28,12 +28,12 @@ impl Default for Copies {
 }
 
 impl Copies {
-    /// Bytes of all copies.
+    /// Returns the bytes of all copies of values.
     pub fn used(&self) -> usize {
         self.used.load(Relaxed)
     }
 
-    /// Sets how many bytes there may be.
+    /// Sets the maximum number of bytes of copies.
     pub fn set_limit(&self, bytes: usize) {
         self.limit.store(bytes, Relaxed);
     }

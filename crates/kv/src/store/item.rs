@@ -10,10 +10,10 @@ use crate::clock::Seconds;
 pub struct Address(pub u32);
 
 impl Address {
-    /// No block.
+    /// The address that names no block.
     pub const NONE: Self = Self(0);
 
-    /// Whether it names a block.
+    /// Whether the address names a block.
     pub fn is_some(self) -> bool {
         self != Self::NONE
     }
@@ -33,13 +33,13 @@ pub(super) mod kind {
 
 /// Marks of an item.
 pub mod mark {
-    /// It was read since it was stored.
+    /// The item was read since it was stored.
     pub const FETCHED: u8 = 1;
     /// The item is stale, and replies say so.
     pub const STALE: u8 = 2;
-    /// A client was chosen to recompute the value.
+    /// A client was chosen to recompute the item's value.
     pub const WON: u8 = 4;
-    /// The key was sent in base64.
+    /// The item's key was sent in base64.
     pub const BINARY_KEY: u8 = 8;
     /// It is in the protected queue.
     pub(in crate::store) const PROTECTED: u8 = 16;

@@ -1,7 +1,45 @@
 //! The store: items by key, in memory of fixed size.
 //!
 //! It is divided into shards, each with its own lock. A request locks the shard of a key for one access, some hundred
-//! nanoseconds.
+//! nanoseconds. Bits of the key's hash choose the shard.
+//!
+//! A shard has
+//!
+//! - *pages* of 64 KiB, each whole or cut into blocks of one class of sizes. An item is a header, a key and a value in
+//!   one block; a longer value continues in further blocks.
+//! - an *index* from hashes to items: segments of 64 buckets of eight, in two of which a key may be. A segment without
+//!   room is split in two by the next bit of the hash.
+//! - for each class two *queues* of items, probation and protected, and fingerprints of evicted keys.
+//! - `flushed`: items last used in this second or before are over. `latest`, the second that uses are noted with, is
+//!   always after it, and never goes back.
+//!
+//! Rules, all under the shard's lock:
+//!
+//! - To find an item: compare the keys that the index names. An item that has expired or was flushed counts as missing;
+//!   a write removes it.
+//! - On a read: note the second, and count the use, up to 3.
+//! - To write a value that fits the item's block: change it in place. Otherwise take the old item out of its queue,
+//!   allocate and fill a new one, replace the old one in the index, and free it. If the value is too large, or there is
+//!   no room, the old item stays, except that a `set` removes it, so that no client reads the value that it was to
+//!   replace.
+//! - To allocate a block: take a free one of the class, or cut a whole page. Otherwise make room, up to 2,048 times:
+//!   1. Reclaim items that are over among the next 8 blocks of the shard, if any item can expire.
+//!   2. Without eviction, fail.
+//!   3. Choose the victim of the class: the oldest item on probation if a tenth of the class's items is there, else the
+//!      oldest protected one. A used one moves to the newest end of the protected queue, and the next is looked at. If
+//!      the victim was read from the mirror meanwhile, count that use, and begin again.
+//!   4. Each 16th time, or without a victim, compare the victim's cost with those of other classes' oldest items: the
+//!      age times the square root of the size. If another one costs a quarter more, evict its whole page, so that this
+//!      class can have it.
+//!   5. Otherwise evict the victim. An unused item on probation leaves its fingerprint: if its key returns it is
+//!      protected.
+//! - On a flush: set `flushed` to `latest`, and `latest` to the second after; for a later moment, note that moment.
+//! - Before a change or the end of an item: empty its slot in the [mirror](Store::set_mirror), and copy its value if
+//!   replies that are being sent refer to it.
+//!
+//! With a file, [`Store::close`] writes all state except the index when nothing changes any longer, and the next start
+//! removes that state durably before the first change, then builds the index from the items. So a program that was
+//! killed leaves none, and the next one starts empty.
 
 mod blocks;
 mod cold;
@@ -94,7 +132,7 @@ pub struct Key<'a> {
     pub hash: Hash,
 }
 
-/// The store.
+/// A store of items by key.
 #[derive(Debug)]
 pub struct Store {
     shards: Vec<Mutex<Shard>>,

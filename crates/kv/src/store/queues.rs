@@ -1,10 +1,13 @@
 //! Eviction order: for each class of blocks, two queues of items, and fingerprints of evicted ones (S3-FIFO, Yang and
 //! others, SOSP 2023).
 //!
-//! A new item enters the probation queue. Once it is the oldest there, it moves to the protected queue if it was used
-//! again; else it is evicted, and a fingerprint of its key stays. A key that returns while its fingerprint is
-//! remembered is protected at once. The oldest item of the protected queue is evicted if it was not used, and else
-//! requeued. So a use writes a number of two bits, no list, and a scan passes through the probation queue only.
+//! - A new item enters the probation queue, or the protected one if its key's fingerprint is remembered.
+//! - A use adds 1 to the item's uses, up to 3. So it writes a number of two bits, no list.
+//! - The oldest item on probation moves to the protected queue if it was used; else it is evicted, and a fingerprint of
+//!   its key stays.
+//! - The oldest protected item is evicted if it was not used; else it is requeued with one use less.
+//! - One item in ten is kept on probation, so a scan passes through that queue only.
+//! - An item that is over goes, however often it was used.
 
 use table::Hash;
 

@@ -39,7 +39,7 @@ pub struct Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item(pub(super) Address);
 
-/// A part of the store.
+/// A part of the store with its own memory and its own lock.
 #[derive(Debug)]
 pub struct Shard {
     pub(super) blocks: Blocks,

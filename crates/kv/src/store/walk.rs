@@ -11,7 +11,7 @@ use super::{
 };
 use crate::clock::Seconds;
 
-/// Where a walk continues.
+/// The position at which a walk continues.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cursor {
     shard: usize,

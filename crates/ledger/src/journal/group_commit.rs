@@ -1,4 +1,22 @@
 //! Group commit: one thread appends operations while another one writes those appended before.
+//!
+//! State, under one lock: the batch that is being gathered, `appended` (the sequence of its last operation), `space`
+//! (the maximum size of the batch), and flags.
+//!
+//! - Submitter: ask for the room, execute at most that number of operations, append their results, and wake the
+//!   committer. While it holds the lock no batch is taken, so what the ledger counts and what the journal counts agree.
+//! - Committer: wait until the batch is not empty or somebody wakes it. Swap the gathered batch for the empty one, set
+//!   `space` for the batch after it, release the lock, commit, and return the durable sequence. So a sync makes all
+//!   operations durable that were appended during the one before.
+//! - If there was no work for 20 ms after a commit, or at once when stopping: seal the journal.
+//! - Preparer: whenever no segment is prepared, prepare one. It becomes available together with the larger `space`.
+//!   After an error try again every second. Meanwhile operations are accepted as long as they fit the last segment, and
+//!   refused with `STORAGE_FAILED` after that.
+//! - On a failed commit or seal: drop the batch, and refuse all operations from then on.
+//! - On stop: the committer ends once everything is committed and sealed, the preparer at once.
+//!
+//! A crash loses operations that were appended and not committed. Replies that promise durability wait for the returned
+//! sequence.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -4,6 +4,9 @@
 //! that costs a write to the page cache. After the process is killed, the mark is therefore exact. After a power
 //! failure, it is as old as the kernel's last write-back of it, 30 s by default. It is always a lower bound: everything
 //! up to it was synced before, and must exist.
+//!
+//! A missing or damaged mark, and that of a journal with another key, is ignored. If a write fails, the mark is not
+//! written again until the journal is opened: a mark that lags is safe.
 
 use std::sync::Arc;
 

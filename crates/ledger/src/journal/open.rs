@@ -1,4 +1,16 @@
 //! Opening a journal: the scan at start-up.
+//!
+//! 1. Open all segments, whose numbers must have no gap, and check their headers, keys and lengths. Remove spare files
+//!    of another size.
+//! 2. Follow the batches: each must be intact, and continue number, sequence and digest of the one before. The first
+//!    batch of the first segment begins the chain if earlier segments were pruned. The chain ends at the first batch
+//!    that does not.
+//! 3. Search the rest of the last used segment, and all later ones, page by page, for an intact batch of a number at or
+//!    after the end: then durable data before it is broken. A header of the next number where the next batch belongs is
+//!    a torn batch.
+//! 4. Compare the mark. If it covers operations after the end, they were durable and are lost. If it covers an empty
+//!    batch only, a seal was damaged: that is reported, and harmless.
+//! 5. Write and sync the last batch again, make later segments prepared or spare, and write the mark.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

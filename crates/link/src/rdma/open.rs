@@ -1,4 +1,16 @@
 //! The established connection: messages, credits, and which sends are signalled.
+//!
+//! - At the start: post a receive for each buffer, and three more for two frames of credits and a close, before the
+//!   peer can send.
+//! - On a dropped message: post its buffer again, then grant the credit. So no message arrives without a posted
+//!   receive.
+//! - On a received frame: add its credits. A message goes to the inbox; the buffer of a frame of credits is posted
+//!   again; a close ends the channel.
+//! - On each send: count it. Every n-th one ([`Config::signal_every`]) is signalled. Its completion completes all sends
+//!   before it, and frees their buffers. So there are n more buffers than credits, and at most n frames without a
+//!   message in flight.
+//! - On completions: handle all that are there. If there are none, arm the channel and look once more.
+//! - On drop: send a close, and wait up to 250 ms for the device to finish.
 
 use std::{
     collections::VecDeque,

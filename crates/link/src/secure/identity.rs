@@ -47,7 +47,7 @@ impl SecretKey {
         Ok(Self(bytes))
     }
 
-    /// From the key's bytes.
+    /// Creates the key from its bytes.
     pub fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
         Self(Zeroizing::new(bytes))
     }

@@ -5,9 +5,17 @@
 //! -> e          <- e, ee, s, es          -> s, se          <- ready, sealed
 //! ```
 //!
-//! Each arrow is a message of the transport. Each side then knows the other's static key and looks it up among its
-//! accepted peers. From then on a message is sealed in the buffer that the user filled and opened in the buffer that it
-//! arrived in: each buffer has room for the tag.
+//! Each arrow is a message of the transport.
+//!
+//! - On a handshake message that reveals the peer's static key: look the key up among the accepted peers, before
+//!   anything else is sent. An unknown one ends the channel.
+//! - On the third message the accepting side knows its peer: it sends `ready`, and is connected. The connecting side is
+//!   connected when it has opened `ready`.
+//! - From then on a message is sealed in the buffer that the user filled and opened in the buffer that it arrived in:
+//!   each buffer has room for the tag. Its number in its direction is the nonce, and is not sent.
+//! - On a message that does not open: the channel fails. It was changed, replayed, lost or reordered.
+//! - On close: send a sealed close if there is a credit. If the transport ends without one, the peer may have lost
+//!   messages.
 
 mod cipher;
 mod identity;

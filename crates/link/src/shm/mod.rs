@@ -8,6 +8,19 @@
 //!
 //! A received message lies in the sender's memory. [`Config::zero_copy_from`] selects the peers that this is accepted
 //! from.
+//!
+//! 1. Each side sends its greeting. On the peer's: compute the layout from the smaller sizes, create the memory and
+//!    send it.
+//! 2. On the peer's memory: check its seals and size, map it, and open.
+//! 3. To send: mark the buffer as sent, append an entry to the own ring of messages, and ring the bell if the peer
+//!    waits for messages and was not rung in this sleep.
+//! 4. To receive: take the next entry of the peer's ring. It must have the next stamp, a length that fits, and a buffer
+//!    that is not held here. Otherwise the channel fails, and neither this entry nor any after it is delivered.
+//! 5. On a dropped message, on any thread: append its buffer to the own ring of returned buffers, and ring likewise.
+//! 6. On a returned buffer: it must be marked as sent. Then it is free.
+//! 7. Before a sleep: publish what to be woken for, pass a full fence, and look once more.
+//!
+//! The socket then carries bells only. Its end shows that the peer is gone.
 
 mod layout;
 mod ring;

@@ -12,7 +12,7 @@ const MAGIC: [u8; 4] = *b"TLNK";
 /// The version of the protocol.
 pub const VERSION: u16 = 1;
 
-/// What a side announces about itself.
+/// The first bytes that a side sends: its buffers, and whether it encrypts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greeting {
     /// Buffers for messages of the peer, which are the peer's initial credits.

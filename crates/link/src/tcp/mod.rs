@@ -1,4 +1,19 @@
 //! `tcp://`: frames over a plain socket, with credits.
+//!
+//! The phases are connecting, greeting and open.
+//!
+//! - While greeting: write this side's greeting and read the peer's, in any order. With both, allocate the buffers and
+//!   open.
+//! - On progress: collect dropped messages, enqueue a frame of credits if one is due, read up to 32 messages or 128
+//!   KiB, apply their credits, and write the outbox, up to 32 frames in a system call.
+//! - On a message to send: enqueue it with all pending credits. Write at once if it is the first since the last
+//!   progress, if no selector flushes the channel, or from 32 frames or 32 KiB on.
+//! - On a short read: the socket is dry until the next event. If the stream may have ended, only a read of nothing
+//!   shows it.
+//! - On a failed write: remember the error, and read on. The reads report the end once all arrived messages are
+//!   received.
+//! - On close: write the outbox, shut down the sending side, and discard what arrives until the peer's end. Closing
+//!   earlier would reset the connection, and the peer could lose messages.
 
 pub mod frame;
 mod reader;

@@ -30,7 +30,7 @@ pub enum Network<B> {
     Tap(Tap),
 }
 
-/// The simulated NIC.
+/// The backend of the simulated NIC.
 pub struct RtlBackend<B> {
     nic: Nic,
     network: Network<B>,
@@ -65,12 +65,12 @@ impl<B: Backend> RtlBackend<B> {
         Announcer::new(self.queue.clone(), self.waker.clone())
     }
 
-    /// Whether its transfer engine executes operations.
+    /// Whether the NIC's transfer engine executes operations.
     pub fn is_executing(&self) -> bool {
         self.nic.is_executing()
     }
 
-    /// Its counters.
+    /// Returns the backend's counters.
     pub fn counters(&self) -> Arc<RtlCounters> {
         self.counters.clone()
     }

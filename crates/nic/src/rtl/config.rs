@@ -12,7 +12,7 @@ use super::model::LoadError;
 use crate::csr;
 use crate::prefix::Prefix;
 
-/// Configuration of the NIC.
+/// Configuration of the simulated NIC.
 #[derive(Clone, Debug)]
 pub struct RtlConfig {
     /// The library that `make rtl` builds.

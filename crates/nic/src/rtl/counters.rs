@@ -2,7 +2,7 @@
 
 use crate::counters::Counter;
 
-/// The backend's counters.
+/// Counters of the backend of the simulated NIC.
 #[derive(Debug, Default)]
 pub struct RtlCounters {
     /// Packets that entered through a port.
@@ -36,7 +36,7 @@ pub struct RtlCounters {
 }
 
 impl RtlCounters {
-    /// All of them, by name.
+    /// Returns all counters, by name.
     pub fn all(&self) -> [(&'static str, u64); 14] {
         [
             ("entered", self.entered.get()),

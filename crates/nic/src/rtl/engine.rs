@@ -73,7 +73,7 @@ impl Engine {
         (engine, control)
     }
 
-    /// Whether it executes operations.
+    /// Whether the transfer engine executes operations.
     pub fn is_executing(device: &Device) -> bool {
         device.has(ENGINE)
     }

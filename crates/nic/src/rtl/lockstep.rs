@@ -32,7 +32,7 @@ impl Record {
         (!is_refused).then_some(CompactFrame { status: U16::ZERO, ..self.frame })
     }
 
-    /// The reply to it.
+    /// Returns the reply to the frame.
     pub fn reply(&self) -> CompactFrame {
         let mut reply = self.frame;
         if let Ok(status) = self.frame.status() {

@@ -63,7 +63,7 @@ impl Nic {
         Ok(Self { device, engine, misses: Misses::default(), arrived, late, counters })
     }
 
-    /// Whether its transfer engine executes operations.
+    /// Whether the NIC's transfer engine executes operations.
     pub fn is_executing(&self) -> bool {
         Engine::is_executing(&self.device)
     }

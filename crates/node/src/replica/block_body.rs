@@ -25,7 +25,7 @@ pub const MOST_SIGNED: usize = 1024;
 /// Maximum number of approvals of a block: their signatures are verified during execution, in some milliseconds.
 pub const MOST_APPROVALS: usize = 64;
 
-/// What a body begins with.
+/// The start of a body.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Header {
@@ -37,7 +37,7 @@ struct Header {
     state: Hash,
 }
 
-/// What a group begins with.
+/// The start of a group.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct GroupHeader {
@@ -117,18 +117,18 @@ impl Group {
         group.is_admissible().then_some(group)
     }
 
-    /// The group that these bytes are.
+    /// Decodes a group from all of some bytes.
     pub fn decode(mut bytes: Bytes) -> Option<Self> {
         let group = Self::take(&mut bytes)?;
         bytes.is_empty().then_some(group)
     }
 
-    /// Its bytes.
+    /// Returns the encoded group.
     pub fn bytes(&self) -> &Bytes {
         &self.0
     }
 
-    /// The bytes of its operations.
+    /// Returns the bytes of the entries, without the header.
     pub fn content(&self) -> Bytes {
         self.0.slice(size_of::<GroupHeader>()..)
     }
@@ -137,18 +137,18 @@ impl Group {
         GroupHeader::ref_from_prefix(&self.0).expect("a group has a header")
     }
 
-    /// What names it.
+    /// Returns the group's key.
     pub fn key(&self) -> Key {
         let (header, _) = self.parts();
         Key { origin: header.origin, number: header.number.get() }
     }
 
-    /// Whether its frame came from a trusted prefix.
+    /// Returns whether the group's frame came from a trusted prefix.
     pub fn is_trusted(&self) -> bool {
         self.parts().0.trusted == 1
     }
 
-    /// Its operations.
+    /// Returns the group's entries.
     pub fn entries(&self) -> Entries<'_> {
         let (header, entries) = self.parts();
         match header.format {
@@ -158,7 +158,7 @@ impl Group {
         }
     }
 
-    /// How many operations it has.
+    /// Returns the number of operations; 0 for approvals.
     pub fn operations(&self) -> usize {
         match self.entries() {
             Entries::Plain(entries) => entries.len(),
@@ -167,7 +167,7 @@ impl Group {
         }
     }
 
-    /// Its signed operations; none where it has something else.
+    /// Returns the signed operations; none of other groups.
     pub fn signed(&self) -> &[SignedOperation] {
         match self.entries() {
             Entries::Signed(entries) => entries,
@@ -175,7 +175,7 @@ impl Group {
         }
     }
 
-    /// Its approvals; none where it has operations.
+    /// Returns the approvals; none of groups of operations.
     pub fn approvals(&self) -> &[Approval] {
         match self.entries() {
             Entries::Approvals(entries) => entries,
@@ -183,7 +183,7 @@ impl Group {
         }
     }
 
-    /// The same under another name.
+    /// Returns the group under another key.
     pub fn renamed(&self, key: Key) -> Self {
         Self::new(key, self.is_trusted(), self.entries())
     }
@@ -218,7 +218,7 @@ impl Body {
     /// Bytes of a body without groups.
     pub const EMPTY: usize = size_of::<Header>();
 
-    /// Its bytes.
+    /// Encodes the body.
     pub fn encode(&self) -> Bytes {
         let length: usize = self.groups.iter().map(|group| group.bytes().len()).sum();
         let mut bytes = BytesMut::with_capacity(Self::EMPTY + length);
@@ -228,7 +228,7 @@ impl Body {
         bytes.freeze()
     }
 
-    /// The body that these bytes are.
+    /// Decodes a body.
     pub fn decode(bytes: &Bytes) -> Option<Self> {
         let (header, _) = Header::read_from_prefix(bytes).ok()?;
         let mut rest = bytes.slice(Self::EMPTY..);

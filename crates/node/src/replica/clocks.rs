@@ -107,19 +107,19 @@ impl Clocks {
         }
     }
 
-    /// By how many seconds the time of blocks is ahead of this node's clock; 0 within the tolerance.
+    /// Seconds by which the time of blocks is ahead of this node's clock; 0 within the tolerance.
     pub fn block_ahead(&self) -> u64 {
         let ahead = self.block.load(Relaxed).saturating_sub(admission::now());
         if ahead > TOLERANCE { ahead / 1_000_000 } else { 0 }
     }
 
-    /// By how many seconds this node's clock is ahead of the other replicas'; 0 within the tolerance.
+    /// Seconds by which this node's clock is ahead of the other replicas'; 0 within the tolerance.
     pub fn clock_ahead(&self) -> u64 {
         let is_ahead = self.proposals.load(Relaxed) >= PROPOSALS;
         if is_ahead { self.ahead.load(Relaxed) / 1_000_000 } else { 0 }
     }
 
-    /// By how many seconds the last proposal of another replica was ahead of this node's clock; 0 within the tolerance.
+    /// Seconds by which another replica's last proposal was ahead of this node's clock; 0 within the tolerance.
     pub fn clock_behind(&self) -> u64 {
         self.behind.load(Relaxed) / 1_000_000
     }

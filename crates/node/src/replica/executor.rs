@@ -1,4 +1,22 @@
 //! The thread that executes final blocks: the ledger's only writer.
+//!
+//! It handles one message at a time:
+//!
+//! - A final block of height h: skip it if the chain has it. Otherwise it must be the next one. Apply its approvals,
+//!   execute its groups, close the block, publish it and reply, in the order that the [replica's module](super) lists.
+//!   If a frame waits here for exactly this group, execute the frame itself, so that operations refused before ordering
+//!   get their reply in place; they leave no trace in the ledger.
+//! - A frame to read: answer it from the executed state. Operations that would need ordering get `STORAGE_FAILED`,
+//!   since such frames arrive here only after a disk failure.
+//! - A frame to screen: order, answer, refuse or park it, as [screening](super::screening) decides.
+//! - A member change to refuse: answer it with the status.
+//! - A stop: after the engine has ended, mark the height, record all vote files, seal the journal and write a snapshot.
+//!
+//! At most every 10 ms it also answers frames that waited too long, and decides on parked frames whose grace has
+//! passed. After each block it decides on all parked frames again.
+//!
+//! On an error of the disk it sets `storage_failed`, and takes no further block: the engine delivers it again after a
+//! restart. The NIC tier stays deferred, so it answers nothing of a block that is executed in part. Reads continue.
 
 use std::{
     sync::{
@@ -64,7 +82,7 @@ enum Answered {
     Change(Held, Status),
 }
 
-/// Executes, and replies.
+/// The ledger's only writer: executes final blocks and sends replies.
 pub struct Executor<O> {
     pub ledger: OrderedLedger<O>,
     pub order_pool: Arc<OrderPool>,

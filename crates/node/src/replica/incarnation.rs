@@ -1,15 +1,32 @@
 //! Detects that a replica's data was deleted, or restored from an older copy.
 //!
-//! The votes of a replica are in its data. With an older copy of them it could vote twice. So each start of the
-//! replica draws a random incarnation, and writes it into the data and into a *mark* beside the replica's key, which
-//! outlives the data. If the two differ at a start, the key voted later with other data. The mark has the executed
-//! height as well, which exposes older copies from the same incarnation.
+//! The votes of a replica are in its data. With an older copy of them it could vote twice. So each start of the replica
+//! draws a random incarnation, and writes it into the data and into a *mark* beside the replica's key, which outlives
+//! the data. If the two differ at a start, the key voted later with other data. The mark has the executed height as
+//! well, which exposes older copies from the same incarnation. The data's file also records the [files of
+//! votes](VoteFiles), which exposes votes that were deleted or damaged. A checksum covers it.
 //!
-//! The data is written first, together with the previous incarnation, so a crash between the two writes is
-//! recognised. A copy made after the last mark, some seconds before a crash, is not noticed.
+//! - The data has `incarnation`, `before` (the previous one) and the record of vote files, in one file that is
+//!   replaced.
+//! - The mark has an incarnation and a height.
 //!
-//! The data's file also records the [files of votes](VoteFiles), which exposes votes that were deleted or damaged. A
-//! checksum covers it.
+//! Rules:
+//!
+//! 1. On start, refuse if there is a mark, and the data has no incarnation or neither its `incarnation` nor its
+//!    `before` is the mark's. Refuse if a recorded vote is missing or fails its checksum. Refuse if the chain's height
+//!    is below the mark's.
+//! 2. Then draw an incarnation. Set `before` to the mark's incarnation, or the data's if there is no mark. Replace the
+//!    data's file, then the mark.
+//! 3. After an executed block that ends an epoch, drop the vote files of epochs that no restart needs, durably, before
+//!    the engine may remove them.
+//! 4. After an executed block, if 10 s have passed since the last mark: sync and record the newest vote files, then
+//!    write the height into the mark.
+//! 5. At shutdown, after the engine has ended: the same with all vote files.
+//!
+//! A crash between the two writes of 2 leaves a mark that equals `before`, so the next start accepts it. A crash in 4
+//! leaves a record that is newer than the mark, which is fine. A copy that was made after the last mark, some seconds
+//! before a crash, is not noticed. If the record or the mark cannot be written, except in the first write of 2, the
+//! replica warns and votes without it.
 
 use std::{
     ffi::OsString,

@@ -1,4 +1,22 @@
 //! The application of the engine: proposals and verdicts of this replica.
+//!
+//! A proposed block gets this replica's vote if all of these hold, checked in this order:
+//!
+//! 1. The body has the right form. Every operation is one that a node accepts from a client, and unsigned ones come
+//!    from a trusted sender and debit no keyed account.
+//! 2. It states the result of an earlier block than itself.
+//! 3. Its time is not before its parent's.
+//! 4. It has at most 1,024 signed operations and 64 approvals.
+//! 5. Each signed operation is at most 2 s ahead of the block's time, and not older than the replay window.
+//! 6. All signatures are valid, by authorised keys. Groups that wait in this replica's pool were verified before.
+//! 7. Its time is at most 2 s ahead of this clock, or its parent's.
+//! 8. This replica has executed the stated block, with the same header and the same state.
+//!
+//! A violation of 1 to 6, or a differing header or state, is refused permanently: honest replicas agree on it.
+//! Otherwise the verdict waits, and with it the vote: for the clock (7), for the execution (8), forever if the stated
+//! block is older than the newest 64 known here, or if headers cannot be read.
+//!
+//! Signatures of approvals are not checked: an invalid approval is executed, and changes nothing.
 
 use std::{
     sync::{Arc, mpsc::Sender},

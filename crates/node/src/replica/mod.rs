@@ -2,15 +2,54 @@
 //! when they are final.
 //!
 //! ```text
-//! io --> order pool --> engine (on threads of its own) --> executor --> replies
-//!          ^-- what came to other replicas
+//! io --> order pool --> engine (on its own threads) --> executor --> replies
+//!          ^-- groups that other replicas announced
 //! ```
 //!
-//! Signed operations from outside trusted prefixes go through the executor's [screening](screening) to the order pool.
+//! `io` passes frames to the [order pool](order_pool). The engine of `crates/order` asks the [judge](judge) for
+//! proposals and for its verdict on others' proposals. The [executor](executor) is the ledger's only writer.
 //!
-//! `io` passes frames to the [order pool](order_pool), and announces their operations to the other replicas. The engine
-//! of `crates/order` asks the [judge](judge) for proposals and for its verdict on others' proposals. The
-//! [executor](executor) is the ledger's only writer.
+//! # The life of an operation
+//!
+//! 1. `io` receives a frame. Workers check its signatures, and the data path passes it to the [controller](controller).
+//! 2. A frame without an operation to order, or any frame after a disk failure, goes to the executor, which answers it
+//!    from the executed state. Signed operations of untrusted senders go through the executor's [screening](screening).
+//!    An approval of a member change is checked against the newest set, and refused if it is not valid now.
+//! 3. The order pool names the frame's operations by this replica's number and a frame number: a *group*. If a frame of
+//!    the same content waits already, the later frame takes its place, and the earlier one gets no reply. If there is
+//!    no room the answer is `BUSY`. A replica outside the set drops the frame.
+//! 4. The replica announces the group to all others, once, and again if a client repeats the frame a second later. An
+//!    announcement may be lost: then the group waits for this replica's own turn to lead.
+//! 5. On an announced group: drop it unless its origin is the sender's number in the set of the next block, it has at
+//!    most 1,024 signed operations, and all its signatures are admissible now. Otherwise add it to the pool.
+//! 6. The leader proposes the oldest groups of its pool that are in no pending block. Others vote as the judge decides.
+//! 7. On a final block the executor executes its groups in order, closes the block, and answers the waiting frames of
+//!    this replica whose group is in the block, byte for byte.
+//! 8. After 5 s a group leaves the pool, and a waiting frame is answered `NOT_FINAL`. The group may still become final:
+//!    then the client's retry gets the first result.
+//!
+//! # Durability
+//!
+//! The executor takes these steps for the block of height h:
+//!
+//! 1. Replace `cluster/members`, if the block has valid approvals.
+//! 2. Execute all groups, in memory. The NIC tier defers reads until step 5.
+//! 3. Append the recorded operations to the journal as one batch, and sync it.
+//! 4. Append the block of height h to the chain, and commit it.
+//! 5. Release the NIC tier.
+//! 6. Drop the record of vote files of ended epochs, durably.
+//! 7. Publish h as executed: the engine's call returns, and the epoch may end.
+//! 8. Reply, then look at parked frames again.
+//! 9. Every 10 s, record the newest vote files and write the mark beside the key.
+//!
+//! A crash before 3 leaves the chain at h - 1, and the engine delivers the block again; after 1 the members file is
+//! already that of h. A crash between 3 and 4 leaves the batch in the journal: the next start adds the block to the
+//! chain. If all operations of the block left no trace there is no batch, and the block is delivered again. A crash
+//! after 4 loses replies only: the engine may deliver the block again, and the executor skips it. Waiting frames and
+//! the pool are in memory, and clients repeat their requests.
+//!
+//! Invariants: nothing is executed before it is final; a reply is sent only once its block is in the chain; results
+//! depend on the ordered blocks alone.
 
 mod block_body;
 mod clocks;
@@ -82,7 +121,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The configured identity.
+    /// Reads the identity that is configured.
     pub fn from_cluster(cluster: &Cluster) -> Result<Self, Error> {
         let founders = cluster.committee()?;
         let path = || cluster.key.clone();
@@ -291,7 +330,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The controller.
+    /// Builds the data path's controller.
     pub fn controller(
         self,
         queries: crate::queries::Queries,

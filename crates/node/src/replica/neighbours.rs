@@ -1,4 +1,12 @@
-//! Which replicas this one is connected to, and which of a set it is.
+//! The replicas that this one connects to, and its number among them.
+//!
+//! After the block of height h is executed:
+//!
+//! - If h had approvals, or the set after h is another generation, connect to the replicas of the next block, of the
+//!   decided change, and of an addition with a quorum. A replica that is in none of these also connects to its
+//!   contacts.
+//! - If the generation changes after h, this replica takes its number in the new set, or none. The order pool renames
+//!   the waiting groups, and they are announced again: the names of the old set mean nothing in the new one.
 
 use order::{Identity, Member, Outbox, Peers};
 

@@ -1,4 +1,30 @@
 //! The queue of operations waiting to be ordered, and of frames waiting for their execution.
+//!
+//! State, in memory:
+//!
+//! - `pool`: groups in order of arrival, of this replica and of others. Each replica's groups may take an equal share
+//!   of 16 MiB, so no replica can fill the pool.
+//! - `waiting`: this replica's frames without a reply, by frame number, and `asked`: the same by content.
+//! - `executed`, `operations`, `stated`: the last executed block, the highest one with operations, and the highest one
+//!   whose result an executed block states. `past` has the states after the newest 64 blocks.
+//! - `changing`: a change of the set is decided, so blocks are due until the epoch ends.
+//!
+//! Rules:
+//!
+//! - To propose on a parent: choose groups from the oldest on, without those in pending blocks, until the body, the
+//!   number of signed operations or of approvals reaches its limit. Drop a group with an operation whose timestamp the
+//!   block's time does not allow; answer `STALE_TIMESTAMP` if it is this replica's. The block's time is the clock's, or
+//!   the parent's if that is later. State the last executed block.
+//! - If there are no groups, propose an empty block only if: a change is decided; or blocks with operations exist that
+//!   no block states yet, 20 ms after the request if one of them is pending; or the parent is executed and no block
+//!   came for 30 s. Otherwise wait. If this replica has executed more than the parent, wait: the proposal is too late.
+//! - On an executed block: publish it, remove its groups from the pool, and wake all waiters.
+//! - On a new set: empty the pool, rename the waiting frames' groups by the new number, and announce them again. If
+//!   this replica is no member, answer them `NOT_FINAL`.
+//! - Every 10 ms (250 ms while idle): drop groups older than 5 s, answer frames older than that, and wake all waiters.
+//!
+//! The replica is idle if no group and no frame waits, no change is decided, the last operations are stated, and a
+//! block was executed within the last 31 s.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque, hash_map::Entry},

@@ -68,7 +68,7 @@ impl OrderStatus {
         })
     }
 
-    /// Its number in the set that votes after the last executed block, and the size of that set.
+    /// Returns this replica's number in the set that votes after the last executed block, and the set's size.
     pub fn number_and_size(&self) -> (Option<u8>, usize) {
         let membership = self.roster.membership();
         let members = membership.members(self.engine.snapshot().height + 1);

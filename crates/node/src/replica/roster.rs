@@ -1,4 +1,11 @@
 //! The sets of replicas up to the last executed block, stored in a file.
+//!
+//! On the approvals of the block of height h: return at once if there are none, or if the file already covers h.
+//! Otherwise apply each to a copy. If one was accepted, replace the file durably, then publish the copy. So the file is
+//! never older than the published sets, and a block that is delivered again changes nothing.
+//!
+//! Only the newest encoding is known. The sets as of an earlier height can be had as long as no later block had an
+//! accepted approval.
 
 use std::{
     num::NonZeroU64,
@@ -51,7 +58,7 @@ impl Roster {
         Ok(Self { directory, membership: Mutex::new(membership) })
     }
 
-    /// The present membership.
+    /// Locks and returns the present membership.
     pub fn membership(&self) -> MutexGuard<'_, Membership> {
         self.membership.lock().unwrap_or_else(PoisonError::into_inner)
     }

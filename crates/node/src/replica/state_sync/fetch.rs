@@ -58,7 +58,7 @@ pub trait Source {
     fn get(&mut self, path: &str) -> Result<Vec<u8>, FetchError>;
 }
 
-/// How far it is.
+/// Progress of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The height of the last fetched block.

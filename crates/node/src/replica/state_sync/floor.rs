@@ -10,12 +10,12 @@ use crate::{Error, sealing};
 /// In the folder of the sets of replicas.
 const FILE: &str = "floor";
 
-/// Writes it, durably.
+/// Writes the floor's certificate, durably.
 pub fn write(data: &DataDirectory, floor: &Certificate) -> Result<(), storage::Error> {
     data.directory().directory(FOLDER)?.replace(FILE, &floor.encode())
 }
 
-/// Reads it, if there is one.
+/// Reads the floor's certificate, if there is one.
 pub fn read(data: &DataDirectory) -> Result<Option<Certificate>, Error> {
     let directory = data.directory().directory(FOLDER)?;
     match directory.read(FILE) {

@@ -15,7 +15,7 @@ use zerocopy::{
 /// A page takes whole blocks until it has this number of bytes.
 pub const PAGE: usize = 4 << 20;
 
-/// What a replica goes on from.
+/// The point from which a replica continues: certificates, a body, and the sets of replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     /// The certificate of the block that the engine begins on.
@@ -29,7 +29,7 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Its bytes: the length of each of the first three parts in four bytes and the part, then the last.
+    /// Encodes it: each of the first three parts after its length in four bytes, then the last.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for part in [&self.floor.encode(), &self.stating.encode(), &self.body] {
@@ -40,7 +40,7 @@ impl Checkpoint {
         bytes
     }
 
-    /// What [`Self::encode`] made.
+    /// Decodes the bytes of [`Self::encode`].
     pub fn decode(mut bytes: &[u8]) -> Option<Self> {
         let [floor, stating] = [take_certificate(&mut bytes)?, take_certificate(&mut bytes)?];
         let body = take_part(&mut bytes)?.to_vec();

@@ -44,7 +44,7 @@ struct Stated {
 }
 
 impl Checkpoints {
-    /// With the newest certificate of before a restart, if there is one.
+    /// Starts with the newest certificate from before a restart, if any.
     pub fn new(certificate: Option<&Certificate>) -> Self {
         let certificates = certificate.cloned().into_iter().collect();
         Self(Arc::new(Mutex::new(Parts { certificates, newest: None })))
@@ -75,7 +75,7 @@ impl Checkpoints {
     }
 }
 
-/// Why nothing is given.
+/// Why a page is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// The path or its parameters name nothing.
@@ -94,7 +94,7 @@ pub enum Refusal {
     Ledger(#[from] ledger::Error),
 }
 
-/// Gives out what a replica has.
+/// Serves pages of a replica's ledger.
 #[derive(Debug)]
 pub struct Server {
     checkpoints: Checkpoints,
@@ -104,7 +104,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Of a replica's chain and journal.
+    /// Creates a server for a replica's chain and journal.
     pub fn new(checkpoints: Checkpoints, chain: OwnReader, log: Arc<Log>, limits: Limits) -> Self {
         Self { checkpoints, chain, log, limits }
     }
