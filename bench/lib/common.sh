@@ -79,6 +79,22 @@ rounds() {
     echo "${2:-${QUICK:+1}}" | grep . || echo "$1"
 }
 
+# build_cometbft: builds the validators of bench/order/cometbft. Sets `version` to CometBFT's, and `peer` to the
+# program, or to nothing if Go is missing or the modules cannot be downloaded.
+build_cometbft() {
+    modules=$root/bench/order/cometbft
+    version=$(sed -nE 's|^require github.com/cometbft/cometbft v||p' "$modules/go.mod")
+    peer=$scratch/cometbft
+    export GOTOOLCHAIN=local GOFLAGS=-buildvcs=false
+    if (cd "$modules" && go mod download) >"$scratch/go.log" 2>&1; then
+        (cd "$modules" && go build -o "$peer" .)
+    else
+        echo "skipped: CometBFT $version, whose Go or modules can't be had here, so the figures have no peer:" >&2
+        tail -n 3 "$scratch/go.log" >&2
+        peer=
+    fi
+}
+
 # median: of the numbers on standard input, one per line.
 median() {
     sort -n | awk '{ value[NR] = $1 } END { print (NR % 2) ? value[(NR + 1) / 2] : (value[NR / 2] + value[NR / 2 + 1]) / 2 }'
