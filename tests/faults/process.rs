@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     fs,
     io::{BufRead, BufReader, ErrorKind, Read, Write},
-    net::{SocketAddr, TcpStream},
+    net::{SocketAddr, TcpStream, UdpSocket},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -15,7 +15,8 @@ use client::{Client, Options};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use skip::Ability;
-use wire::{AccountId, Operation, Promise, Status, TransactionId};
+use wire::{AccountId, CompactFrame, Operation, Promise, Reply, Status, TransactionId};
+use zerocopy::IntoBytes;
 
 use crate::http_client::get;
 
@@ -316,10 +317,25 @@ fn a_replica_that_cannot_write_answers_storage_failed_and_reports_it() {
 
     let mut ballast = fs::File::create(folder.path().join("ballast")).unwrap();
     while ballast.write_all(&[1; 1 << 16]).is_ok() {}
+    // Every request has an answer, including those of the block that cannot be stored.
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let ask = |number: u32| {
+        let operation = Operation::create(TransactionId::from(number), AccountId::from(number));
+        let mut frame = CompactFrame::from_operation(&operation).unwrap().as_bytes().to_vec();
+        socket.send_to(&frame, replica.address("listen")).unwrap();
+        let length = socket.recv(&mut frame).unwrap_or_else(|_| panic!("{number} has no reply: {}", replica.log()));
+        let Reply::Compact(reply) = Reply::parse(&frame[..length]).unwrap() else { panic!("{frame:?}") };
+        reply.status().unwrap()
+    };
     let mut number = 2;
-    while create(number).ok() != Some(Status::StorageFailed) {
-        assert!(since.elapsed() < 3 * PATIENCE, "operations are dropped: {}", replica.log());
-        number += 1;
+    loop {
+        match ask(number) {
+            Status::StorageFailed => break,
+            Status::Ok | Status::NotFinal => number += 1,
+            status => panic!("{status}"),
+        }
+        assert!(since.elapsed() < 4 * PATIENCE, "storage does not fail: {}", replica.log());
     }
     let http = replica.address("http");
     assert!(get(http, "/ready").contains("503"));

@@ -112,7 +112,10 @@ impl Error {
                 use storage::Error::{Corrupt, Failed, NotFound};
                 matches!(error, Corrupt { .. } | Failed { .. } | NotFound { .. })
             }
-            Self::Sealing(error) => matches!(error, crate::sealing::Error::Members { .. }),
+            Self::Sealing(error) => {
+                use crate::sealing::Error::{Members, MembersAhead};
+                matches!(error, Members { .. } | MembersAhead { .. })
+            }
             Self::Order(error) => matches!(error, order::ProcessError::Start(_) | order::ProcessError::Ended),
             Self::Journal(_) | Self::Ledger(_) | Self::Chain(_) => true,
             _ => false,

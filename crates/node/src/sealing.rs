@@ -68,6 +68,19 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The stored changes of the set are of later blocks than the chain has.
+    #[error(
+        "{} is as of block {height}, but the chain ends at block {tip}: restore the whole data directory from one copy",
+        path.display()
+    )]
+    MembersAhead {
+        /// The file.
+        path: PathBuf,
+        /// The height that it is as of.
+        height: u64,
+        /// The chain's tip.
+        tip: u64,
+    },
     /// The votes that the key made are not there.
     #[error(
         "the votes of this replica in {} were deleted, but {} shows that its key has voted: it could vote twice. \

@@ -4,14 +4,15 @@
 //!
 //! - `generations`: generation n is the set after n changes, each with the first epoch in which it votes.
 //! - `reconfigurations`: the change that ended each generation except the newest, with the signatures of its quorum.
-//! - `approvals`: signed changes of the newest generation, at most one for each signer.
+//! - `approvals`: changes of the newest generation signed by its members, at most one for each.
 //! - `height`: the block with the last accepted approval.
 //!
 //! Rules for an approval ordered in the block of height h:
 //!
 //! 1. Reject it as stale if it names another generation, if a decided change has not taken effect at h, or after the
 //!    maximum number of changes.
-//! 2. Reject it if the signer is neither a member of the newest generation nor the replica that the change adds.
+//! 2. Reject it if the signer is neither a member of the newest generation nor the replica that the change adds. Reject
+//!    that replica's as early until a quorum has approved the change: anybody can make keys, and sign with each.
 //! 3. Reject it if the change does not apply: wrong number for its keys, a key in use, an empty or too large set, an
 //!    addition without an address.
 //! 4. Reject it if the signature does not cover this network, this set and this change.
@@ -49,6 +50,9 @@ pub enum ApprovalError {
     /// The signer is neither a member nor the replica that joins.
     #[error("the signer is neither a member of the set nor the joining replica")]
     Signer,
+    /// The joining replica approves before a quorum of members.
+    #[error("a quorum of members has not approved that the replica joins: its own approval comes last")]
+    Early,
     /// The signature is invalid.
     #[error("the signature is not valid: check the network and the set that were signed")]
     Signature,
@@ -168,8 +172,10 @@ impl Membership {
             return Err(ApprovalError::Signer);
         }
         self.after(change).ok_or(ApprovalError::Change)?;
-        let holds = approval.holds(&self.network, newest.committee.replicas());
-        if holds { Ok(()) } else { Err(ApprovalError::Signature) }
+        if !approval.holds(&self.network, newest.committee.replicas()) {
+            return Err(ApprovalError::Signature);
+        }
+        if joins && !self.has_quorum(approval) { Err(ApprovalError::Early) } else { Ok(()) }
     }
 
     /// The number of a voting key in the newest set.
@@ -205,7 +211,7 @@ impl Membership {
     pub fn approve(&mut self, approval: &Approval, height: u64) -> Result<bool, ApprovalError> {
         self.check(approval, height)?;
         self.height = height;
-        // A replica has one approval: a later one replaces it.
+        // A member has one approval: a later one replaces it. That of a joining replica decides the change.
         self.approvals.retain(|other| other.signer != approval.signer);
         self.approvals.push(*approval);
         let change = approval.change;
@@ -338,6 +344,13 @@ mod tests {
             assert_eq!(approve(&mut membership, join, byte, 14), Ok(false));
         }
         assert_eq!(membership.connected(15).len(), 4);
+        // Before a quorum, nothing of a replica that wants to join is stored, however many want to.
+        let before = membership.encode();
+        for byte in 9..20 {
+            let wanted = change(&membership, byte);
+            assert_eq!(approve(&mut membership, wanted, byte, 15), Err(ApprovalError::Early));
+        }
+        assert_eq!(membership.encode(), before);
         assert_eq!(approve(&mut membership, join, 2, 15), Ok(false));
         // The others connect to it, and it can follow.
         assert_eq!(membership.connected(15).last(), Some(&member(9)));
@@ -387,10 +400,10 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(membership.approve(&good, 5), Ok(false));
         }
-        assert_eq!(approve(&mut membership, join, 9, 5), Ok(false));
+        assert_eq!(approve(&mut membership, join, 9, 5), Err(ApprovalError::Early));
         let leave = change(&membership, 4);
         assert_eq!(approve(&mut membership, leave, 1, 5), Ok(false));
-        for (byte, decides) in [(2, false), (3, false), (1, true)] {
+        for (byte, decides) in [(2, false), (3, false), (1, false), (9, true)] {
             assert_eq!(approve(&mut membership, join, byte, 6), Ok(decides));
         }
     }

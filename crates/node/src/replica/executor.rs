@@ -15,8 +15,9 @@
 //! At most every 10 ms it also answers frames that waited too long, and decides on parked frames whose grace has
 //! passed. After each block it decides on all parked frames again.
 //!
-//! On an error of the disk it sets `storage_failed`, and takes no further block: the engine delivers it again after a
-//! restart. The NIC tier stays deferred, so it answers nothing of a block that is executed in part. Reads continue.
+//! On an error of the disk it answers the block's frames `STORAGE_FAILED`, sets `storage_failed`, and takes no further
+//! block: the engine delivers it again after a restart. The NIC tier stays deferred, so it answers nothing of a block
+//! that is executed in part. Reads continue.
 
 use std::{
     sync::{
@@ -33,7 +34,7 @@ use ledger::{
     ordered::{Ordered, OrderedLedger},
 };
 use nic::{
-    Held, Reply, Transmit,
+    Held, Peer, Reply, Transmit,
     extractor::{Extraction, signed_operations},
     generator,
 };
@@ -82,6 +83,27 @@ enum Answered {
     Change(Held, Status),
 }
 
+impl Answered {
+    /// Replaces all statuses: the block was executed and could not be stored.
+    fn storage_failed(self) -> Self {
+        let fail = |operation: &mut Operation| operation.status.set(Status::StorageFailed.code());
+        match self {
+            Self::Plain(held, mut operations, mut values) => {
+                operations.iter_mut().for_each(fail);
+                values.fill(0);
+                Self::Plain(held, operations, values)
+            }
+            Self::Signed(mut held, mut values) => {
+                let signed = signed_operations(&mut held).into_iter().flatten();
+                signed.for_each(|signed| fail(&mut signed.operation));
+                values.fill(0);
+                Self::Signed(held, values)
+            }
+            Self::Change(held, _) => Self::Change(held, Status::StorageFailed),
+        }
+    }
+}
+
 /// The ledger's only writer: executes final blocks and sends replies.
 pub struct Executor<O> {
     pub ledger: OrderedLedger<O>,
@@ -118,11 +140,11 @@ impl<O: Observer> Executor<O> {
                     Ok(())
                 }
                 Ok(ExecutorMessage::Refuse(held, status)) => {
-                    self.reply(Answered::Change(held, status));
+                    self.reply(Answered::Change(held, status), &[]);
                     Ok(())
                 }
                 Ok(ExecutorMessage::Unordered(held, status)) => {
-                    self.answer_without_order(held, status);
+                    self.answer_without_order(held, status, &[]);
                     Ok(())
                 }
                 Ok(ExecutorMessage::Stop) | Err(RecvTimeoutError::Disconnected) => break,
@@ -174,12 +196,13 @@ impl<O: Observer> Executor<O> {
             // For a frame that waits here, an operation refused before ordering gets its status in its place; it leaves
             // no trace.
             match (self.order_pool.take(group), group.entries()) {
-                (held, Entries::Approvals(entries)) => {
+                (waiting, Entries::Approvals(entries)) => {
                     // A frame has one.
                     let status = statuses.by_ref().take(entries.len()).last();
-                    replies.extend(held.zip(status).map(|(held, status)| Answered::Change(held, status)));
+                    let answer = |((held, others), status)| (Answered::Change(held, status), others);
+                    replies.extend(waiting.zip(status).map(answer));
                 }
-                (Some(held), _) => replies.push(self.execute_frame(time, held, |_| {})),
+                (Some((held, others)), _) => replies.push((self.execute_frame(time, held, |_| {}), others)),
                 (None, Entries::Plain(entries)) => self.execute_entries(time, entries.to_vec()),
                 (None, Entries::Signed(entries)) => self.execute_entries(time, entries.to_vec()),
             }
@@ -191,7 +214,13 @@ impl<O: Observer> Executor<O> {
             executed += group.operations() as u64;
         }
         let closing = Instant::now();
-        let tip = self.ledger.close(time)?;
+        let tip = match self.ledger.close(time) {
+            Ok(tip) => tip,
+            Err(error) => {
+                replies.into_iter().for_each(|(answered, others)| self.reply(answered.storage_failed(), &others));
+                return Err(error.into());
+            }
+        };
         self.node_state.sync.record(closing.elapsed(), 1);
         self.settle();
         let (height, hash) = (tip.height(), tip.hash);
@@ -204,7 +233,7 @@ impl<O: Observer> Executor<O> {
         self.order_pool.executed(Executed { height, hash, state }, &body, is_changing);
         self.clocks.executed(time);
         self.tell(executed);
-        replies.into_iter().for_each(|answered| self.reply(answered));
+        replies.into_iter().for_each(|(answered, others)| self.reply(answered, &others));
         self.screen_again(true);
         self.mark.executed(height);
         Ok(())
@@ -268,9 +297,10 @@ impl<O: Observer> Executor<O> {
             Some(Decision::Order(held, signed)) => self.order(held, &signed),
             Some(Decision::Answer(held)) => {
                 let answered = self.execute_frame(self.ledger.time(), held, |_| {});
-                self.reply(answered);
+                self.reply(answered, &[]);
             }
             Some(Decision::Refuse(held, status)) => self.refuse(held, status),
+            Some(Decision::GiveUp(held)) => self.answer_without_order(held, Status::NotFinal, &[]),
             None => {}
         }
     }
@@ -289,7 +319,7 @@ impl<O: Observer> Executor<O> {
             Submitted::Announce(group) => drop(self.neighbours.outbox.send(group.bytes().clone())),
             Submitted::Waits => {}
             Submitted::Refused(held, Status::Busy) => self.refuse(held, Status::Busy),
-            Submitted::Refused(held, status) => self.answer_without_order(held, status),
+            Submitted::Refused(held, status) => self.answer_without_order(held, status, &[]),
         }
     }
 
@@ -300,34 +330,35 @@ impl<O: Observer> Executor<O> {
                 operation.status.set(status.code());
             }
         });
-        self.reply(answered);
+        self.reply(answered, &[]);
     }
 
     /// Answers a frame from the final state without ordering it. It has operations that need ordering only if storage
     /// failed.
     fn read(&mut self, held: Held) {
-        self.answer_without_order(held, Status::StorageFailed);
+        self.answer_without_order(held, Status::StorageFailed, &[]);
     }
 
     /// Answers a frame whose operations were not executed.
-    fn give_up(&mut self, Waiting { held, group, .. }: Waiting, status: Status) {
+    fn give_up(&mut self, Waiting { held, others, group, .. }: Waiting, status: Status) {
         match group.approvals().is_empty() {
-            true => self.answer_without_order(held, status),
-            false => self.reply(Answered::Change(held, status)),
+            true => self.answer_without_order(held, status, &others),
+            false => self.reply(Answered::Change(held, status), &others),
         }
     }
 
     /// Answers reads from the executed state, and sets the status of all operations that would be ordered.
-    fn answer_without_order(&mut self, held: Held, status: Status) {
+    fn answer_without_order(&mut self, held: Held, status: Status, others: &[Peer]) {
         let answered = self.execute_frame(self.ledger.time(), held, |operation| {
             if is_ordered(operation) {
                 operation.status.set(status.code());
             }
         });
-        self.reply(answered);
+        self.reply(answered, others);
     }
 
-    fn reply(&mut self, answered: Answered) {
+    /// Sends the reply to the frame's sender, and to others that sent the same frame.
+    fn reply(&mut self, answered: Answered, others: &[Peer]) {
         let (held, length) = match answered {
             Answered::Plain(mut held, operations, values) => {
                 let length = generator::reply(&mut held, &operations, &values, Promise::Final);
@@ -347,7 +378,9 @@ impl<O: Observer> Executor<O> {
             }
         };
         if length > 0 {
-            self.transmit.transmit(&mut std::iter::once(Reply { peer: held.peer, bytes: &held[..length] }));
+            let bytes = &held[..length];
+            let peers = std::iter::once(&held.peer).chain(others);
+            self.transmit.transmit(&mut peers.map(|&peer| Reply { peer, bytes }));
             self.node_state.counters.latency(Promise::Final).record(held.since.elapsed(), 1);
         }
     }

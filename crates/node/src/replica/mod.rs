@@ -43,10 +43,10 @@
 //! 9. Every 10 s, record the newest vote files and write the mark beside the key.
 //!
 //! A crash before 3 leaves the chain at h - 1, and the engine delivers the block again; after 1 the members file is
-//! already that of h. A crash between 3 and 4 leaves the batch in the journal: the next start adds the block to the
-//! chain. If all operations of the block left no trace there is no batch, and the block is delivered again. A crash
-//! after 4 loses replies only: the engine may deliver the block again, and the executor skips it. Waiting frames and
-//! the pool are in memory, and clients repeat their requests.
+//! already that of h, and the replica starts with the file that has the sets before. A crash between 3 and 4 leaves the
+//! batch in the journal: the next start adds the block to the chain. If all operations of the block left no trace there
+//! is no batch, and the block is delivered again. A crash after 4 loses replies only: the engine may deliver the block
+//! again, and the executor skips it. Waiting frames and the pool are in memory, and clients repeat their requests.
 //!
 //! Invariants: nothing is executed before it is final; a reply is sent only once its block is in the chain; results
 //! depend on the ordered blocks alone.
@@ -222,7 +222,6 @@ impl<O: Observer + Send + 'static> Replica<O> {
             return Err(sealing::Error::OtherCluster.into());
         }
         let Cluster { replicas, .. } = &config.cluster;
-        let roster = Arc::new(Roster::open(data, network, config.cluster.epoch(), replicas.clone())?);
         let options = Options {
             limits: config.ledger.limits(),
             snapshots: Snapshots::every(Duration::from_secs(config.blocks.snapshot)),
@@ -230,6 +229,8 @@ impl<O: Observer + Send + 'static> Replica<O> {
         let secret = Secret::from_seed(layout::random()?);
         let ledger = OrderedLedger::open(chain, journal, options, secret, memory, observer)?;
         let tip = ledger.tip();
+        let roster = Roster::open(data, network, config.cluster.epoch(), replicas.clone(), tip.height())?;
+        let roster = Arc::new(roster);
         tracing::info!(accounts = ledger.ledger().accounts(), height = tip.height(), "recovered");
         let mut past = VecDeque::new();
         for height in (0..=tip.height()).rev() {

@@ -4,13 +4,16 @@
 //!
 //! - `pool`: groups in order of arrival, of this replica and of others. Each replica's groups may take an equal share
 //!   of 16 MiB, so no replica can fill the pool.
-//! - `waiting`: this replica's frames without a reply, by frame number, and `asked`: the same by content.
+//! - `waiting`: this replica's frames without a reply, by frame number, and `asked`: the same by content. Each frame
+//!   gets exactly one reply, whatever happens: connections count frames until they are answered.
 //! - `executed`, `operations`, `stated`: the last executed block, the highest one with operations, and the highest one
 //!   whose result an executed block states. `past` has the states after the newest 64 blocks.
 //! - `changing`: a change of the set is decided, so blocks are due until the epoch ends.
 //!
 //! Rules:
 //!
+//! - On a frame whose operations wait already: remember its sender if the frame is the same byte for byte, else answer
+//!   it `NOT_FINAL`. So anybody who repeats another client's signed operations gets a reply, and takes none away.
 //! - To propose on a parent: choose groups from the oldest on, without those in pending blocks, until the body, the
 //!   number of signed operations or of approvals reaches its limit. Drop a group with an operation whose timestamp the
 //!   block's time does not allow; answer `STALE_TIMESTAMP` if it is this replica's. The block's time is the clock's, or
@@ -19,8 +22,8 @@
 //!   no block states yet, 20 ms after the request if one of them is pending; or the parent is executed and no block
 //!   came for 30 s. Otherwise wait. If this replica has executed more than the parent, wait: the proposal is too late.
 //! - On an executed block: publish it, remove its groups from the pool, and wake all waiters.
-//! - On a new set: empty the pool, rename the waiting frames' groups by the new number, and announce them again. If
-//!   this replica is no member, answer them `NOT_FINAL`.
+//! - On a new set: empty the pool, rename the waiting frames' groups by the new number, and announce them again. Answer
+//!   `NOT_FINAL` to those that no longer fit, and to all if this replica is no member.
 //! - Every 10 ms (250 ms while idle): drop groups older than 5 s, answer frames older than that, and wake all waiters.
 //!
 //! The replica is idle if no group and no frame waits, no change is decided, the last operations are stated, and a
@@ -35,7 +38,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use nic::Held;
+use nic::{Held, Peer};
 use order::Payload;
 use spv::Hash;
 use wire::{AccountId, Command, SignedOperation, Status};
@@ -57,6 +60,9 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// which claims that nothing was done: a member may have ordered the operation for an earlier request.
 pub const NOT_A_MEMBER: Status = Status::NotFinal;
 
+/// Maximum number of further senders of a waiting frame: a client may retry over several connections.
+const MOST_OTHERS: usize = 8;
+
 /// Minimum time between announcements of a group, if its client retries: links may have been down.
 const ANNOUNCEMENT: Duration = Duration::from_secs(1);
 
@@ -76,7 +82,8 @@ pub enum Submitted {
     Announce(Group),
     /// It waits, and the group was announced within [`ANNOUNCEMENT`].
     Waits,
-    /// It is to be answered with a status: there is no room, or this node is not a member.
+    /// It is to be answered with a status: there is no room, this node is not a member, or another frame waits for the
+    /// same operations.
     Refused(Held, Status),
 }
 
@@ -114,11 +121,36 @@ pub struct Parent {
 pub struct Waiting {
     /// The frame.
     pub held: Held,
+    /// The other senders of the same frame.
+    pub others: Vec<Peer>,
     /// Its operations, as they are to be ordered.
     pub group: Group,
     since: Instant,
     /// When the group was last sent to the other replicas.
     announced: Instant,
+}
+
+impl Waiting {
+    fn new(held: Held, others: Vec<Peer>, group: Group, since: Instant) -> Self {
+        Self { held, others, group, since, announced: Instant::now() }
+    }
+
+    /// Adds the sender of a frame with the same operations. Returns whether the reply to this frame answers it, too.
+    fn add(&mut self, held: &Held) -> bool {
+        if held[..] != self.held[..] {
+            return false;
+        }
+        // A datagram that is sent again needs no second reply.
+        let is_known = |peer: &Peer| peer.connection.is_none() && peer.address == held.peer.address;
+        if held.peer.connection.is_none() && (is_known(&self.held.peer) || self.others.iter().any(is_known)) {
+            return true;
+        }
+        if self.others.len() == MOST_OTHERS {
+            return false;
+        }
+        self.others.push(held.peer);
+        true
+    }
 }
 
 #[derive(Debug)]
@@ -233,7 +265,9 @@ impl OrderPool {
         if let Some(number) = state.asked.get(&group.content()).copied()
             && let Some(waiting) = state.waiting.get_mut(&number)
         {
-            waiting.held = held;
+            if !waiting.add(&held) {
+                return Submitted::Refused(held, Status::NotFinal);
+            }
             let is_due = waiting.announced.elapsed() >= ANNOUNCEMENT;
             if !is_due {
                 return Submitted::Waits;
@@ -246,7 +280,7 @@ impl OrderPool {
         }
         state.next_number += 1;
         state.asked.insert(group.content(), key.number);
-        state.waiting.insert(key.number, Waiting { held, group: group.clone(), since, announced: since });
+        state.waiting.insert(key.number, Waiting::new(held, Vec::new(), group.clone(), since));
         wake(state);
         Submitted::Announce(group)
     }
@@ -357,20 +391,24 @@ impl OrderPool {
         let mut waiting: Vec<_> = waiting.into_iter().collect();
         waiting.sort_unstable_by_key(|(number, _)| *number);
         let mut groups = Vec::new();
-        for (number, Waiting { held, group, since, .. }) in waiting {
+        for (number, Waiting { held, others, group, since, .. }) in waiting {
             let group = group.renamed(Key { origin, number });
+            let waiting = Waiting::new(held, others, group.clone(), since);
             if state.pool(&group, since) {
                 state.asked.insert(group.content(), number);
-                groups.push(group.clone());
-                state.waiting.insert(number, Waiting { held, group, since, announced: Instant::now() });
+                state.waiting.insert(number, waiting);
+                groups.push(group);
+            } else {
+                // A block of the previous set may have it. A replica's share is smaller in a larger set.
+                state.given_up.push((waiting, Status::NotFinal));
             }
         }
         wake(state);
         groups
     }
 
-    /// The frame that waits for a group, if it is the frame's.
-    pub fn take(&self, group: &Group) -> Option<Held> {
+    /// The frame that waits for a group, if it is the frame's, and its other senders.
+    pub fn take(&self, group: &Group) -> Option<(Held, Vec<Peer>)> {
         let Key { origin, number } = group.key();
         let mut state = self.state();
         // Another replica may have put other operations under the frame's name.
@@ -379,7 +417,7 @@ impl OrderPool {
         }
         let waiting = state.waiting.remove(&number)?;
         state.asked.remove(&waiting.group.content());
-        Some(waiting.held)
+        Some((waiting.held, waiting.others))
     }
 
     /// Drops groups and frames that waited too long, and wakes all waiters. Returns the frames to answer although their
@@ -487,5 +525,83 @@ impl Contents {
             }
         }
         chosen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nic::{Class, Pools, held::PoolSize};
+    use wire::{CompactFrame, Operation};
+    use zerocopy::IntoBytes;
+
+    fn pool(replicas: usize) -> OrderPool {
+        let executed = Executed { height: 0, hash: [0; 32], state: [0; 32] };
+        OrderPool::new(Some(0), replicas, Duration::from_secs(60), executed, VecDeque::new(), false)
+    }
+
+    fn peer(port: u16, connection: Option<u32>) -> Peer {
+        Peer { connection, ..Peer::new(([192, 0, 2, 1], port).into()) }
+    }
+
+    fn operation(number: u32) -> Operation {
+        Operation::create(number.into(), AccountId::from(number))
+    }
+
+    /// Submits a frame of operations from a sender.
+    fn submit(pool: &OrderPool, pools: &Pools, peer: Peer, bytes: &[u8], operations: &[Operation]) -> Submitted {
+        let held = pools.hold(Class::Ordered, peer, true, bytes).unwrap();
+        pool.submit(held, |key, _| Group::new(key, true, Entries::Plain(operations)))
+    }
+
+    #[test]
+    fn each_sender_of_the_same_operations_gets_a_reply() {
+        let (pool, pools) = (pool(4), Pools::new(PoolSize::for_class));
+        let operations = [operation(1)];
+        let frame = CompactFrame::from_operation(&operations[0]).unwrap();
+        let submit = |peer, bytes: &[u8]| submit(&pool, &pools, peer, bytes, &operations);
+        let Submitted::Announce(group) = submit(peer(1, None), frame.as_bytes()) else { panic!("it is the first") };
+        // Another sender of the same datagram takes nothing away from the first one.
+        assert!(matches!(submit(peer(2, None), frame.as_bytes()), Submitted::Waits));
+        for _ in 0..20 {
+            assert!(matches!(submit(peer(1, None), frame.as_bytes()), Submitted::Waits));
+            assert!(matches!(submit(peer(2, None), frame.as_bytes()), Submitted::Waits));
+        }
+        // Each frame of a connection counts until its reply.
+        for _ in 2..=MOST_OTHERS {
+            assert!(matches!(submit(peer(3, Some(7)), frame.as_bytes()), Submitted::Waits));
+        }
+        let Submitted::Refused(held, Status::NotFinal) = submit(peer(3, Some(7)), frame.as_bytes()) else {
+            panic!("it has too many senders")
+        };
+        assert_eq!(held.peer, peer(3, Some(7)));
+        // The reply to the first frame would not be one to this frame.
+        let mut other = frame.as_bytes().to_vec();
+        *other.last_mut().unwrap() ^= 1;
+        assert!(matches!(submit(peer(4, None), &other), Submitted::Refused(_, Status::NotFinal)));
+        let (held, others) = pool.take(&group).unwrap();
+        assert_eq!(held.peer, peer(1, None));
+        let connection = std::iter::repeat_n(peer(3, Some(7)), MOST_OTHERS - 1);
+        assert_eq!(others, Vec::from_iter(std::iter::once(peer(2, None)).chain(connection)));
+        assert!(pool.take(&group).is_none());
+    }
+
+    #[test]
+    fn frames_that_no_longer_fit_are_answered() {
+        // One replica of one has the whole pool, one of 64 a small share.
+        let (pool, pools) = (pool(1), Pools::new(PoolSize::for_class));
+        let mut submitted = 0;
+        for first in 0..100 {
+            let operations = Vec::from_iter((0..1000).map(|number| operation(first * 1000 + number)));
+            let result = submit(&pool, &pools, peer(first as u16, None), operations.as_bytes(), &operations);
+            assert!(matches!(result, Submitted::Announce(_)));
+            submitted += 1;
+        }
+        let announced = pool.renumber(Some(5), 64);
+        assert!(!announced.is_empty() && announced.iter().all(|group| group.key().origin == 5));
+        let given_up = pool.tick();
+        assert_eq!(announced.len() + given_up.len(), submitted);
+        assert!(given_up.len() > 90 && given_up.iter().all(|(_, status)| *status == Status::NotFinal));
+        assert!(announced.iter().all(|group| pool.take(group).is_some()));
     }
 }

@@ -7,7 +7,7 @@
 //! - A frame whose accounts do not exist is parked: another replica may have executed the CREATE already, or it is on
 //!   its way. It is ordered once such a CREATE waits in the order pool or was executed here. After a grace its
 //!   operations are refused with SOURCE_UNKNOWN, or DESTINATION_UNKNOWN for a deposit, exactly as execution would. A
-//!   replica that cannot reach a quorum may lag, and answers nothing.
+//!   replica that cannot reach a quorum may lag: it answers NOT_FINAL, later, as for all frames not executed in time.
 //! - A node that is not a member of the set orders nothing, and answers all other frames NOT_FINAL at once.
 //! - Everything else is ordered, up to the rate of each account. A frame with one such operation is ordered whole, as
 //!   its operations may depend on each other, and is charged whole.
@@ -53,6 +53,8 @@ pub enum Decision {
     Answer(Held),
     /// It is refused.
     Refuse(Held, Status),
+    /// Nothing is known of it in time.
+    GiveUp(Held),
 }
 
 struct Parked {
@@ -169,9 +171,8 @@ impl Screening {
         if waited >= self.grace && is_current() {
             return Some(Decision::Answer(held));
         }
-        // Its client asks again, as for all frames that are not executed in time.
         if waited >= PATIENCE {
-            return None;
+            return Some(Decision::GiveUp(held));
         }
         if self.operations + signed.len() > MOST_PARKED {
             return Some(Decision::Refuse(held, Status::Busy));

@@ -79,7 +79,7 @@ impl Sets {
             Err(client::Error::NoReply { .. } | client::Error::Socket { .. }) => Ok(Approval::Unanswered),
             Err(error) => match error.status() {
                 Some(Status::StaleGeneration) => Ok(Approval::Stale),
-                Some(Status::Busy | Status::RateLimited) => Ok(Approval::Unanswered),
+                Some(Status::Busy | Status::RateLimited | Status::NotFinal) => Ok(Approval::Unanswered),
                 _ => Err(Error::other(error)),
             },
         }
