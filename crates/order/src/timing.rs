@@ -13,7 +13,8 @@ pub struct Timing {
     pub certification: Duration,
     /// Interval between repetitions of a vote to go on.
     pub retry: Duration,
-    /// After this time without any sign of a leader its turns are skipped; longer than all of the above.
+    /// After this time without any vote of a leader, while a quorum votes, its turns are skipped; longer than all of the
+    /// above. Until then a leader that fails costs a wait for its proposal in each of its turns.
     pub silence: Duration,
     /// Wait for another replica's reply before asking the next one.
     pub fetch: Duration,
@@ -27,7 +28,7 @@ impl Default for Timing {
             longest: Duration::from_secs(16),
             certification: Duration::from_millis(120),
             retry: Duration::from_millis(250),
-            silence: Duration::from_secs(2),
+            silence: Duration::from_millis(500),
             fetch: Duration::from_millis(250),
         }
     }

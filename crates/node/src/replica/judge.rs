@@ -6,7 +6,7 @@
 //!    from a trusted sender and debit no keyed account.
 //! 2. It states the result of an earlier block than itself.
 //! 3. Its time is not before its parent's.
-//! 4. It has at most 1,024 signed operations and 64 approvals.
+//! 4. It has at most 64 approvals.
 //! 5. Each signed operation is at most 2 s ahead of the block's time, and not older than the replay window.
 //! 6. All signatures are valid, by authorised keys. Groups that wait in this replica's pool were verified before.
 //! 7. Its time is at most 2 s ahead of this clock, or its parent's.
@@ -29,7 +29,7 @@ use order::{Answer, Application, Block, Committee, Final, Identity, Payload, Ref
 use wire::SignedOperation;
 
 use super::{
-    block_body::{Body, Group, MOST_APPROVALS, MOST_SIGNED},
+    block_body::{Body, Group, MOST_APPROVALS},
     clocks::Clocks,
     executor::ExecutorMessage,
     order_pool::{OrderPool, Parent},
@@ -84,9 +84,6 @@ impl Judge {
             return refuse("the block's time is before its parent's");
         }
         let groups = body.groups.iter();
-        if groups.clone().map(|group| group.signed().len()).sum::<usize>() > MOST_SIGNED {
-            return refuse("too many signed operations");
-        }
         if groups.clone().map(|group| group.approvals().len()).sum::<usize>() > MOST_APPROVALS {
             return refuse("too many approvals of changes of the set");
         }
@@ -179,7 +176,7 @@ impl Application for Judge {
         if !is_its_own {
             return;
         }
-        if group.signed().len() <= MOST_SIGNED && self.admits(&[&group], admission::now()) {
+        if self.admits(&[&group], admission::now()) {
             self.order_pool.receive(group);
         }
     }

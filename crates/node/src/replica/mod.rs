@@ -20,8 +20,8 @@
 //!    no room the answer is `BUSY`. A replica outside the set drops the frame.
 //! 4. The replica announces the group to all others, once, and again if a client repeats the frame a second later. An
 //!    announcement may be lost: then the group waits for this replica's own turn to lead.
-//! 5. On an announced group: drop it unless its origin is the sender's number in the set of the next block, it has at
-//!    most 1,024 signed operations, and all its signatures are admissible now. Otherwise add it to the pool.
+//! 5. On an announced group: drop it unless its origin is the sender's number in the set of the next block, and all its
+//!    signatures are admissible now. Otherwise add it to the pool.
 //! 6. The leader proposes the oldest groups of its pool that are in no pending block. Others vote as the judge decides.
 //! 7. On a final block the executor executes its groups in order, closes the block, and answers the waiting frames of
 //!    this replica whose group is in the block, byte for byte.

@@ -14,8 +14,8 @@
 //!
 //! - On a frame whose operations wait already: remember its sender if the frame is the same byte for byte, else answer
 //!   it `NOT_FINAL`. So anybody who repeats another client's signed operations gets a reply, and takes none away.
-//! - To propose on a parent: choose groups from the oldest on, without those in pending blocks, until the body, the
-//!   number of signed operations or of approvals reaches its limit. Drop a group with an operation whose timestamp the
+//! - To propose on a parent: choose groups from the oldest on, without those in pending blocks, until the body
+//!   or the number of approvals reaches its limit. Drop a group with an operation whose timestamp the
 //!   block's time does not allow; answer `STALE_TIMESTAMP` if it is this replica's. The block's time is the clock's, or
 //!   the parent's if that is later. State the last executed block.
 //! - If there are no groups, propose an empty block only if: a change is decided; or blocks with operations exist that
@@ -43,7 +43,7 @@ use order::Payload;
 use spv::Hash;
 use wire::{AccountId, Command, SignedOperation, Status};
 
-use super::block_body::{Body, Entries, Group, Key, LONGEST, MOST_APPROVALS, MOST_SIGNED};
+use super::block_body::{Body, Entries, Group, Key, LONGEST, MOST_APPROVALS};
 use crate::admission;
 
 /// Maximum size of operations waiting to be ordered in bytes, divided equally among the replicas that received them.
@@ -465,8 +465,7 @@ impl Contents {
         let key = group.key();
         let share = POOL / self.taken.len().max(1);
         let size = group.bytes().len() + OVERHEAD;
-        let fits = Body::EMPTY + group.bytes().len() <= LONGEST && group.signed().len() <= MOST_SIGNED;
-        let fits = fits && group.approvals().len() <= MOST_APPROVALS;
+        let fits = Body::EMPTY + group.bytes().len() <= LONGEST && group.approvals().len() <= MOST_APPROVALS;
         let Some(taken) = self.taken.get_mut(usize::from(key.origin)) else { return false };
         if !fits || *taken + size > share || self.positions.contains_key(&key) {
             return false;
@@ -504,16 +503,15 @@ impl Contents {
     /// The oldest groups that fit in a body. Drops those with operations that are too old or too new by now.
     fn choose(&mut self, parent: &Parent, is_timely: impl Fn(&SignedOperation) -> bool) -> Vec<Group> {
         let (mut chosen, mut late) = (Vec::new(), Vec::new());
-        let (mut bytes, mut signed, mut approvals) = (Body::EMPTY, 0, 0);
+        let (mut bytes, mut approvals) = (Body::EMPTY, 0);
         for Pooled { group, .. } in self.pool.values().filter(|pooled| !parent.pending.contains(&pooled.group.key())) {
             if !group.signed().iter().all(&is_timely) {
                 late.push(group.key());
                 continue;
             }
             bytes += group.bytes().len();
-            signed += group.signed().len();
             approvals += group.approvals().len();
-            if bytes > LONGEST || signed > MOST_SIGNED || approvals > MOST_APPROVALS {
+            if bytes > LONGEST || approvals > MOST_APPROVALS {
                 break;
             }
             chosen.push(group.clone());
