@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nic::Prefix;
+use net::Prefix;
 
 fuzz_target!(|text: &str| {
     let Ok(prefix) = text.parse::<Prefix>() else { return };

@@ -8,7 +8,8 @@ use libfuzzer_sys::fuzz_target;
 use nic::extractor::{Extraction, check_signed, signed_operations};
 use nic::generator;
 use nic::selector::{Selection, Selector, SelectorConfig};
-use nic::{Peer, Prefix};
+use net::Prefix;
+use nic::Peer;
 use wire::{Promise, Reply, Status};
 
 fuzz_target!(|data: &[u8]| {

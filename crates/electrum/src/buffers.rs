@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use nic::Sharer;
+use net::Sharer;
 
 /// Closes a connection, soon, on whichever thread serves it.
 pub type Evict = Box<dyn Fn() + Send>;

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nic::{Prefix, Sharer};
+use net::{Prefix, Sharer};
 
 use crate::buffers::{Buffered, Buffers, Evict};
 
@@ -59,7 +59,7 @@ impl Default for Limits {
             request: 8_500_000,
             buffers: 512 << 20,
             prefix_buffers: 64 << 20,
-            trusted: kv::server::loopback(),
+            trusted: net::Prefix::loopback(),
         }
     }
 }

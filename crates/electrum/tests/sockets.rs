@@ -12,7 +12,7 @@ use std::{
 };
 
 use common::Fixture;
-use kv::tls::{Clients, Files, Tls, Version};
+use net::tls::{Clients, Files, Tls, Version};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, crypto::ring, pki_types::pem::PemObject};
 use serde_json::{Value, json};
 use skip::Ability;

@@ -20,7 +20,6 @@ pub mod server;
 pub mod service;
 pub mod session;
 pub mod store;
-pub mod tls;
 pub mod turn;
 pub mod users;
 pub mod watch;

@@ -8,7 +8,7 @@ use std::sync::{
     },
 };
 
-use nic::Waker;
+use net::Waker;
 
 use crate::{clock::Seconds, store::Store, tls::Tls, users::Users};
 

@@ -10,9 +10,10 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use net::Waker;
 use xdp::{Receiver, Sender, Socket};
 
-use crate::backend::{Backend, Batch, Memory, Message, Peer, Reply, Transmit, Waker};
+use crate::backend::{Backend, Batch, Memory, Message, Peer, Reply, Transmit};
 use crate::counters::Counters;
 use crate::frame;
 use crate::udp::{UdpBackend, UdpTransmitter};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use xdp::{FRAME_BYTES, Frame};
 
 pub use crate::ethernet::Via;
-pub use crate::waker::Waker;
+use net::Waker;
 
 /// Maximum length of a message in bytes: what fits the length field of an IPv4 packet.
 pub const MESSAGE_BYTES: usize = 65_536;

@@ -1,11 +1,12 @@
 //! One of two backends, for a program that chooses when it starts.
 
+use net::Waker;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::backend::{Backend, Batch, Memory, Peer, Reply, Transmit, Waker};
+use crate::backend::{Backend, Batch, Memory, Peer, Reply, Transmit};
 
 /// One of two, be they backends or transmitters.
 pub enum Either<A, B> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::backend::{MESSAGE_BYTES, Peer};
-use crate::prefix::{Prefix, Sharer};
+use net::{Prefix, Sharer};
 
 /// The class of work that a datagram waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

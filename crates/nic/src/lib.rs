@@ -47,7 +47,6 @@
 //! deferral.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod accept;
 pub mod af_xdp;
 pub mod backend;
 pub mod controller;
@@ -63,7 +62,6 @@ pub mod held;
 pub mod histogram;
 pub mod parking;
 mod path;
-pub mod prefix;
 pub mod rate;
 pub mod rtl;
 pub mod selector;
@@ -71,11 +69,9 @@ pub mod streams;
 mod sys;
 pub mod udp;
 mod wait;
-mod waker;
 
-pub use accept::{LogLimit, SpareDescriptor, is_exhausted, listen_advice, refuse};
 pub use af_xdp::{AfXdpBackend, AfXdpTransmitter};
-pub use backend::{Backend, Batch, Memory, Peer, Reply, Transmit, Waker};
+pub use backend::{Backend, Batch, Memory, Peer, Reply, Transmit};
 pub use controller::{Answer, QueryKind, Release, StoreController};
 pub use cost::Costs;
 pub use counters::Counters;
@@ -84,8 +80,7 @@ pub use held::{Class, Held, Pools};
 pub use histogram::Histogram;
 pub use parking::{Departures, Parking};
 pub use path::DataPath;
-pub use prefix::{Prefix, Sharer};
 pub use rtl::{RtlBackend, RtlConfig};
 pub use streams::{StreamLimits, Streams, WithStreams};
-pub use sys::{pin_thread, yield_to_others};
+pub use sys::pin_thread;
 pub use udp::{UdpBackend, UdpConfig, UdpTransmitter};

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::time::Instant;
 
-use crate::prefix::Prefix;
+use net::Prefix;
 
 /// Limit of a prefix, in operations: a single frame costs 1, a batch its number of operations, a verify frame the
 /// result of [`Costs`](crate::cost::Costs).

@@ -11,8 +11,8 @@ use wire::{BatchEntries, BatchFormat, Frame, ParseError, Promise, Status};
 use crate::backend::Peer;
 use crate::controller::QueryKind;
 use crate::cost::Costs;
-use crate::prefix::Prefix;
 use crate::rate::{RateLimit, RateLimiter, Verdict};
+use net::Prefix;
 
 /// The senders that a service is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -35,10 +35,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use wire::{Frame, MAX_DATAGRAM};
 
-use crate::accept::{SpareDescriptor, is_exhausted};
-use crate::backend::{Backend, Batch, MESSAGE_BYTES, Memory, Message, Peer, Reply, Transmit, Waker, canonical};
+use crate::backend::{Backend, Batch, MESSAGE_BYTES, Memory, Message, Peer, Reply, Transmit, canonical};
 use crate::counters::{Closed, Counters};
-use crate::prefix::Prefix;
+use net::{Prefix, SpareDescriptor, Waker, is_exhausted};
 
 /// Length of the prefix of a frame in bytes.
 const PREFIX: usize = 4;

@@ -335,16 +335,6 @@ impl ControlWriter<'_> {
     }
 }
 
-/// Niceness of a thread that yields: if two threads want the same processor, the other one gets three quarters.
-const NICENESS: i32 = 5;
-
-/// Makes the calling thread yield to others on the same processor: long work must not delay what replies in
-/// microseconds. Alone on a processor it runs as before.
-pub fn yield_to_others() {
-    // On Linux a niceness is a thread's. It may always be raised; if that failed, the thread would run as before.
-    let _ = rustix::process::setpriority_process(None, NICENESS);
-}
-
 /// Pins the calling thread to one processor.
 pub fn pin_thread(processor: usize) -> io::Result<()> {
     let mut set = rustix::thread::CpuSet::new();

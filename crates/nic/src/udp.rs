@@ -9,10 +9,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use net::Waker;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, ipproto, socket_with, sockopt};
 
-use crate::backend::{Backend, Batch, Reply, Transmit, Waker, canonical, is_wildcard};
+use crate::backend::{Backend, Batch, Reply, Transmit, canonical, is_wildcard};
 use crate::counters::Counters;
 use crate::sys::{self, Outgoing, Receiver, Sender};
 use crate::wait::Wait;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::backend::Waker;
+use net::Waker;
 
 /// Maximum number of sockets to wait for: those of an interface's queues, and the host's.
 const MOST_SOURCES: usize = xdp::QUEUES as usize + 1;

@@ -13,13 +13,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use common::Toy;
+use net::Waker;
 use turnpike_nic::counters::Closed;
 use turnpike_nic::held::PoolSize;
 use turnpike_nic::parking::{Limits, parking};
 use turnpike_nic::rate::RateLimit;
 use turnpike_nic::selector::{Selector, SelectorConfig};
 use turnpike_nic::{
-    Backend, Counters, DataPath, Histogram, Pools, StreamLimits, Transmit, UdpBackend, UdpConfig, Waker, WithStreams,
+    Backend, Counters, DataPath, Histogram, Pools, StreamLimits, Transmit, UdpBackend, UdpConfig, WithStreams,
 };
 use wire::{Command, CompactFrame, InfoFrame, MAX_DATAGRAM, ProofRequest, Reply, Status};
 use zerocopy::IntoBytes;

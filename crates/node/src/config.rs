@@ -13,7 +13,8 @@ use std::{
     time::Duration,
 };
 
-use nic::{Prefix, StreamLimits, rate::RateLimit, selector::Audience};
+use net::Prefix;
+use nic::{StreamLimits, rate::RateLimit, selector::Audience};
 use serde::{Deserialize, Serialize};
 use wire::Promise;
 
@@ -204,7 +205,7 @@ pub enum ConfigError {
         /// The section.
         section: &'static str,
         /// The cause; boxed, as it is large.
-        source: Box<::kv::tls::Error>,
+        source: Box<::net::tls::Error>,
     },
     /// A key cannot be read.
     #[error("`{key}`: {reason}")]
@@ -413,7 +414,7 @@ impl Config {
 
     /// Prefixes without a limit of connections over HTTP: trusted ones, and this machine, where a shared proxy may run.
     pub(crate) fn http_trusted(&self) -> Vec<Prefix> {
-        self.trusted.iter().copied().chain(::kv::server::loopback()).collect()
+        self.trusted.iter().copied().chain(net::Prefix::loopback()).collect()
     }
 
     pub(crate) fn verify_threads(&self) -> usize {

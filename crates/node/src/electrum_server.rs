@@ -7,7 +7,7 @@ use electrum::{
     Limits, Service, Settings,
     server::{Config, Server},
 };
-use kv::tls::Tls;
+use net::tls::Tls;
 use proof::Cache;
 
 use crate::{config::Electrum, error::Error};

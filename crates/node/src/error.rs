@@ -38,7 +38,7 @@ pub enum Error {
     #[error(transparent)]
     Sealing(#[from] crate::sealing::Error),
     /// The address cannot be listened on.
-    #[error("cannot listen on {address} (`{key}`): {source}; {}", nic::listen_advice(source))]
+    #[error("cannot listen on {address} (`{key}`): {source}; {}", net::listen_advice(source))]
     Listen {
         /// The key of the address.
         key: &'static str,
@@ -55,7 +55,7 @@ pub enum Error {
     KvFile(#[from] kv::store::FileError),
     /// The key-value store has no TLS.
     #[error("cannot set up TLS for the key-value store: {0}")]
-    KvTls(#[from] kv::tls::Error),
+    KvTls(#[from] net::tls::Error),
     /// The users of the key-value store cannot be read.
     #[error(transparent)]
     KvUsers(#[from] kv::users::Error),

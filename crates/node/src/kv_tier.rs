@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use kv::store::{Ahead, mirror_bytes};
-use nic::Prefix;
+use net::Prefix;
 use table::Region;
 use xdp::{Arena, Flags, Interface, KvCounter, KvProgram, Link, State};
 

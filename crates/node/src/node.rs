@@ -18,7 +18,7 @@ use std::{
 };
 
 use ledger::journal::Submitter;
-use nic::Waker;
+use net::Waker;
 use xdp::Link;
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, mpsc::Sender};
 
-use kv::tls::{Error as TlsError, Tls};
+use net::tls::{Error as TlsError, Tls};
 use nic::{StreamLimits, rate::RateLimit};
 
 use crate::{

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use net::Prefix;
 use nic::{
-    Backend as _, Either, Prefix, RtlBackend, RtlConfig, Streams,
+    Backend as _, Either, RtlBackend, RtlConfig, Streams,
     rtl::{Announcer, Network, RtlCounters, tap::Tap},
 };
 

@@ -12,7 +12,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use nic::Prefix;
+use net::Prefix;
 use proof::Cache;
 use wire::Promise;
 use xdp::{Arena, Flags, Gauge, Interface, Link, Mode, Offsets, Program, Socket, State, Transfer};

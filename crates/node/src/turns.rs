@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use nic::Sharer;
+use net::Sharer;
 
 use crate::{
     Error,

@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use net::Sharer;
 use nic::{
-    Costs, Held, Reply, Sharer, Transmit,
+    Costs, Held, Reply, Transmit,
     cost::{Work, pieces},
 };
 use verify::{

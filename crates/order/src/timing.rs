@@ -13,8 +13,8 @@ pub struct Timing {
     pub certification: Duration,
     /// Interval between repetitions of a vote to go on.
     pub retry: Duration,
-    /// After this time without any vote of a leader, while a quorum votes, its turns are skipped; longer than all of the
-    /// above. Until then a leader that fails costs a wait for its proposal in each of its turns.
+    /// After this time without any vote of a leader, while a quorum votes, its turns are skipped. It is longer than all
+    /// of the above. Until then a leader that fails costs a wait for its proposal in each of its turns.
     pub silence: Duration,
     /// Wait for another replica's reply before asking the next one.
     pub fetch: Duration,

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use ledger::{Ledger, Now};
-use nic::{Prefix, frame};
+use net::Prefix;
+use nic::frame;
 use wire::{CompactFrame, Operation, Status};
 use zerocopy::{FromBytes, IntoBytes};
 

@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use net::Waker;
 use nic::backend::{MESSAGE_BYTES, Message};
-use nic::{Backend, Batch, Peer, Reply, Transmit, Waker};
+use nic::{Backend, Batch, Peer, Reply, Transmit};
 
 /// Address that the node listens on.
 pub const NODE: &str = "10.0.0.1:7400";

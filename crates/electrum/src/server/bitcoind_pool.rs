@@ -34,7 +34,7 @@ impl BitcoindPool {
             let receiver = Arc::clone(&receiver);
             let next = move || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let run = move || {
-                nic::yield_to_others();
+                net::yield_to_others();
                 while let Ok((question, inbox)) = next() {
                     let Question { mut session, message, asked_by } = question;
                     let mut reply = Vec::new();

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use nic::Waker;
+use net::Waker;
 
 use crate::{service::Announcement, session::Session};
 
@@ -77,7 +77,7 @@ impl Inbox {
     /// Takes everything received.
     pub fn take(&self) -> (Vec<Answer>, Vec<Arc<Announcement>>) {
         // In this order a message that arrives meanwhile leaves the waker readable.
-        let _ = rustix::io::read(self.waker.as_fd(), &mut [0; 8]);
+        self.waker.clear();
         let answers = std::mem::take(&mut *lock(&self.answers));
         let announcements = std::mem::take(&mut *lock(&self.announcements));
         (answers, announcements)

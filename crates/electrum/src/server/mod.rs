@@ -18,7 +18,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use kv::tls::Tls;
+use net::tls::Tls;
 
 use crate::service::{Announcement, Service};
 use bitcoind_pool::BitcoindPool;
@@ -49,7 +49,7 @@ pub struct Config {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An address cannot be listened on.
-    #[error("cannot listen on {at}: {source}; {}", nic::listen_advice(source))]
+    #[error("cannot listen on {at}: {source}; {}", net::listen_advice(source))]
     Listen {
         /// The address.
         at: SocketAddr,

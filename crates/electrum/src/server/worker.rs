@@ -11,8 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kv::tls::Tls;
-use nic::{LogLimit, SpareDescriptor, is_exhausted};
+use net::tls::Tls;
+use net::{LogLimit, SpareDescriptor, is_exhausted};
 use rustix::{
     buffer::spare_capacity,
     event::{
@@ -75,8 +75,8 @@ impl Listener {
     fn refuse(&self, stream: &TcpStream) {
         match (&self.tls, self.is_web_socket) {
             (Some(_), _) => {}
-            (None, true) => nic::refuse(stream, UNAVAILABLE),
-            (None, false) => nic::refuse(stream, TOO_MANY),
+            (None, true) => net::refuse(stream, UNAVAILABLE),
+            (None, false) => net::refuse(stream, TOO_MANY),
         }
     }
 }
@@ -146,7 +146,7 @@ impl Worker {
     /// Serves until the server stops.
     pub fn run(mut self) {
         // Wallets' requests must not delay a transfer.
-        nic::yield_to_others();
+        net::yield_to_others();
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         let mut looked = Instant::now();
         while !self.stop.load(Acquire) {

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nic::{LogLimit, SpareDescriptor, Waker, is_exhausted};
+use net::{LogLimit, SpareDescriptor, Waker, is_exhausted};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     net::{
@@ -40,7 +40,7 @@ impl Socket {
     /// Reports to a client that there are too many connections. One that expects TLS only sees its connection close.
     fn refuse(&self, connection: &OwnedFd) {
         if !self.tls {
-            nic::refuse(connection, TOO_MANY);
+            net::refuse(connection, TOO_MANY);
         }
     }
 }

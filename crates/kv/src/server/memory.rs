@@ -16,7 +16,7 @@ use std::{
     },
 };
 
-use nic::Prefix;
+use net::Prefix;
 
 use super::worker::Inbox;
 use crate::{clock::Seconds, service::Service};

@@ -31,14 +31,14 @@ mod worker;
 
 use std::{
     io,
-    net::{IpAddr, Ipv6Addr, SocketAddr},
+    net::SocketAddr,
     path::PathBuf,
     sync::Arc,
     thread::{self, JoinHandle},
     time::Duration,
 };
 
-use nic::{Prefix, Waker};
+use net::{Prefix, Waker};
 
 use crate::service::Service;
 use listener::Listener;
@@ -92,7 +92,7 @@ impl Default for Deadlines {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An address cannot be listened on.
-    #[error("cannot listen on {at}: {source}; {}", nic::listen_advice(source))]
+    #[error("cannot listen on {at}: {source}; {}", net::listen_advice(source))]
     Listen {
         /// The address or the file.
         at: String,
@@ -114,13 +114,6 @@ pub enum Error {
 pub const WORKER: &str = "kv-worker";
 /// Name of a thread that serves datagrams.
 pub const UDP: &str = "kv-udp";
-
-/// The loopback prefixes: by default only they get UDP replies longer than the request.
-pub fn loopback() -> Vec<Prefix> {
-    [(IpAddr::from([127, 0, 0, 0]), 8), (IpAddr::from(Ipv6Addr::LOCALHOST), 128)]
-        .map(|(address, length)| Prefix::containing(address, length))
-        .into()
-}
 
 /// A running server.
 #[derive(Debug)]

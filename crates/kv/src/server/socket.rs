@@ -192,7 +192,7 @@ impl Secured {
         Ok(true)
     }
 
-    fn count(&self, which: impl Fn(&crate::tls::Tls) -> &std::sync::atomic::AtomicU64, wanted: bool) {
+    fn count(&self, which: impl Fn(&net::tls::Tls) -> &std::sync::atomic::AtomicU64, wanted: bool) {
         if let Some(tls) = self.service.tls().filter(|_| wanted) {
             which(tls).fetch_add(1, Relaxed);
         }

@@ -2,8 +2,9 @@
 
 use std::{array, mem::size_of, net::SocketAddr, sync::Arc, time::Duration};
 
+use net::{Prefix, Waker};
 use nic::{
-    Backend, Batch, Counters, Prefix, Transmit, UdpBackend, UdpConfig, Waker,
+    Backend, Batch, Counters, Transmit, UdpBackend, UdpConfig,
     backend::{Peer, Reply},
 };
 use zerocopy::IntoBytes;

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nic::{Prefix, Waker};
+use net::{Prefix, Waker};
 use rustix::{
     buffer::spare_capacity,
     event::{
@@ -102,7 +102,7 @@ impl Inbox {
 
     fn take(&self) -> Messages {
         // In this order a connection that arrives meanwhile leaves the waker readable.
-        let _ = rustix::io::read(self.waker.as_fd(), &mut [0; 8]);
+        self.waker.clear();
         std::mem::take(&mut self.lock())
     }
 }

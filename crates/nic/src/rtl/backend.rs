@@ -12,7 +12,9 @@ use super::nic::Nic;
 use super::packet;
 use super::queue::{Announcer, Given, Queue};
 use super::tap::Tap;
-use crate::backend::{Backend, Batch, Peer, Reply, Transmit, Waker};
+use net::Waker;
+
+use crate::backend::{Backend, Batch, Peer, Reply, Transmit};
 use crate::wait::wait_for;
 
 /// Packets taken from a TAP device at once.

@@ -10,7 +10,7 @@ use wire::Promise;
 
 use super::model::LoadError;
 use crate::csr;
-use crate::prefix::Prefix;
+use net::Prefix;
 
 /// Configuration of the simulated NIC.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use super::packet;
 use crate::backend::Peer;
 use crate::csr::{self, from_host, to_host};
 use crate::frame::{Mac, Via};
-use crate::prefix::Prefix;
+use net::Prefix;
 
 /// The node's hardware address: locally administered, and "TPNI".
 pub const MAC: Mac = [0x02, 0x54, 0x50, 0x4e, 0x49, 0x01];

@@ -18,7 +18,7 @@ use super::packet;
 use super::ticks::Ticks;
 use crate::backend::Peer;
 use crate::csr::{self, Record};
-use crate::prefix::Prefix;
+use net::Prefix;
 
 /// Control bits of the frames that the transfer engine takes.
 const ENGINE: u32 = csr::CONTROL_COMPACT | csr::CONTROL_BATCH;

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use net::Waker;
 use wire::Chain;
 
-use crate::backend::{Peer, Reply, Waker};
+use crate::backend::{Peer, Reply};
 use crate::csr::Announcement;
 
 /// Maximum number of replies waiting to enter the NIC; further ones are lost, as in the queue of a network card.

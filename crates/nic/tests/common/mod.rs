@@ -6,9 +6,10 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use net::Waker;
 use turnpike_nic::backend::{MESSAGE_BYTES, Message};
 use turnpike_nic::extractor::signed_operations;
-use turnpike_nic::{Answer, Backend, Batch, Held, Peer, QueryKind, Release, Reply, StoreController, Transmit, Waker};
+use turnpike_nic::{Answer, Backend, Batch, Held, Peer, QueryKind, Release, Reply, StoreController, Transmit};
 use wire::{AccountId, Command, Operation, Promise, SignedOperation, Status, U16};
 
 /// Address of the node under test.

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use kv::tls::Tls;
+use net::tls::Tls;
 
 use super::{Backend, Config, ConfigError, KvTls};
 use crate::{Error, sockets::listening};

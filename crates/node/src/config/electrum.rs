@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use electrum::{Limits, Settings};
-use nic::Prefix;
+use net::Prefix;
 use serde::{Deserialize, Serialize};
 
 use super::{Findings, KvTls, texts};

@@ -6,7 +6,7 @@ use kv::{
     service::Allowed,
     tls::{Clients, Files, Version},
 };
-use nic::Prefix;
+use net::Prefix;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, Findings, texts};
@@ -126,7 +126,7 @@ impl Default for Kv {
             listen: Vec::new(),
             listen_plain: Vec::new(),
             udp: Vec::new(),
-            udp_trusted: kv::server::loopback(),
+            udp_trusted: net::Prefix::loopback(),
             io: KvIo::Udp,
             interface: String::new(),
             xdp_memory: 64,

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nic::Sharer;
+use net::Sharer;
 use rustix::event::PollFlags;
 
 use super::{

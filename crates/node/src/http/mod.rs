@@ -23,7 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nic::{Prefix, Sharer};
+use net::{Prefix, Sharer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{Error, sockets::listening};

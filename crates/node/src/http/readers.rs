@@ -8,7 +8,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use nic::Waker;
+use net::Waker;
 
 use super::{
     reply::{Encoded, Reply},
@@ -124,7 +124,7 @@ impl Readers {
             let (queue, site) = (Arc::clone(&readers.queue), Arc::clone(site));
             readers.threads.push(spawn(&format!("http-read-{number}"), None, move || {
                 // Reading is many times the work of a transfer, and may wait for it.
-                nic::yield_to_others();
+                net::yield_to_others();
                 queue.read(&*site);
             })?);
         }
@@ -150,7 +150,7 @@ impl Readers {
     /// The replies that were made, by the numbers of their connections.
     pub fn take(&self) -> Vec<(u64, Encoded)> {
         // In this order one that is made meanwhile leaves the waker readable.
-        let _ = rustix::io::read(&self.queue.waker, &mut [0; 8]);
+        self.queue.waker.clear();
         std::mem::take(&mut self.queue.state().replies)
     }
 

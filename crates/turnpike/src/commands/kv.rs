@@ -92,7 +92,7 @@ pub fn run(args: &KvArgs, output: Output) -> Result<(), Error> {
 
 /// Serves metrics on its own thread. Returns the address, and the handles that stop it.
 fn http(address: SocketAddr, site: StoreSite) -> Result<(SocketAddr, Arc<AtomicBool>), Error> {
-    let http = Http::bind(address, ::kv::server::loopback(), site).map_err(Error::other)?;
+    let http = Http::bind(address, net::Prefix::loopback(), site).map_err(Error::other)?;
     let address = http.local_address();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
-use kv::tls::{Clients, Version};
+use net::tls::{Clients, Version};
 use node::config::KvTls;
 
 use crate::cli::KvArgs;

@@ -80,6 +80,13 @@ impl Prefix {
         }
     }
 
+    /// The prefixes of the loopback interface, IPv4 and IPv6.
+    pub fn loopback() -> Vec<Self> {
+        [(IpAddr::from([127, 0, 0, 0]), 8), (IpAddr::from(Ipv6Addr::LOCALHOST), 128)]
+            .map(|(address, length)| Self::containing(address, length))
+            .into()
+    }
+
     /// The prefix whose hosts count as one sender in limits.
     pub fn shared_by(address: IpAddr) -> Self {
         let is_ipv4 = address.to_canonical().is_ipv4();

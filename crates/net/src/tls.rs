@@ -1,4 +1,4 @@
-//! TLS for connections: certificates and keys of files, which may be read again while the store runs.
+//! TLS for connections: certificates and keys from files, which may be reloaded while the server runs.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,8 +21,6 @@ use rustls::{
     server::{NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier},
     version::{TLS12, TLS13},
 };
-
-use crate::clock::Seconds;
 
 /// Maximum number of resumable sessions: clients keep their connections, so few are needed.
 const SESSIONS: usize = 1024;
@@ -150,7 +148,7 @@ pub enum Error {
 pub struct Tls {
     files: Files,
     current: RwLock<Arc<ServerConfig>>,
-    /// When the files were read.
+    /// When the files were read, by the caller's clock in seconds.
     loaded: AtomicU32,
     /// Connections that ended before they were safe.
     pub handshake_errors: AtomicU64,
@@ -159,8 +157,8 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// Reads the files.
-    pub fn load(files: Files, now: Seconds) -> Result<Self, Error> {
+    /// Reads the files. `now` is by the caller's clock, in seconds.
+    pub fn load(files: Files, now: u32) -> Result<Self, Error> {
         Ok(Self {
             current: RwLock::new(read(&files)?),
             files,
@@ -171,15 +169,15 @@ impl Tls {
     }
 
     /// Reloads the files for new connections. After an error the previous certificates stay.
-    pub fn reload(&self, now: Seconds) -> Result<(), Error> {
+    pub fn reload(&self, now: u32) -> Result<(), Error> {
         let config = read(&self.files)?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;
         self.loaded.store(now, Release);
         Ok(())
     }
 
-    /// When the files were read.
-    pub fn loaded(&self) -> Seconds {
+    /// When the files were read, by the caller's clock in seconds.
+    pub fn loaded(&self) -> u32 {
         self.loaded.load(Relaxed)
     }
 
