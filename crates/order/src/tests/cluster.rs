@@ -387,6 +387,11 @@ impl Cluster {
         running.map(|(replica, _)| replica.status().snapshot().timeout_factor).collect()
     }
 
+    /// The stored pieces of evidence that a running replica reports.
+    pub(super) fn evidence(&self, number: usize) -> u64 {
+        self.running[number].as_ref().map_or(0, |(replica, _)| replica.status().snapshot().evidence)
+    }
+
     /// The replicas of an epoch according to one replica.
     pub(super) fn committee_at(&self, number: usize, epoch: u64) -> Committee {
         self.journals[number].committee(epoch)

@@ -117,6 +117,7 @@ fn an_equivocating_leader_splits_nobody() {
             cluster.agree();
             let accused = cluster.record(both).accused.clone();
             assert!(!accused.is_empty(), "seed {seed}: replica {both} saw both twins and kept nothing");
+            assert!(cluster.evidence(both) >= accused.len() as u64, "seed {seed}: the metric misses evidence");
             for evidence in accused {
                 assert!(matches!(evidence, Evidence::DoubleVote(_)) && evidence.replica() as usize == liar);
                 assert!(evidence.holds(&cluster.network, &cluster.committee));
