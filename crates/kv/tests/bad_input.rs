@@ -4,15 +4,16 @@
 mod common;
 
 use std::{
-    io::{ErrorKind, Read, Write},
+    io::{BufRead, BufReader, ErrorKind, Read, Write},
     net::{TcpStream, UdpSocket},
     os::unix::net::UnixStream,
     process::Command,
     sync::atomic::Ordering::Relaxed,
+    thread::sleep,
     time::{Duration, Instant},
 };
 
-use common::{Ours, ask, converse, expect, small_store};
+use common::{Ours, PATIENCE, ask, converse, expect, small_store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use skip::Ability;
 use turnpike_kv::{server::Deadlines, service::Settings};
@@ -48,7 +49,7 @@ fn connections_beyond_the_limit_are_told_so() {
     drop(both);
     // The places are free as soon as the server sees that.
     while ours.server().service().counts.curr_connections.load(Relaxed) > 0 {
-        std::thread::sleep(Duration::from_millis(1));
+        sleep(Duration::from_millis(1));
     }
     ask(&ours.connect(), b"mn\r\n", b"MN\r\n");
 }
@@ -95,7 +96,7 @@ fn half_requests_take_bounded_memory_together() {
         let started = Instant::now();
         while ask_line(&honest, &value) != "STORED" {
             assert!(started.elapsed() < Duration::from_secs(60), "there is no room for an honest client");
-            std::thread::sleep(Duration::from_millis(10));
+            sleep(Duration::from_millis(10));
         }
     };
     let greedy: Vec<_> = (0..8).map(|_| ours.connect()).collect();
@@ -195,7 +196,7 @@ fn bytes_now_and_then_do_not_renew_the_time_for_a_request() {
     let started = Instant::now();
     while (&dripping).write_all(b"x").is_ok() {
         assert!(started.elapsed() < Duration::from_secs(60), "half a request goes on for ever");
-        std::thread::sleep(Duration::from_millis(50));
+        sleep(Duration::from_millis(50));
         // Whole requests may take as long as they like together.
         ask(&honest, b"mn\r\n", b"MN\r\n");
     }
@@ -224,12 +225,12 @@ fn clients_that_take_no_replies_are_closed_and_those_that_take_some_are_not() {
     let pieces = 16;
     for piece in taken.chunks_mut(reply.len() / pieces + 1) {
         { &slow }.read_exact(piece).unwrap();
-        std::thread::sleep(Duration::from_millis(300));
+        sleep(Duration::from_millis(300));
     }
     assert!(taken == reply, "a reply changed");
     while counts.stalled_kicks.load(Relaxed) < 2 {
         assert!(started.elapsed() < Duration::from_secs(60), "clients that read nothing stay");
-        std::thread::sleep(Duration::from_millis(50));
+        sleep(Duration::from_millis(50));
     }
     for stream in &stalled {
         // Replies that the system had accepted, and the end.
@@ -253,12 +254,30 @@ fn replies_by_udp_count_among_the_memory_for_clients() {
     }
     let waiting = ours.connect();
     (&waiting).write_all(&part("set")).unwrap();
-    // The reply has 900,000 bytes: with half a request beside it, that is too much.
-    let received = datagrams(&socket(&ours), b"get a\r\n");
-    assert!(!received.is_empty());
-    expect(&waiting, b"SERVER_ERROR out of memory storing object\r\n");
-    // The reply was sent, and its memory is free again.
-    ask(&honest, &[part("set"), b"\r\n".to_vec()].concat(), b"STORED\r\n");
+    // The reply has 900,000 bytes: with half a request beside it, that is too much. The half may be read later.
+    waiting.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let since = Instant::now();
+    let mut refusal = String::new();
+    while let Err(error) = BufReader::new(&waiting).read_line(&mut refusal) {
+        assert!(error.kind() == ErrorKind::WouldBlock && refusal.is_empty(), "{error}, {refusal}");
+        assert!(since.elapsed() < PATIENCE, "a reply in datagrams is not counted");
+        assert!(!datagrams(&socket(&ours), b"get a\r\n").is_empty());
+    }
+    assert_eq!(refusal, "SERVER_ERROR out of memory storing object\r\n");
+    // The memory of the reply is free again once all of it was sent, which its thread may do later.
+    let mut replies = BufReader::new(&honest);
+    let since = Instant::now();
+    loop {
+        (&honest).write_all(&[part("set"), b"\r\n".to_vec()].concat()).unwrap();
+        let mut reply = String::new();
+        replies.read_line(&mut reply).unwrap();
+        if reply == "STORED\r\n" {
+            break;
+        }
+        assert_eq!(reply, "SERVER_ERROR out of memory storing object\r\n");
+        assert!(since.elapsed() < PATIENCE, "the memory of a reply is never free again");
+        sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]

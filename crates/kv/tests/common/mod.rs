@@ -19,7 +19,7 @@ use turnpike_kv::{
 };
 
 /// How long a reply may take before a test fails rather than hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a store of tests is made for.
 pub fn small_store() -> store::Config {
