@@ -8,9 +8,9 @@ use std::sync::{
     },
 };
 
-use net::Waker;
+use net::{Waker, tls::Tls};
 
-use crate::{clock::Seconds, store::Store, tls::Tls, users::Users};
+use crate::{clock::Seconds, store::Store, users::Users};
 
 /// The reply to `version`: the version of memcached whose protocol this is. Clients compare it to choose commands, and
 /// treat anything after the numbers as a pre-release.

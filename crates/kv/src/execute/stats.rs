@@ -7,6 +7,8 @@ use super::{
     compatible_stats,
     walk::Walk,
 };
+use net::tls::Tls;
+
 use crate::{
     clock::Seconds,
     number::unsigned_32,
@@ -16,7 +18,6 @@ use crate::{
     },
     service::{Allowed, Service, VERSION},
     store::ClassUse,
-    tls::Tls,
     users::Users,
 };
 
