@@ -6,9 +6,9 @@ use kv::{
     server::{self, Server},
     service::{Allowed, Service, Settings},
     store::{self, Cold, Start, Store},
-    tls::Tls,
     users::Users,
 };
+use net::tls::Tls;
 
 use crate::{
     config::{Kv, KvIo},

@@ -2,11 +2,9 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use kv::{
-    service::Allowed,
-    tls::{Clients, Files, Version},
-};
+use kv::service::Allowed;
 use net::Prefix;
+use net::tls::{Clients, Files, Version};
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, Findings, texts};
