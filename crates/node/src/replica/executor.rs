@@ -199,10 +199,13 @@ impl<O: Observer> Executor<O> {
                 (waiting, Entries::Approvals(entries)) => {
                     // A frame has one.
                     let status = statuses.by_ref().take(entries.len()).last();
-                    let answer = |((held, others), status)| (Answered::Change(held, status), others);
+                    let answer =
+                        |(waiting, status): (Waiting, _)| (Answered::Change(waiting.held, status), waiting.others);
                     replies.extend(waiting.zip(status).map(answer));
                 }
-                (Some((held, others)), _) => replies.push((self.execute_frame(time, held, |_| {}), others)),
+                (Some(Waiting { held, others, .. }), _) => {
+                    replies.push((self.execute_frame(time, held, |_| {}), others));
+                }
                 (None, Entries::Plain(entries)) => self.execute_entries(time, entries.to_vec()),
                 (None, Entries::Signed(entries)) => self.execute_entries(time, entries.to_vec()),
             }

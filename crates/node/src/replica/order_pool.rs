@@ -131,10 +131,6 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    fn new(held: Held, others: Vec<Peer>, group: Group, since: Instant) -> Self {
-        Self { held, others, group, since, announced: Instant::now() }
-    }
-
     /// Adds the sender of a frame with the same operations. Returns whether the reply to this frame answers it, too.
     fn add(&mut self, held: &Held) -> bool {
         if held[..] != self.held[..] {
@@ -280,7 +276,8 @@ impl OrderPool {
         }
         state.next_number += 1;
         state.asked.insert(group.content(), key.number);
-        state.waiting.insert(key.number, Waiting::new(held, Vec::new(), group.clone(), since));
+        let waiting = Waiting { held, others: Vec::new(), group: group.clone(), since, announced: since };
+        state.waiting.insert(key.number, waiting);
         wake(state);
         Submitted::Announce(group)
     }
@@ -391,10 +388,10 @@ impl OrderPool {
         let mut waiting: Vec<_> = waiting.into_iter().collect();
         waiting.sort_unstable_by_key(|(number, _)| *number);
         let mut groups = Vec::new();
-        for (number, Waiting { held, others, group, since, .. }) in waiting {
-            let group = group.renamed(Key { origin, number });
-            let waiting = Waiting::new(held, others, group.clone(), since);
-            if state.pool(&group, since) {
+        for (number, waiting) in waiting {
+            let group = waiting.group.renamed(Key { origin, number });
+            let waiting = Waiting { group: group.clone(), announced: Instant::now(), ..waiting };
+            if state.pool(&group, waiting.since) {
                 state.asked.insert(group.content(), number);
                 state.waiting.insert(number, waiting);
                 groups.push(group);
@@ -407,8 +404,8 @@ impl OrderPool {
         groups
     }
 
-    /// The frame that waits for a group, if it is the frame's, and its other senders.
-    pub fn take(&self, group: &Group) -> Option<(Held, Vec<Peer>)> {
+    /// The frame that waits for a group, if it is the frame's.
+    pub fn take(&self, group: &Group) -> Option<Waiting> {
         let Key { origin, number } = group.key();
         let mut state = self.state();
         // Another replica may have put other operations under the frame's name.
@@ -417,7 +414,7 @@ impl OrderPool {
         }
         let waiting = state.waiting.remove(&number)?;
         state.asked.remove(&waiting.group.content());
-        Some((waiting.held, waiting.others))
+        Some(waiting)
     }
 
     /// Drops groups and frames that waited too long, and wakes all waiters. Returns the frames to answer although their
@@ -577,7 +574,7 @@ mod tests {
         let mut other = frame.as_bytes().to_vec();
         *other.last_mut().unwrap() ^= 1;
         assert!(matches!(submit(peer(4, None), &other), Submitted::Refused(_, Status::NotFinal)));
-        let (held, others) = pool.take(&group).unwrap();
+        let Waiting { held, others, .. } = pool.take(&group).unwrap();
         assert_eq!(held.peer, peer(1, None));
         let connection = std::iter::repeat_n(peer(3, Some(7)), MOST_OTHERS - 1);
         assert_eq!(others, Vec::from_iter(std::iter::once(peer(2, None)).chain(connection)));
