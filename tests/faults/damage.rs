@@ -1,5 +1,6 @@
 //! Damaged files of a replica: each is refused with what to do, and that helps.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -139,4 +140,74 @@ fn a_damaged_replica_is_replaced_but_for_its_votes() {
     let line = log.split('`').nth(1).unwrap();
     fs::write(&format, line).unwrap();
     runs(&mut cluster);
+}
+
+/// The files below a directory, one of each kind: numbers in paths, and names of the engine's caches, are all the same.
+fn file_of_each_kind(data: &Path) -> Vec<PathBuf> {
+    let mut kinds = BTreeMap::new();
+    let mut folders = vec![data.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(path);
+            } else if entry.metadata().unwrap().len() > 0 {
+                let text = path.strip_prefix(data).unwrap().to_str().unwrap().to_owned();
+                let caches = ["certified", "finalizations", "notarizations", "notarized", "verified"];
+                let kind = caches.iter().fold(text, |text, name| text.replace(name, "cache"));
+                kinds.entry(kind.replace(|c: char| c.is_ascii_hexdigit(), "")).or_insert(path);
+            }
+        }
+    }
+    kinds.into_values().collect()
+}
+
+/// Some damage in the middle of a file ended in a panic, or left a process whose engine had ended.
+#[test]
+fn a_replica_with_a_flipped_byte_in_any_file_runs_or_says_what_helps() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut cluster = Cluster::start(folder.path(), [None; REPLICAS]);
+    for number in 0..2 * REPLICAS {
+        cluster.open_account(number % REPLICAS);
+    }
+    stop(&mut cluster);
+    cluster.open_account(0);
+    let (own, whole) = (cluster.folders[DAMAGED].clone(), folder.path().join("whole"));
+    let copy = |from: &Path, to: &Path| {
+        assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
+    };
+    copy(&own, &whole);
+    let files = file_of_each_kind(&own.join("data"));
+    assert!(files.len() >= 20, "{files:?}");
+    for path in files {
+        // With the mark beside the key: what a start writes is undone as well.
+        fs::remove_dir_all(&own).unwrap();
+        copy(&whole, &own);
+        let bytes = fs::read(&path).unwrap();
+        let written = bytes.iter().rposition(|byte| *byte != 0).unwrap_or(0);
+        flip(&path, written / 2);
+        let before = cluster.log(DAMAGED).len();
+        cluster.processes[DAMAGED] = cluster.spawn(DAMAGED, None);
+        let since = Instant::now();
+        let status = loop {
+            if let Some(status) = cluster.processes[DAMAGED].try_wait().unwrap() {
+                break Some(status);
+            }
+            let ready = http_client::try_get(cluster.http[DAMAGED], "/ready").unwrap_or_default();
+            if ready.contains("200 OK") {
+                break None;
+            }
+            assert!(since.elapsed() < PATIENCE, "{path:?}: neither ready nor ended: {ready}");
+            sleep(Duration::from_millis(20));
+        };
+        match status {
+            None => stop(&mut cluster),
+            Some(status) => {
+                let log = &cluster.log(DAMAGED)[before..];
+                assert_eq!(status.code(), Some(1), "{path:?}: {log}");
+                let helps = ["turnpike cluster sync --replace", NEW_KEY, "must hold the line `"];
+                assert!(helps.iter().any(|help| log.contains(help)), "{path:?}: {log}");
+            }
+        }
+    }
 }

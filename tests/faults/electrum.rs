@@ -14,12 +14,14 @@ use serde_json::{Value, json};
 
 use crate::{
     bitcoind::{Bitcoind, chain, payment},
+    clock::Clock,
     http_client::get,
     node,
 };
 
 /// How long anything may take before a test fails rather than hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
+const HOUR: i64 = 3600;
 
 /// A node that serves wallets, and follows a Bitcoin node.
 pub struct Served {
@@ -56,12 +58,16 @@ impl Served {
     }
 
     fn connect(&self) -> BufReader<TcpStream> {
-        let stream = TcpStream::connect(self.tcp).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut stream = BufReader::new(stream);
-        exchange(&mut stream, r#"{"id":0,"method":"server.version","params":["","1.4"]}"#);
-        stream
+        connect(self.tcp)
     }
+}
+
+fn connect(tcp: SocketAddr) -> BufReader<TcpStream> {
+    let stream = TcpStream::connect(tcp).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut stream = BufReader::new(stream);
+    exchange(&mut stream, r#"{"id":0,"method":"server.version","params":["","1.4"]}"#);
+    stream
 }
 
 fn start(data: &Path, config: &Path) -> node::Process {
@@ -139,6 +145,40 @@ fn what_waits_is_in_esploras_histogram() {
         (&output["scriptpubkey_type"], &output["scriptpubkey_address"]),
         (&json!("anchor"), &json!("bcrt1pfeesnyr2tx"))
     );
+}
+
+/// A node follows, and serves wallets, whatever becomes of its clock.
+#[test]
+fn a_node_follows_bitcoin_through_steps_of_the_clock() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(clock) = Clock::new(folder.path(), "clock") else { return };
+    let bitcoind = Bitcoind::start(chain(6));
+    let [tcp] = order::free_addresses(1).unwrap().try_into().unwrap();
+    let path = folder.path().join("turnpike.toml");
+    let text = format!(
+        "[bitcoin]\nnode = {:?}\ncookie = {:?}\ninterval = 50\n[electrum]\nlisten = [\"{tcp}\"]\nesplora = true\n",
+        bitcoind.url(),
+        bitcoind.cookie(),
+    );
+    fs::write(&path, text).unwrap();
+    bitcoind.state.lock().unwrap().mined = Some(2);
+    let program = env!("CARGO_BIN_EXE_turnpike");
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let mut command = node::Process::command(program, "serve", &folder.path().join("data"), listen);
+    command.args(["--config", path.to_str().unwrap(), "--accounts", "1000"]);
+    let process = node::Process::run(clock.attach(&mut command)).unwrap();
+    let mut wallet: Option<BufReader<TcpStream>> = None;
+    for (height, ahead) in [(1, 0), (2, HOUR), (3, 0), (4, -HOUR), (5, 600), (6, 0)] {
+        clock.step(ahead);
+        bitcoind.state.lock().unwrap().mined = Some(height + 1);
+        let tip = format!("\r\n{height}");
+        wait_until("the next block", || get(process.http, "/api/blocks/tip/height").ends_with(&tip));
+        let wallet = wallet.get_or_insert_with(|| connect(tcp));
+        assert_eq!(ask(wallet, "server.ping", json!([])), Value::Null);
+        let seen = ask(wallet, "blockchain.headers.subscribe", json!([]));
+        assert_eq!(seen["height"], json!(height), "the clock is {ahead} s ahead");
+    }
+    assert!(process.stop().unwrap());
 }
 
 /// A WebSocket as bytes.

@@ -2,17 +2,20 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use client::{Client, Options};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 use wire::{Promise, Status};
 
+use crate::http_client;
 use crate::program::{status, turnpike};
 
 /// Longest wait, on a machine that does much else.
@@ -242,6 +245,97 @@ fn founders_make_their_keys_on_their_own_machines() {
     let mut numbers = Vec::from_iter(cluster.status().iter().map(|report| report["member"].as_u64().unwrap()));
     numbers.sort_unstable();
     assert_eq!(numbers, [0, 1, 2, 3]);
+}
+
+/// A replica on each host, and one more on a host of its own.
+#[test]
+fn replicas_of_several_hosts_are_made_at_once_and_one_more_is_added() {
+    const PORT: u16 = 7400;
+    let data = tempfile::tempdir().unwrap();
+    let cluster = Cluster(data.path().to_owned());
+    let free = order::free_addresses(7).unwrap();
+    // Hosts are addresses of loopback here, so each replica's HTTP needs a port of its own.
+    let SocketAddr::V4(first) = free[0] else { unreachable!("loopback is IPv4") };
+    let hosts = Vec::from_iter((0..4).map(|number| {
+        let [a, b, c, d] = first.ip().octets();
+        Ipv4Addr::new(a, b, c, (d + number * 50) % 254 + 1).to_string()
+    }));
+    let options = ["--port", &PORT.to_string(), "--trusted", "127.0.0.0/8", "--accounts", "4096"];
+    cluster.succeeds("init", &[&["--hosts", &hosts.join(",")][..], &options].concat());
+    for (number, host) in hosts.iter().enumerate() {
+        let path = cluster.folder(number).join("turnpike.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(&format!("listen = \"{host}:{PORT}\"")), "{text}");
+        assert!(text.contains(&format!("listen = \"{host}:{}\"", PORT + 2)), "{text}");
+        let http = format!("http = \"127.0.0.1:{}\"", PORT + 1);
+        assert!(text.contains(&http), "{text}");
+        fs::write(&path, text.replace(&http, &format!("http = \"{}\"", free[number]))).unwrap();
+    }
+    cluster.start();
+    cluster.create(2, 1);
+    let [listen, http, others] = [4, 5, 6].map(|number: usize| free[number].to_string());
+    cluster.succeeds("add", &["--listen", &listen, "--http", &http, "--others", &others]);
+    let added = &cluster.status()[4];
+    assert_eq!((&added["listen"], &added["http"]), (&listen.into(), &http.into()), "{added}");
+    let config = fs::read_to_string(cluster.folder(4).join("turnpike.toml")).unwrap();
+    assert!(config.contains(&format!("listen = \"{others}\"")), "{config}");
+    cluster.create(4, 2);
+}
+
+/// A new version or configuration is installed on one replica after the other (docs/operations.md), beside a client.
+#[test]
+fn a_rolling_restart_pauses_no_client_that_knows_several_replicas() {
+    let data = tempfile::tempdir().unwrap();
+    let cluster = Cluster::init(data.path());
+    let address = |report: &Value, key: &str| -> SocketAddr { report[key].as_str().unwrap().parse().unwrap() };
+    let reports = cluster.status();
+    let nodes = Vec::from_iter(reports.iter().map(|report| address(report, "listen")));
+    let (stop, created) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+    let client = thread::spawn({
+        let (stop, created) = (Arc::clone(&stop), Arc::clone(&created));
+        move || {
+            let options = Options {
+                others: nodes[1..].to_vec(),
+                promise: Promise::Final,
+                give_up_after: PATIENCE,
+                ..Options::default()
+            };
+            let mut client = Client::connect(nodes[0], &options).unwrap();
+            while !stop.load(Relaxed) {
+                let account = 1 + created.load(Relaxed);
+                let receipt = client.create(account.into()).unwrap();
+                assert_eq!((receipt.status, receipt.promise), (Status::Ok, Promise::Final));
+                created.store(account, Relaxed);
+            }
+        }
+    });
+    let await_true = |what: &str, is_so: &dyn Fn() -> bool| {
+        let since = Instant::now();
+        while !is_so() {
+            assert!(since.elapsed() < PATIENCE && !client.is_finished(), "{what}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    for (replica, report) in reports.iter().enumerate() {
+        let before = created.load(Relaxed);
+        await_true("operations become final", &|| created.load(Relaxed) > before);
+        let process =
+            Pid::from_raw(cluster.status()[replica]["process"].as_i64().unwrap().try_into().unwrap()).unwrap();
+        kill_process(process, Signal::TERM).unwrap();
+        await_true("the replica ends", &|| test_kill_process(process).is_err());
+        cluster.start();
+        let http = address(report, "http");
+        await_true("the replica is ready", &|| {
+            http_client::try_get(http, "/ready").is_ok_and(|answer| answer.contains("200 OK"))
+        });
+        await_true("it does not lag", &|| {
+            cluster.status()[replica]["behind"].as_u64().is_some_and(|behind| behind < 5)
+        });
+    }
+    stop.store(true, Relaxed);
+    client.join().unwrap();
+    assert!(created.load(Relaxed) >= 4);
+    assert!(cluster.status().iter().all(|report| report["evidence"] == 0));
 }
 
 /// The folder of a new replica had no mark yet, or no configuration, so that it stayed a replica that never joins, and

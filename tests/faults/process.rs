@@ -12,7 +12,7 @@ use std::{
 };
 
 use client::{Client, Options};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::Value;
 use skip::Ability;
 use wire::{AccountId, CompactFrame, Operation, Promise, Reply, Status, TransactionId};
@@ -146,6 +146,8 @@ fn a_node_answers_health_while_every_listener_is_crowded() {
     fs::write(&config, format!("[ledger]\naccounts = 1000\n[kv]\nlisten = [\"{kv}\"]\n")).unwrap();
     let node = serve(folder.path(), 700, &config);
     let http = node.address("http");
+    // Clients that hold connections to HTTP without a request.
+    let _idle: Vec<_> = (0..200).map(|_| TcpStream::connect(http).unwrap()).collect();
     let (_clients, replies) = crowd(kv, 600, b"mn\r\n");
     assert_eq!(replies.values().sum::<usize>(), 600);
     assert!(replies["MN"] > 50 && replies.contains_key("ERROR Too many open connections"), "{replies:?}");
@@ -188,6 +190,57 @@ fn a_terminal_that_closes_ends_no_store_and_loses_no_items() {
     assert!(store.is_running());
     let (_client, found) = crowd(store.address("listen"), 1, b"get a\r\n");
     assert_eq!(found["VALUE a 0 5"], 1);
+}
+
+#[test]
+fn items_in_a_file_outlive_a_closed_terminal_and_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("items");
+    let arguments = ["kv", "-l", "127.0.0.1:0", "-U", "0", "-m", "64", "-e", file.to_str().unwrap()];
+    let mut store = Program::start(folder.path(), 1024, &arguments);
+    let (client, stored) = crowd(store.address("listen"), 1, b"set a 0 0 5\r\nhello\r\n");
+    assert_eq!(stored["STORED"], 1);
+    store.signal(Signal::HUP);
+    store.await_log("SIGHUP");
+    assert!(store.is_running());
+    drop(client);
+    store.signal(Signal::TERM);
+    assert!(store.child.wait().unwrap().success());
+    let store = Program::start(folder.path(), 1024, &arguments);
+    let (_client, found) = crowd(store.address("listen"), 1, b"get a\r\n");
+    assert_eq!(found["VALUE a 0 5"], 1);
+}
+
+/// Replies to clients that did not read took memory until an allocation failed, which ended the ledger as well.
+#[test]
+fn clients_of_the_store_that_take_no_replies_leave_the_ledger_its_memory() {
+    const VALUE: usize = 30_000_000;
+    const CLIENTS: usize = 300;
+    // More than the store holds for all its clients (128 MiB) and for its items, and far less than copies of all replies.
+    const ROOM: u64 = 512 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("turnpike.toml");
+    let [kv] = order::free_addresses(1).unwrap().try_into().unwrap();
+    let store = format!("[kv]\nlisten = [\"{kv}\"]\nmemory = 128\nitem_size = 33554432\n");
+    fs::write(&config, format!("[ledger]\naccounts = 1000\n{store}")).unwrap();
+    let node = serve(folder.path(), 4096, &config);
+    let status = fs::read_to_string(format!("/proc/{}/status", node.child.id())).unwrap();
+    let data = status.lines().find_map(|line| line.strip_prefix("VmData:")?.split_whitespace().next()).unwrap();
+    let limit = Some((data.parse::<u64>().unwrap() << 10) + ROOM);
+    prlimit(Some(Pid::from_child(&node.child)), Resource::Data, Rlimit { current: limit, maximum: limit }).unwrap();
+    let set = |fill: u8| [format!("set big 0 0 {VALUE}\r\n").as_bytes(), &vec![fill; VALUE], b"\r\n"].concat();
+    assert_eq!(crowd(kv, 1, &set(b'1')).1["STORED"], 1);
+    let (_lazy, replies) = crowd(kv, CLIENTS, b"get big\r\n");
+    assert_eq!(replies[&format!("VALUE big 0 {VALUE}")], CLIENTS, "{replies:?}");
+    // The value changes while it is sent, to clients that hold on to the old one.
+    for fill in [b'2', b'3'] {
+        assert_eq!(crowd(kv, 1, &set(fill)).1["STORED"], 1);
+    }
+    let options = Options { promise: Promise::Durable, give_up_after: PATIENCE, ..Options::default() };
+    let mut client = Client::connect(node.address("listen"), &options).unwrap();
+    let receipts = client.submit(&[Operation::create(1_u32.into(), AccountId::from(7_u32))]).unwrap();
+    assert_eq!(receipts[0].status, Status::Ok);
+    assert!(get(node.address("http"), "/ready").contains("200 OK"));
 }
 
 /// Makes a certificate for a name, in place of the one before. Returns whether this machine has openssl.
@@ -262,8 +315,9 @@ fn a_node_reloads_limits_and_keeps_them_where_the_configuration_is_wrong() {
         fs::write(&config, format!("{head}\n{ledger}[kv]\nlisten = [\"{kv}\"]\nconnections = {connections}\n"))
             .unwrap();
     };
-    write("", 100);
+    write("log = \"error\"", 100);
     let mut node = serve(folder.path(), 4096, &config);
+    assert_eq!(node.log(), "", "only errors are logged");
     let (first, replies) = crowd(kv, 3, b"mn\r\n");
     assert_eq!(replies["MN"], 3);
 
@@ -314,6 +368,9 @@ fn a_replica_that_cannot_write_answers_storage_failed_and_reports_it() {
     while create(1).ok() != Some(Status::Ok) {
         assert!(since.elapsed() < PATIENCE, "nothing becomes final: {}", replica.log());
     }
+    let metrics = get(replica.address("http"), "/metrics");
+    assert!(metrics.contains("turnpike_order_"), "{metrics}");
+    lint(metrics.split_once("\r\n\r\n").unwrap().1);
 
     let mut ballast = fs::File::create(folder.path().join("ballast")).unwrap();
     while ballast.write_all(&[1; 1 << 16]).is_ok() {}
@@ -386,12 +443,17 @@ fn metrics_have_latencies_and_base_units_and_pass_the_linter_of_prometheus() {
     ] {
         assert!(body.contains(expected), "{expected} is not in {body}");
     }
+    lint(body);
+}
+
+/// Has Prometheus's linter look at metrics.
+fn lint(metrics: &str) {
     let promtool =
         Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let Ok(mut promtool) = promtool else {
         return skip::lacking(Ability::Peers, "promtool is not installed; scripts/setup installs it");
     };
-    promtool.stdin.take().unwrap().write_all(body.as_bytes()).unwrap();
+    promtool.stdin.take().unwrap().write_all(metrics.as_bytes()).unwrap();
     let mut findings = String::new();
     promtool.stderr.take().unwrap().read_to_string(&mut findings).unwrap();
     assert!(promtool.wait().unwrap().success(), "{findings}");

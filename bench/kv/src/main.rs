@@ -12,7 +12,16 @@ mod protocol;
 mod shift;
 mod udp;
 
-use std::{error::Error, net::SocketAddr, time::Duration};
+use std::{
+    error::Error,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+    time::Duration,
+};
 
 use clap::Parser;
 use figures::Figure;
@@ -88,10 +97,16 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let name = format!("{name}, {reads}% get, {spread:?}").to_lowercase();
                 println!("{name:34} {ours:12.0} {memcached:12.0} {redis:12.0} {to_memcached:8.2} {to_redis:8.2}");
                 Figure { name: &name, value: ours, unit: "/s", peer: Some(("memcached", memcached)) }.record();
+                let name = format!("{name} against Redis");
+                Figure { name: &name, value: ours, unit: "/s", peer: Some(("Redis", redis)) }.record();
             }
         }
     }
-    compare_latency(&arguments, time)?;
+    let rate = LATENCY_SHARE * highest_rate(&arguments, time)?;
+    compare_latency(&arguments, rate, time, "")?;
+    let busy = BusyLoops::start(BUSY_LOOPS);
+    compare_latency(&arguments, rate, time, " beside two busy loops")?;
+    drop(busy);
     compare_fairness(&arguments, time)?;
     match arguments.processes.as_deref() {
         Some(&[ours, memcached]) => compare_udp(&arguments, [ours, memcached], time),
@@ -103,19 +118,50 @@ fn main() -> Result<(), Box<dyn Error>> {
 const LATENCY_CONNECTIONS: usize = 32;
 const LATENCY_SHARE: f64 = 0.7;
 
-fn compare_latency(arguments: &Arguments, time: Duration) -> Result<(), Box<dyn Error>> {
+/// Loops that use a processor each, as other programs of the machine do.
+const BUSY_LOOPS: usize = 2;
+
+/// Threads that use the processors until this is dropped.
+struct BusyLoops {
+    stop: Arc<AtomicBool>,
+    threads: Vec<thread::JoinHandle<()>>,
+}
+
+impl BusyLoops {
+    fn start(count: usize) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let spin = |stop: Arc<AtomicBool>| move || while !stop.load(Relaxed) {};
+        let threads = (0..count).map(|_| thread::spawn(spin(Arc::clone(&stop)))).collect();
+        Self { stop, threads }
+    }
+}
+
+impl Drop for BusyLoops {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        // A loop does not panic.
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}
+
+/// The highest rate of the slower one of both stores, in gets per second: latencies are measured at one rate for both.
+fn highest_rate(arguments: &Arguments, time: Duration) -> Result<f64, Box<dyn Error>> {
     let servers = [arguments.turnpike, arguments.memcached];
     let draws = keys::draws(Spread::Zipf, arguments.items, DRAWS);
     let shape = Shape { connections: LATENCY_CONNECTIONS, pipeline: 1, reads: 100, value: arguments.value };
-    // One rate for both: of the slower one's highest.
     let mut highest = servers.map(|_| Vec::new());
-    let mut latencies = servers.map(|_| Vec::new());
     for _ in 0..arguments.rounds {
         for (server, rates) in servers.iter().zip(&mut highest) {
             rates.push(load::run(*server, Protocol::Memcached, &shape, &draws, time)?);
         }
     }
-    let rate = LATENCY_SHARE * highest.map(median).into_iter().fold(f64::INFINITY, f64::min);
+    Ok(highest.map(median).into_iter().fold(f64::INFINITY, f64::min))
+}
+
+fn compare_latency(arguments: &Arguments, rate: f64, time: Duration, beside: &str) -> Result<(), Box<dyn Error>> {
+    let servers = [arguments.turnpike, arguments.memcached];
+    let draws = keys::draws(Spread::Zipf, arguments.items, DRAWS);
+    let mut latencies = servers.map(|_| Vec::new());
     for _ in 0..arguments.rounds {
         for (server, latencies) in servers.iter().zip(&mut latencies) {
             let p99 = paced::p99(*server, LATENCY_CONNECTIONS, rate, arguments.value, &draws, time)?;
@@ -123,9 +169,9 @@ fn compare_latency(arguments: &Arguments, time: Duration) -> Result<(), Box<dyn 
         }
     }
     let [ours, memcached] = latencies.map(median);
-    println!("p99 at 70% of the highest rate: {ours:.0} us, memcached {memcached:.0} us, at {rate:.0} gets/s");
-    let name = "p99 at 70% of the highest rate, 32 connections of 1";
-    Figure { name, value: ours, unit: "us", peer: Some(("memcached", memcached)) }.record();
+    let name = format!("p99 at 70% of the highest rate, {LATENCY_CONNECTIONS} connections of 1{beside}");
+    println!("{name}: {ours:.0} us, memcached {memcached:.0} us, at {rate:.0} gets/s");
+    Figure { name: &name, value: ours, unit: "us", peer: Some(("memcached", memcached)) }.record();
     Ok(())
 }
 

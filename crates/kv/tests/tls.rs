@@ -14,6 +14,7 @@ use std::{
 };
 
 use common::{everywhere, small_store};
+use net::tls::{Clients, Error, Files, Tls, Version};
 use rustls::{
     ClientConfig, ClientConnection, RootCertStore, StreamOwned,
     crypto::ring,
@@ -26,7 +27,6 @@ use turnpike_kv::{
     server::{Config, Deadlines, Server},
     service::{Service, Settings},
     store::Store,
-    tls::{Clients, Error, Files, Tls, Version},
 };
 
 const LACKING: &str = "openssl is not installed; scripts/setup installs it";

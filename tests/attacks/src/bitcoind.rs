@@ -76,6 +76,8 @@ pub struct State {
     pub waiting: Vec<Transaction>,
     /// The answer to `estimatesmartfee`; an error without one, as of `bitcoind -blocksonly`.
     pub estimate: Option<f64>,
+    /// The number of blocks that are mined so far; all, if it is not given.
+    pub mined: Option<usize>,
 }
 
 /// A Bitcoin node, whose threads end with the process.
@@ -140,6 +142,7 @@ fn serve(stream: TcpStream, blocks: &[Block], state: &Mutex<State>) -> std::io::
 fn answer(call: &Value, blocks: &[Block], state: &Mutex<State>) -> Value {
     let parameter = &call["params"][0];
     let state = state.lock().unwrap();
+    let blocks = &blocks[..state.mined.unwrap_or(blocks.len())];
     let not_found = || Err((-5, "not found"));
     let result = match call["method"].as_str().unwrap() {
         "getblockchaininfo" => {
