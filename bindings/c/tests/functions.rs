@@ -87,16 +87,16 @@ fn hashes_of_every_count_agree_with_sha2() {
                 let expect = |digests: &[[u8; 32]], hash: &dyn Fn(&[u8]) -> [u8; 32]| {
                     assert!(digests.iter().enumerate().all(|(item, digest)| *digest == hash(message(item))));
                 };
-                // SAFETY: the pointers are to that many bytes; here and below.
+                // SAFETY: there are `count` messages of `length` bytes, and room for `count` digests.
                 let status = unsafe { turnpike_sha256(verifier.0, bytes.as_ptr(), length, count, out) };
                 assert_eq!(status, Status::Ok);
                 expect(&digests, &|message| Sha256::digest(message).into());
-                // SAFETY: as above.
+                // SAFETY: there are `count` messages of `length` bytes, and room for `count` digests.
                 let status = unsafe { turnpike_sha256d(verifier.0, bytes.as_ptr(), length, count, out) };
                 assert_eq!(status, Status::Ok);
                 expect(&digests, &|message| Sha256::digest(Sha256::digest(message)).into());
                 let name = c"turnpike/test".as_ptr();
-                // SAFETY: as above.
+                // SAFETY: `name` ends with a zero; messages and room for digests are those of the calls before.
                 let status = unsafe { turnpike_tagged_sha256(verifier.0, name, bytes.as_ptr(), length, count, out) };
                 assert_eq!(status, Status::Ok);
                 expect(&digests, &|message| {
@@ -125,11 +125,11 @@ fn merkle_roots_of_every_count() {
         for count in COUNTS.into_iter().filter(|count| *count > 0) {
             let (mut root, mut ambiguous) = ([0; 32], 9);
             let from = leaves.as_ptr().cast();
-            // SAFETY: the pointers are to that many bytes; here and below.
+            // SAFETY: there are at least `count` leaves, and both results have room.
             let status = unsafe { turnpike_merkle_root(verifier.0, from, count, root.as_mut_ptr(), &mut ambiguous) };
             assert_eq!((status, ambiguous, root), (Status::Ok, 0, merkle_root(&leaves[..count])));
             let mut parents = vec![[0; 32]; count.div_ceil(2)];
-            // SAFETY: as above.
+            // SAFETY: there are at least `count` leaves, and room for half as many parents, rounded up.
             let status = unsafe { turnpike_merkle_parents(verifier.0, from, count, parents.as_mut_ptr().cast()) };
             assert_eq!(status, Status::Ok);
             // A lone leaf is the root, but it has a parent too.
@@ -142,7 +142,7 @@ fn merkle_roots_of_every_count() {
         let repeated = [&leaves[..6], &leaves[4..6]].concat();
         for (at, leaves) in [&leaves[..6], &repeated].into_iter().enumerate() {
             let (root, flag) = (roots[at].as_mut_ptr(), &mut ambiguous[at]);
-            // SAFETY: as above.
+            // SAFETY: the leaves are those of the slice, and both results have room.
             unsafe { turnpike_merkle_root(verifier.0, leaves.as_ptr().cast(), leaves.len(), root, flag) };
         }
         assert_eq!((roots[0], ambiguous), (roots[1], [0, 1]));
@@ -205,10 +205,10 @@ fn headers_of_zcash() {
     let expected = [0, 8, 9, 10, 0];
     for verifier in Owned::all(Scheme::Equihash) {
         let (bytes, mut codes) = (headers.concat(), [77; 5]);
-        // SAFETY: the pointers are to that many headers; here and below.
+        // SAFETY: there are five headers, and room for five codes.
         let status = unsafe { turnpike_verify_zcash_headers(verifier.0, bytes.as_ptr(), 5, codes.as_mut_ptr()) };
         assert_eq!((status, codes), (Status::Invalid, expected));
-        // SAFETY: as above.
+        // SAFETY: the first header is whole, and there is room for its code.
         let status = unsafe { turnpike_verify_zcash_headers(verifier.0, bytes.as_ptr(), 1, codes.as_mut_ptr()) };
         assert_eq!((status, codes[0]), (Status::Ok, TURNPIKE_VALID));
     }
@@ -467,7 +467,7 @@ fn proofs_and_pairings_on_bls12_381() {
         let (mut key, mut signature, mut codes) = ([0; 48], [0; 96], [9; 2]);
         (key[0], signature[0]) = (0xc0, 0xc0);
         let (message, pairs) = (Packed::new(&[b"message"]), Packed::new(&[&[0; 384][..], &[0; 383]]));
-        // SAFETY: as above.
+        // SAFETY: items and pairs live until the calls return; key, signature and codes have the lengths of one item.
         unsafe {
             let status = turnpike_verify_bls(
                 verifier.0,

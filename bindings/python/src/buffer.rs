@@ -82,7 +82,8 @@ impl<T: Element> Array<T> {
         if count == 0 {
             return Ok(&mut []);
         }
-        // SAFETY: as above; the package creates the arrays that are written to, so nobody else refers to them.
+        // SAFETY: the buffer has `count` values, is contiguous and aligned, and stays while it is borrowed. The package
+        // creates the arrays that are written to, so nobody else refers to them.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.buffer.buf_ptr().cast(), count) })
     }
 }

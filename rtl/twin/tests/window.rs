@@ -27,11 +27,11 @@ fn an_operation_is_executed_again_once_a_window_has_come_behind_it() {
     for transaction in 2..=WINDOW {
         issue(transaction);
     }
-    assert_eq!(issue(1), first, "the window has room for it and those behind it");
+    assert_eq!(issue(1), first, "the window has room for it and those after it");
     issue(WINDOW + 1);
     let before = issue(WINDOW + 1);
     assert_eq!(issue(1), before + 10, "it was forgotten");
-    // SAFETY: as above.
+    // SAFETY: the twin is not freed yet.
     assert_eq!(unsafe { remembered(twin) }, u64::from(WINDOW) + 3);
     // SAFETY: nothing uses it afterwards.
     unsafe { free(twin) };

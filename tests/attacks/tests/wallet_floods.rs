@@ -118,7 +118,9 @@ fn wait_beside(victim: &Victim, floods: impl FnOnce(&Arc<AtomicBool>) -> Vec<thr
     }
     stop.store(true, Relaxed);
     floods.into_iter().for_each(|flood| flood.join().unwrap());
-    wallets.iter().map(|wallet| wallet.longest).max().unwrap()
+    let longest = wallets.iter().map(|wallet| wallet.longest).max().unwrap();
+    println!("honest wallets waited at most {longest:?}");
+    longest
 }
 
 /// Frames that are no requests: pings, and parts of a message that never ends.
@@ -218,6 +220,7 @@ fn lists_of_blocks_keep_no_payment_waiting() {
     }
     stop.store(true, Relaxed);
     floods.into_iter().for_each(|flood| flood.join().unwrap());
+    println!("an honest client waited at most {longest:?}");
     assert!(longest < BOUND, "an honest client waited {longest:?}");
     assert!(victim.figure("turnpike_electrum_limited_total{limit=\"cost\"}") > 0);
 }

@@ -170,7 +170,7 @@ impl Guarded {
     }
 
     pub(crate) fn get(&self, length: usize) -> &[u8] {
-        // SAFETY: as above; the bytes were written by `put`.
+        // SAFETY: the range ends with the writable pages, which belong to this structure alone; `put` wrote it.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().wrapping_add(MOST - length), length) }
     }
 }

@@ -266,7 +266,7 @@ impl Queue {
         let (start, _) = self.send_pool.extent();
         let mut element = sys::ibv_sge { addr: start.as_ptr() as u64, length: 8, lkey: self.receive_region.key() };
         element.addr = self.receive_pool.extent().0.as_ptr() as u64;
-        // SAFETY: as in `post_send`.
+        // SAFETY: the structure has integers and pointers only, for which zeros are valid.
         let mut request: sys::ibv_send_wr = unsafe { std::mem::zeroed() };
         (request.opcode, request.sg_list, request.num_sge) = (opcode, &raw mut element, 1);
         request.send_flags = sys::ibv_send_flags::IBV_SEND_SIGNALED.0;
@@ -274,7 +274,8 @@ impl Queue {
         let rkey = unsafe { self.send_region.0.as_ref().rkey };
         request.wr.rdma = sys::rdma_t { remote_addr: start.as_ptr() as u64, rkey };
         let mut refused = null_mut();
-        // SAFETY: as in `post_send`; nobody uses the first buffers of the pools.
+        // SAFETY: the queue pair is valid; request and element live until the call returns, which copies them. Nobody
+        // uses the first buffers of the pools.
         let code = unsafe { sys::ibv_post_send(self.pair.raw(), &raw mut request, &raw mut refused) };
         posted(code, "post a send").expect("the device accepts a send");
     }
