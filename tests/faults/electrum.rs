@@ -167,16 +167,17 @@ fn a_node_follows_bitcoin_through_steps_of_the_clock() {
     let mut command = node::Process::command(program, "serve", &folder.path().join("data"), listen);
     command.args(["--config", path.to_str().unwrap(), "--accounts", "1000"]);
     let process = node::Process::run(clock.attach(&mut command)).unwrap();
-    let mut wallet: Option<BufReader<TcpStream>> = None;
-    for (height, ahead) in [(1, 0), (2, HOUR), (3, 0), (4, -HOUR), (5, 600), (6, 0)] {
+    wait_until("the first block", || get(process.http, "/api/blocks/tip/height").ends_with("\r\n1"));
+    let mut wallet = connect(tcp);
+    assert_eq!(ask(&mut wallet, "blockchain.headers.subscribe", json!([]))["height"], json!(1));
+    for (height, ahead) in [(2, HOUR), (3, 0), (4, -HOUR), (5, 600), (6, 0)] {
         clock.step(ahead);
         bitcoind.state.lock().unwrap().mined = Some(height + 1);
-        let tip = format!("\r\n{height}");
-        wait_until("the next block", || get(process.http, "/api/blocks/tip/height").ends_with(&tip));
-        let wallet = wallet.get_or_insert_with(|| connect(tcp));
-        assert_eq!(ask(wallet, "server.ping", json!([])), Value::Null);
-        let seen = ask(wallet, "blockchain.headers.subscribe", json!([]));
-        assert_eq!(seen["height"], json!(height), "the clock is {ahead} s ahead");
+        let mut notification = String::new();
+        wallet.read_line(&mut notification).unwrap();
+        let sent: Value = serde_json::from_str(&notification).unwrap();
+        assert_eq!(sent["params"][0]["height"], json!(height), "the clock is {ahead} s ahead: {notification}");
+        assert_eq!(ask(&mut wallet, "server.ping", json!([])), Value::Null);
     }
     assert!(process.stop().unwrap());
 }
