@@ -1,5 +1,5 @@
 //! Replicas that are started, killed and looked at.
-use crate::replica::Line;
+use crate::replica::{Engine, Line};
 use order::Transport;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
@@ -19,6 +19,9 @@ pub struct Shape {
     /// How long they wait for a leader, in milliseconds.
     pub patience: u64,
     pub transport: Transport,
+    pub engine: Engine,
+    /// Threads of a replica.
+    pub threads: usize,
 }
 
 /// Replicas, each a process of its own. They end with this.
@@ -47,7 +50,7 @@ impl Cluster {
 
     /// Starts one that does not run.
     pub fn restart(&mut self, number: usize) -> std::io::Result<()> {
-        let Shape { body, term, patience, transport, .. } = self.shape;
+        let Shape { body, term, patience, transport, engine, threads, .. } = self.shape;
         let addresses: Vec<_> = self.addresses.iter().map(SocketAddr::to_string).collect();
         let directory = self.directory(number);
         std::fs::create_dir_all(&directory)?;
@@ -55,7 +58,8 @@ impl Cluster {
         let child = Command::new(&self.program)
             .args(["replica", "--number", &number.to_string(), "--addresses", &addresses.join(",")])
             .args(["--body", &body.to_string(), "--term", &term.to_string(), "--patience", &patience.to_string()])
-            .args(["--transport", &transport.to_string()])
+            .args(["--transport", &transport.to_string(), "--engine", &engine.to_string()])
+            .args(["--threads", &threads.to_string()])
             .arg("--directory")
             .arg(&directory)
             .stdin(Stdio::null())

@@ -3,3 +3,4 @@
 
 pub mod cluster;
 pub mod replica;
+mod votes_only;

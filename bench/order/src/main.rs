@@ -4,7 +4,7 @@
 use clap::{Parser, Subcommand};
 use figures::Figure;
 use order_bench::cluster::{Cluster, Shape};
-use order_bench::replica;
+use order_bench::replica::{self, Engine, THREADS};
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
@@ -58,6 +58,12 @@ struct Run {
     /// What carries the bytes between replicas: tcp, shm or rdma
     #[arg(long, default_value_t)]
     transport: order::Transport,
+    /// What replicas run
+    #[arg(long, default_value_t = Engine::Whole)]
+    engine: Engine,
+    /// Threads of a replica
+    #[arg(long, default_value_t = THREADS)]
+    threads: usize,
 }
 
 /// Before anything is measured, replicas connect and fill what they fill once.
@@ -76,6 +82,8 @@ impl Run {
             term: self.term,
             patience: self.patience,
             transport: self.transport,
+            engine: self.engine,
+            threads: self.threads,
         };
         let cluster = Cluster::start(&std::env::current_exe()?, directory.path(), shape)?;
         cluster.reach(CONNECTED, CONNECT);

@@ -1,4 +1,5 @@
 //! One replica as a process: it orders bodies that it makes itself, and writes down what is final.
+use crate::votes_only;
 use bytes::Bytes;
 use order::{
     Answer, Application, Block, Committee, Config, Final, Member, Payload, Process, Refusal, ReplicaKey, Site, Timing,
@@ -22,7 +23,25 @@ pub const NETWORK: spv::Hash = [0x74; 32];
 /// Blocks of an epoch, as a node has it by default.
 const EPOCH: NonZeroU64 = NonZeroU64::new(1024).unwrap();
 /// Threads of a replica: its parts wait for each other more than for a processor, and four replicas share the machine.
-const THREADS: usize = 2;
+pub const THREADS: usize = 2;
+
+/// What a replica runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Engine {
+    /// All of it, as in a node.
+    Whole,
+    /// The consensus engine by itself, as its authors ship it.
+    Votes,
+}
+
+impl std::fmt::Display for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Whole => "whole",
+            Self::Votes => "votes",
+        })
+    }
+}
 
 /// What a replica is started with.
 #[derive(clap::Args)]
@@ -48,6 +67,12 @@ pub struct Arguments {
     /// What carries the bytes between them
     #[arg(long)]
     transport: Transport,
+    /// What it runs
+    #[arg(long, default_value_t = Engine::Whole)]
+    engine: Engine,
+    /// Threads of its runtime
+    #[arg(long, default_value_t = THREADS)]
+    threads: usize,
 }
 
 /// The key of the replica that is given this secret. Anybody knows it: these replicas are on one machine, for a minute.
@@ -102,7 +127,7 @@ struct Progress {
     next: u64,
 }
 
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64)
 }
 
@@ -146,16 +171,21 @@ impl Application for Bodies {
 /// Runs until it is killed, or until the process that started it has ended.
 pub fn run(arguments: Arguments) {
     set_parent_process_death_signal(Some(Signal::KILL)).expect("Linux has this");
-    let Arguments { directory, number, addresses, body, term, patience, transport } = arguments;
-    let (committee, keys) = committee(addresses.len());
+    let Arguments { directory, number, addresses, body, term, patience, transport, engine, threads } = arguments;
+    let patience = Duration::from_millis(patience);
     let log = OpenOptions::new().create(true).append(true).open(directory.join("final.log"));
-    let state = Progress { log: log.expect("the log can be opened"), proposed: BTreeMap::new(), next: now() };
+    let log = log.expect("the log can be opened");
+    if engine == Engine::Votes {
+        votes_only::run(directory.join("order"), number, &addresses, patience, threads, log);
+        panic!("the engine ended");
+    }
+    let (committee, keys) = committee(addresses.len());
+    let state = Progress { log, proposed: BTreeMap::new(), next: now() };
     let bodies = Bodies { committee: committee.clone(), state: Mutex::new(state), size: body };
     let listen = addresses[number];
     let member = |(key, address): (&ReplicaKey, _)| Member { name: key.name(), address };
     let members = keys.iter().zip(addresses).map(member).collect();
     let key = keys[number].clone();
-    let patience = Duration::from_millis(patience);
     let timing = Timing { leader: patience, certification: patience * 2, ..Timing::default() };
     let partition = "replica".to_owned();
     let config = Config {
@@ -170,7 +200,7 @@ pub fn run(arguments: Arguments) {
         longest_body: body,
         partition,
     };
-    let site = Site { listen, members, directory: directory.join("order"), transport, threads: THREADS };
+    let site = Site { listen, members, directory: directory.join("order"), transport, threads };
     let replica = Process::start(config, site, Arc::new(bodies)).expect("the replica starts");
     // What a bystander sees of the replica, once a second.
     while !replica.status().snapshot().ended {

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 use order::Transport;
 use order_bench::cluster::{Cluster, Shape};
+use order_bench::replica::{Engine, THREADS};
 use rustix::process::Signal;
 use std::path::Path;
 use std::time::Duration;
@@ -26,7 +27,8 @@ fn what_was_final_stays(transport: Transport) {
     let cycles = std::env::var("ORDER_CYCLES").map_or(6, |text| text.parse().expect("ORDER_CYCLES: a number"));
     let directory = tempfile::tempdir().unwrap();
     // Patient, as the machine may do much else.
-    let shape = Shape { replicas: 4, body: 512, term: 1, patience: 500, transport };
+    let shape =
+        Shape { replicas: 4, body: 512, term: 1, patience: 500, transport, engine: Engine::Whole, threads: THREADS };
     let mut cluster = Cluster::start(Path::new(env!("CARGO_BIN_EXE_order-bench")), directory.path(), shape).unwrap();
     cluster.reach(BLOCKS, PATIENCE);
     for cycle in 0..cycles {
