@@ -216,7 +216,7 @@ fn items_in_a_file_outlive_a_closed_terminal_and_a_restart() {
 fn clients_of_the_store_that_take_no_replies_leave_the_ledger_its_memory() {
     const VALUE: usize = 30_000_000;
     const CLIENTS: usize = 300;
-    // More than the store holds for all its clients (128 MiB) and for its items, and far less than copies of all replies.
+    // More than the store holds for its items and all clients (128 MiB each), and far less than copies of all replies.
     const ROOM: u64 = 512 << 20;
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("turnpike.toml");

@@ -58,7 +58,7 @@ struct Run {
     /// What carries the bytes between replicas: tcp, shm or rdma
     #[arg(long, default_value_t)]
     transport: order::Transport,
-    /// What replicas run
+    /// The part of a replica that runs: whole, or votes for the consensus engine by itself
     #[arg(long, default_value_t = Engine::Whole)]
     engine: Engine,
     /// Threads of a replica

@@ -25,7 +25,7 @@ const EPOCH: NonZeroU64 = NonZeroU64::new(1024).unwrap();
 /// Threads of a replica: its parts wait for each other more than for a processor, and four replicas share the machine.
 pub const THREADS: usize = 2;
 
-/// What a replica runs.
+/// The part of a replica that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Engine {
     /// All of it, as in a node.
@@ -67,7 +67,7 @@ pub struct Arguments {
     /// What carries the bytes between them
     #[arg(long)]
     transport: Transport,
-    /// What it runs
+    /// The part that runs
     #[arg(long, default_value_t = Engine::Whole)]
     engine: Engine,
     /// Threads of its runtime

@@ -1,6 +1,6 @@
-//! The consensus engine by itself, as its authors ship it: simplex with ed25519 over its own sockets. Payloads are hashes
-//! of nothing, and nobody stores or delivers blocks, so the difference to a replica is what a replica adds: bodies, their
-//! store and delivery, BIP340 certificates, channels, epochs.
+//! The consensus engine by itself, as its authors ship it: simplex with ed25519 over its own sockets. Payloads are
+//! hashes without bodies, and nobody stores or delivers blocks. A replica adds bodies, their store and delivery, BIP340
+//! certificates, channels and epochs.
 
 use crate::replica::{NETWORK, now};
 use commonware_actor::Feedback;

@@ -95,11 +95,11 @@ fn wrong_arguments_are_refused() {
         assert_eq!(evaluate(&wrong, squarings, u64::MAX).0, Status::Argument, "{} bytes", wrong.len());
     }
     let modulus = modulus();
-    // SAFETY: the modulus has that length, and NULL is what is tested.
+    // SAFETY: the modulus has that length, and the call rejects NULL.
     let status =
         unsafe { turnpike_delay_evaluate(modulus.as_ptr(), modulus.len(), null(), 1, 1, None, null_mut(), null_mut()) };
     assert_eq!(status, Status::Pointer);
-    // SAFETY: the modulus has that length, and NULL is what is tested.
+    // SAFETY: the modulus has that length, and the call rejects NULL.
     let status =
         unsafe { turnpike_delay_evaluate(modulus.as_ptr(), modulus.len(), null(), 0, 1, None, null_mut(), null_mut()) };
     assert_eq!(status, Status::Pointer);

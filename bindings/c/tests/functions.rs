@@ -129,7 +129,7 @@ fn merkle_roots_of_every_count() {
             let status = unsafe { turnpike_merkle_root(verifier.0, from, count, root.as_mut_ptr(), &mut ambiguous) };
             assert_eq!((status, ambiguous, root), (Status::Ok, 0, merkle_root(&leaves[..count])));
             let mut parents = vec![[0; 32]; count.div_ceil(2)];
-            // SAFETY: there are at least `count` leaves, and room for half as many parents, rounded up.
+            // SAFETY: there are at least `count` leaves, and room for their parents.
             let status = unsafe { turnpike_merkle_parents(verifier.0, from, count, parents.as_mut_ptr().cast()) };
             assert_eq!(status, Status::Ok);
             // A lone leaf is the root, but it has a parent too.
