@@ -186,13 +186,12 @@ pub fn run(arguments: Arguments) {
     let member = |(key, address): (&ReplicaKey, _)| Member { name: key.name(), address };
     let members = keys.iter().zip(addresses).map(member).collect();
     let key = keys[number].clone();
-    let timing = Timing { leader: patience, certification: patience * 2, ..Timing::default() };
     let partition = "replica".to_owned();
     let config = Config {
         network: NETWORK,
         founders: committee,
         key,
-        timing,
+        timing: Timing::with_leader(patience),
         term,
         epoch: EPOCH,
         keep: None,

@@ -135,7 +135,7 @@ pub fn run(directory: PathBuf, number: usize, addresses: &[SocketAddr], patience
         let peers: Map<_, Address> = Map::try_from_iter(peers).expect("keys are distinct");
         oracle.track(0, peers);
         let scheme = Scheme::signer(&NETWORK, Set::try_from_iter(all.clone()).expect("keys are distinct"), signer);
-        let timing = Timing { leader: patience, certification: patience * 2, ..Timing::default() };
+        let timing = Timing::with_leader(patience);
         let engine = Engine::new(
             context.child("simplex"),
             simplex::Config {

@@ -9,6 +9,24 @@
 //! - One connection's work is cut into turns ([`turn`]), so that it cannot hold up the others of its worker.
 //!
 //! Start with [`session`], which leads from a connection's bytes to a reply, then [`store`].
+//!
+//! ```
+//! use std::sync::Arc;
+//! use turnpike_kv::{
+//!     replies::Replies,
+//!     service::{Service, Settings},
+//!     session::Session,
+//!     store::{Config, Store},
+//!     turn::Turn,
+//! };
+//!
+//! let store = Store::new(Config { memory: 8 << 20, largest_item: 1 << 20, evict: true, threads: 1 })?;
+//! let mut session = Session::new(&Arc::new(Service::new(store, Settings::default())));
+//! let (mut replies, now) = (Replies::new(1 << 16), 1);
+//! session.feed(b"set a 0 0 5\r\nhello\r\nget a\r\n", &mut replies, &mut Turn::new(), now);
+//! assert_eq!(replies[..], b"STORED\r\nVALUE a 0 5\r\nhello\r\nEND\r\n"[..]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod clock;

@@ -10,6 +10,31 @@
 //!
 //! Start with [`Ledger`] (`engine`), then [`journal`] and [`builder`]. [`ordered`] is the ledger of a replica,
 //! [`state_sync`] transfers one.
+//!
+//! ```
+//! use std::time::Duration;
+//! use turnpike_ledger::{Ledger, Limits, Now, Secret, retries};
+//! use wire::{AccountId, Operation, Status, TransactionId};
+//!
+//! let day = Duration::from_secs(86_400);
+//! let retries = retries::Limits { operations: 1024, retention: day, signed: 1024, replay: day };
+//! let mut ledger = Ledger::new(Limits { accounts: 1000, retries }, Secret::from_seed([7; 16]))?;
+//! let (from, to) = (AccountId::from(1_u32), AccountId::from(2_u32));
+//! let id = |number: u32| TransactionId::from(number);
+//! let mut operations = [
+//!     Operation::create(id(1), from),
+//!     Operation::create(id(2), to),
+//!     Operation::issue(id(3), from, 100),
+//!     Operation::transfer(id(4), from, to, 30),
+//!     // A retry: it gets the first result, and moves nothing.
+//!     Operation::transfer(id(4), from, to, 30),
+//! ];
+//! let (mut values, mut recorded) = ([0; 5], 0);
+//! ledger.execute(&mut operations, &mut values, Now { elapsed: 0, unix: 0 }, |_, _| recorded += 1);
+//! assert!(operations.iter().all(|operation| operation.status() == Ok(Status::Ok)));
+//! assert_eq!((values, recorded), ([0, 0, 100, 70, 70], 4));
+//! # Ok::<(), turnpike_ledger::Error>(())
+//! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod accounts;

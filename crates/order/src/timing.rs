@@ -35,6 +35,13 @@ impl Default for Timing {
 }
 
 impl Timing {
+    /// Timeouts with this wait for a leader's proposal, and the others long enough beside it.
+    pub fn with_leader(leader: Duration) -> Self {
+        let least = Self::default();
+        let silence = least.silence.max(4 * leader);
+        Self { leader, certification: 2 * leader, retry: least.retry.max(leader), silence, ..least }
+    }
+
     /// Whether the timeouts are consistent.
     pub(crate) fn is_sound(&self) -> bool {
         let waits = [self.leader, self.certification, self.retry, self.fetch];

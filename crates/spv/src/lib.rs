@@ -7,6 +7,18 @@
 //!
 //! Start with [`HeaderChain`] (`chain`), then [`TransactionProof`] (`transaction`), [`IndexProof`] (`index`) and
 //! [`finality`].
+//!
+//! ```
+//! use turnpike_spv::{ZERO_HASH, hash::transaction_node, verify_path};
+//!
+//! // A tree of three transactions: the third one has no sibling.
+//! let [first, second, third] = [[1; 32], [2; 32], [3; 32]];
+//! let left = transaction_node(&first, &second);
+//! let root = transaction_node(&left, &transaction_node(&third, &ZERO_HASH));
+//! assert!(verify_path(&root, 3, 2, &third, &[ZERO_HASH, left]).is_ok());
+//! // Nothing else is at that position.
+//! assert!(verify_path(&root, 3, 2, &second, &[ZERO_HASH, left]).is_err());
+//! ```
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

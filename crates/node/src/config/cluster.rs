@@ -104,10 +104,7 @@ impl Cluster {
 
     /// How long the replica waits.
     pub(crate) fn timing(&self) -> Timing {
-        let leader = Duration::from_millis(self.patience);
-        let least = Timing::default();
-        let silence = least.silence.max(4 * leader);
-        Timing { leader, certification: 2 * leader, retry: least.retry.max(leader), silence, ..least }
+        Timing::with_leader(Duration::from_millis(self.patience))
     }
 
     /// Number of engine blocks to keep.
