@@ -7,11 +7,12 @@ use std::time::Duration;
 use wire::{InfoFrame, MAX_DATAGRAM, Reply, Status};
 use zerocopy::IntoBytes;
 
-/// How long one try waits. Every request may be asked again: that is what transaction ids are for.
+/// How long the first try waits; each further one waits that much longer, because a simulated NIC on a machine that does
+/// much else takes seconds for a signature. Every request may be asked again: that is what transaction ids are for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How often a request is sent before the node counts as silent.
-const TRIES: usize = 4;
+const TRIES: u32 = 4;
 
 /// Why there is no answer to judge.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +50,8 @@ pub enum LinkError {
 #[derive(Debug)]
 pub struct Link {
     socket: UdpSocket,
+    /// How long the first try waits.
+    patience: Duration,
     buffer: Vec<u8>,
     last_info: u32,
 }
@@ -70,12 +73,18 @@ impl Link {
         socket.set_read_timeout(Some(PATIENCE))?;
         let mut random = [0; 4];
         getrandom::fill(&mut random)?;
-        Ok(Self { socket, buffer: vec![0; MAX_DATAGRAM + 1], last_info: u32::from_ne_bytes(random) })
+        Ok(Self {
+            socket,
+            patience: PATIENCE,
+            buffer: vec![0; MAX_DATAGRAM + 1],
+            last_info: u32::from_ne_bytes(random),
+        })
     }
 
     /// Sends a request until it is answered.
     pub fn ask(&mut self, request: &[u8]) -> Result<Vec<u8>, LinkError> {
-        for _ in 0..TRIES {
+        for number in 1..=TRIES {
+            self.socket.set_read_timeout(Some(self.patience * number))?;
             self.send(request)?;
             while let Some(reply) = self.receive()? {
                 if !answers(&reply, request) {
@@ -110,7 +119,8 @@ impl Link {
     pub fn ask_or_silence(&mut self, request: &[u8]) -> Result<Option<Vec<u8>>, LinkError> {
         self.send(request)?;
         let mut answer = None;
-        for _ in 0..TRIES {
+        for number in 1..=TRIES {
+            self.socket.set_read_timeout(Some(self.patience * number))?;
             self.last_info = self.last_info.wrapping_add(1);
             let info = InfoFrame::new(self.last_info);
             self.send(info.as_bytes())?;
@@ -145,6 +155,7 @@ impl Link {
 
     /// Waits for so long at most when receiving.
     pub fn set_patience(&mut self, patience: Duration) -> Result<(), LinkError> {
+        self.patience = patience;
         Ok(self.socket.set_read_timeout(Some(patience))?)
     }
 }
