@@ -37,8 +37,8 @@ use std::time::Duration;
 const LONGEST_MESSAGE: u32 = 1 << 16;
 /// Interval between attempts to connect.
 const DIAL: Duration = Duration::from_millis(100);
-/// Messages a second and channel: more than any engine sends.
-const QUOTA: Quota = Quota::per_second(NZU32!(100_000));
+/// Messages a second and channel, as for a replica.
+const QUOTA: Quota = Quota::per_second(NZU32!(16_384));
 
 /// Payloads, which are hashes.
 #[derive(Clone)]
