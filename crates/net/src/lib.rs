@@ -1,7 +1,8 @@
 //! What all servers of a node share, whatever protocol they speak.
 //!
 //! - [`Prefix`]: networks that are trusted, or that share a limit, and [`Sharer`], the key of such a limit.
-//! - [`accept`]: refuse clients above a limit or without a file descriptor, with a reason that reaches them.
+//! - [`Listener`] and [`Acceptor`]: accept connections, and [`refuse`] clients above a limit or without a file
+//!   descriptor, with a reason that reaches them.
 //! - [`Waker`]: end another thread's wait.
 //! - [`tls`]: certificates and keys that are reloaded while the server runs.
 //! - [`yield_to_others`]: lower the priority of long work.
@@ -21,13 +22,15 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-pub mod accept;
+mod listener;
 mod prefix;
 mod priority;
+mod refuse;
 pub mod tls;
 mod waker;
 
-pub use accept::{LogLimit, SpareDescriptor, is_exhausted, listen_advice, refuse};
+pub use listener::{Accepted, Acceptor, Listener, PathError};
 pub use prefix::{Prefix, PrefixError, Sharer};
 pub use priority::yield_to_others;
+pub use refuse::{listen_advice, refuse};
 pub use waker::Waker;

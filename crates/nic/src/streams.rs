@@ -37,7 +37,7 @@ use wire::{Frame, MAX_DATAGRAM};
 
 use crate::backend::{Backend, Batch, MESSAGE_BYTES, Memory, Message, Peer, Reply, Transmit, canonical};
 use crate::counters::{Closed, Counters};
-use net::{Prefix, SpareDescriptor, Waker, is_exhausted};
+use net::{Accepted, Acceptor, Listener, Prefix, Waker};
 
 /// Length of the prefix of a frame in bytes.
 const PREFIX: usize = 4;
@@ -152,7 +152,7 @@ pub struct StreamTransmitter<T> {
 
 /// The connections; [`Streams::run`] needs its own thread.
 pub struct Streams {
-    listener: TcpListener,
+    listener: Listener,
     hub: Arc<Hub>,
     path: Waker,
     limits: StreamLimits,
@@ -163,8 +163,7 @@ pub struct Streams {
     next: u32,
     /// No connections are accepted before this time, because the system was out of resources.
     resumes: Instant,
-    /// Needed to refuse a client when no other descriptor is left.
-    spare: SpareDescriptor,
+    acceptor: Acceptor,
     /// New limits after a reload.
     reloads: (Sender<StreamLimits>, Receiver<StreamLimits>),
 }
@@ -202,11 +201,10 @@ impl<B: Backend> WithStreams<B> {
         limits: StreamLimits,
         counters: Arc<Counters>,
     ) -> io::Result<(Self, Streams)> {
-        listener.set_nonblocking(true)?;
         let (inbox, outboxes) = (Mutex::default(), Mutex::default());
         let hub = Arc::new(Hub { inbox, outboxes, replied: Waker::new()? });
         let streams = Streams {
-            listener,
+            listener: Listener::from_tcp(listener)?,
             hub: hub.clone(),
             path: datagrams.waker(),
             limits,
@@ -215,7 +213,7 @@ impl<B: Backend> WithStreams<B> {
             shares: HashMap::new(),
             next: 0,
             resumes: Instant::now(),
-            spare: SpareDescriptor::new()?,
+            acceptor: Acceptor::new()?,
             reloads: mpsc::channel(),
         };
         Ok((Self { datagrams, hub, streams_first: true }, streams))
@@ -380,21 +378,17 @@ impl Streams {
 
     fn accept(&mut self, now: Instant) {
         for _ in 0..ACCEPTED_AT_ONCE {
-            match self.listener.accept() {
-                Ok((stream, address)) => self.open(stream, Peer::new(canonical(address)), now),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // The connection is already gone.
-                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
+            match self.acceptor.accept(&self.listener, |_| {}) {
+                Accepted::Connection(stream, Some(address)) => {
+                    self.open(stream.into(), Peer::new(canonical(address)), now);
                 }
-                Err(error) if is_exhausted(&error) => {
-                    if !self.spare.refuse(|| self.listener.accept(), drop) {
-                        return self.resumes = now + TICK;
-                    }
+                Accepted::Connection(_, None) => {}
+                Accepted::Refused => {
                     self.counters.connections.add(1);
                     self.counters.closed(Closed::Refused).add(1);
                 }
-                // For example, out of memory. Until that passes, the listener would always be ready.
-                Err(_) => return self.resumes = now + TICK,
+                Accepted::Empty => return,
+                Accepted::Pause => return self.resumes = now + TICK,
             }
         }
     }

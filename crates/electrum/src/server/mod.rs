@@ -10,7 +10,7 @@ mod worker;
 
 use std::{
     io,
-    net::{SocketAddr, TcpListener},
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Release},
@@ -18,15 +18,18 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use net::tls::Tls;
+use net::{Listener, tls::Tls};
 
 use crate::service::{Announcement, Service};
 use bitcoind_pool::BitcoindPool;
 use inbox::Inbox;
-use worker::{Listener, Worker};
+use worker::{WalletListener, Worker};
 
 /// Cost of a WebSocket control frame, in microseconds of work: mostly the system call that sends its reply.
 const CONTROL_FRAME_COST: u64 = 5;
+
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 1024;
 
 /// Configuration of the server.
 #[derive(Debug, Default)]
@@ -91,9 +94,9 @@ impl Server {
         let mut listen = |addresses: &[SocketAddr], tls: Option<&Arc<Tls>>, is_web_socket| -> Result<Vec<_>, Error> {
             let mut local = Vec::new();
             for at in addresses {
-                let listener = bind(*at).map_err(|source| Error::Listen { at: *at, source })?;
-                local.push(listener.local_addr()?);
-                listeners.push(Arc::new(Listener { listener, tls: tls.cloned(), is_web_socket }));
+                let listener = Listener::tcp(*at, BACKLOG).map_err(|source| Error::Listen { at: *at, source })?;
+                local.extend(listener.address());
+                listeners.push(Arc::new(WalletListener { listener, tls: tls.cloned(), is_web_socket }));
             }
             Ok(local)
         };
@@ -157,12 +160,6 @@ impl Announcer {
     pub fn announce(&self, announcement: &Arc<Announcement>) {
         self.0.iter().for_each(|inbox| inbox.announce(announcement));
     }
-}
-
-fn bind(at: SocketAddr) -> io::Result<TcpListener> {
-    let listener = TcpListener::bind(at)?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
 }
 
 impl Drop for Server {

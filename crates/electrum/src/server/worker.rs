@@ -1,8 +1,8 @@
 //! A serving thread: accepts connections, and serves them when they are readable or writable.
 use std::{
     collections::VecDeque,
-    io::{self, ErrorKind},
-    net::{SocketAddr, TcpListener, TcpStream},
+    io,
+    net::TcpStream,
     os::fd::{AsFd, OwnedFd},
     sync::{
         Arc,
@@ -12,7 +12,7 @@ use std::{
 };
 
 use net::tls::Tls;
-use net::{LogLimit, SpareDescriptor, is_exhausted};
+use net::{Accepted, Acceptor, Listener};
 use rustix::{
     buffer::spare_capacity,
     event::{
@@ -55,28 +55,22 @@ const TOO_MANY: &[u8] =
 /// The same in place of a WebSocket's handshake.
 const UNAVAILABLE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// A listening socket.
-pub struct Listener {
-    pub listener: TcpListener,
+/// A listening socket, and what its clients speak.
+pub struct WalletListener {
+    pub listener: Listener,
     pub tls: Option<Arc<Tls>>,
     /// Whether clients speak WebSocket.
     pub is_web_socket: bool,
 }
 
-impl Listener {
-    /// Accepts one connection, as a non-blocking socket.
-    fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        let (stream, address) = self.listener.accept()?;
-        stream.set_nonblocking(true)?;
-        Ok((stream, address))
-    }
-
+impl WalletListener {
     /// Reports to a client that there are too many connections. One that expects TLS only sees its connection close.
-    fn refuse(&self, stream: &TcpStream) {
+    fn refuse(&self, service: &Service, client: impl AsFd) {
+        Counts::add(&service.counts.refused_connections, 1);
         match (&self.tls, self.is_web_socket) {
             (Some(_), _) => {}
-            (None, true) => net::refuse(stream, UNAVAILABLE),
-            (None, false) => net::refuse(stream, TOO_MANY),
+            (None, true) => net::refuse(client, UNAVAILABLE),
+            (None, false) => net::refuse(client, TOO_MANY),
         }
     }
 }
@@ -92,7 +86,7 @@ struct ConnectionSlot {
 /// A worker.
 pub struct Worker {
     service: Arc<Service>,
-    listeners: Vec<Arc<Listener>>,
+    listeners: Vec<Arc<WalletListener>>,
     stop: Arc<AtomicBool>,
     inbox: Inbox,
     bitcoind_pool: BitcoindPool,
@@ -104,15 +98,13 @@ pub struct Worker {
     /// Connections whose turn ended before their work, and those that wait for time.
     turns: VecDeque<usize>,
     room: Box<[u8; 64 << 10]>,
-    /// Needed to refuse a client when no other descriptor is left.
-    spare: SpareDescriptor,
-    warnings: LogLimit,
+    acceptor: Acceptor,
 }
 
 impl Worker {
     pub fn new(
         service: &Arc<Service>,
-        listeners: &[Arc<Listener>],
+        listeners: &[Arc<WalletListener>],
         bitcoind_pool: &BitcoindPool,
         stop: &Arc<AtomicBool>,
     ) -> io::Result<Self> {
@@ -134,8 +126,7 @@ impl Worker {
             free: Vec::new(),
             turns: VecDeque::new(),
             room: Box::new([0; 64 << 10]),
-            spare: SpareDescriptor::new()?,
-            warnings: LogLimit::default(),
+            acceptor: Acceptor::new()?,
         })
     }
 
@@ -194,18 +185,16 @@ impl Worker {
     fn accept(&mut self, listener: usize, now: Instant) {
         let listener = Arc::clone(&self.listeners[listener]);
         for _ in 0..ACCEPTED {
-            let (stream, address) = match listener.accept() {
-                Ok(accepted) => accepted,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => continue,
-                Err(error) => match self.refuse(&listener, &error, now) {
-                    true => continue,
-                    false => return std::thread::sleep(PAUSE),
-                },
+            let refuse = |client: &OwnedFd| listener.refuse(&self.service, client);
+            let (stream, address) = match self.acceptor.accept(&listener.listener, refuse) {
+                Accepted::Connection(stream, Some(address)) => (TcpStream::from(stream), address),
+                // A wallet without an address left before it was accepted.
+                Accepted::Connection(_, None) | Accepted::Refused => continue,
+                Accepted::Empty => return,
+                Accepted::Pause => return std::thread::sleep(PAUSE),
             };
             let Some(share) = self.service.shares().connect(address.ip(), now) else {
-                Counts::add(&self.service.counts.refused_connections, 1);
-                listener.refuse(&stream);
+                listener.refuse(&self.service, &stream);
                 continue;
             };
             Counts::add(&self.service.counts.connections, 1);
@@ -236,21 +225,6 @@ impl Worker {
                 self.close(number);
             }
         }
-    }
-
-    /// Refuses a client that no descriptor is left for. Returns whether one was refused.
-    fn refuse(&mut self, listener: &Listener, error: &io::Error, now: Instant) -> bool {
-        if let Some(suppressed) = self.warnings.admit(now) {
-            tracing::warn!(
-                suppressed,
-                "cannot accept a connection: {error}; raise the limit of open files (ulimit -n)"
-            );
-        }
-        let refuse = |(stream, _)| {
-            Counts::add(&self.service.counts.refused_connections, 1);
-            listener.refuse(&stream);
-        };
-        is_exhausted(error) && self.spare.refuse(|| listener.accept(), refuse)
     }
 
     fn turn(&mut self, number: usize, now: Instant) {

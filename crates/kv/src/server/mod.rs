@@ -25,7 +25,6 @@ mod listener;
 mod memory;
 mod pending;
 mod socket;
-mod socket_file;
 mod udp;
 mod worker;
 
@@ -41,7 +40,7 @@ use std::{
 use net::{Prefix, Waker};
 
 use crate::service::Service;
-use listener::Listener;
+use listener::Listeners;
 use memory::Memory;
 use udp::Datagrams;
 use worker::Worker;
@@ -130,7 +129,7 @@ impl Server {
         if config.tcp.is_empty() && config.tcp_plain.is_empty() && config.unix.is_none() && config.udp.is_empty() {
             return Err(Error::Nowhere);
         }
-        let listener = Listener::bind(config, &service)?;
+        let listeners = Listeners::bind(config, &service)?;
         let memory = Memory::new(&service);
         let udp = config.udp.iter().map(|at| Datagrams::bind(*at, &config.udp_trusted, &service, &memory));
         let udp = udp.collect::<Result<Vec<_>, _>>()?;
@@ -138,7 +137,7 @@ impl Server {
         let workers = workers.collect::<io::Result<Vec<_>>>().map_err(Error::Thread)?;
         let mut server = Self {
             service,
-            tcp: listener.addresses(),
+            tcp: listeners.addresses(),
             udp: udp.iter().map(Datagrams::address).collect(),
             threads: Vec::new(),
         };
@@ -149,7 +148,7 @@ impl Server {
         for datagrams in udp {
             server.spawn(UDP, datagrams.waker(), move || datagrams.run())?;
         }
-        server.spawn("kv-listener", listener.waker(), move || listener.run(inboxes))?;
+        server.spawn("kv-listener", listeners.waker(), move || listeners.run(inboxes))?;
         Ok(server)
     }
 

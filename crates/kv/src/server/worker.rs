@@ -50,7 +50,7 @@ const TICK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// A connection that was accepted, and whether it speaks TLS.
 #[derive(Debug)]
-pub(super) struct Accepted {
+pub(super) struct Connected {
     pub(super) socket: OwnedFd,
     pub(super) tls: bool,
     /// The client's address; none of a socket in the file system.
@@ -66,7 +66,7 @@ pub(super) struct Inbox {
 
 #[derive(Debug, Default)]
 struct Messages {
-    accepted: Vec<Accepted>,
+    accepted: Vec<Connected>,
     /// Connections that are to release memory: their slots and numbers.
     holding: Vec<(usize, u64)>,
     /// Watchers that have lines: the same.
@@ -75,7 +75,7 @@ struct Messages {
 
 impl Inbox {
     /// Hands over a connection. The limit of connections bounds the queue.
-    pub(super) fn put(&self, connection: Accepted) {
+    pub(super) fn put(&self, connection: Connected) {
         self.lock().accepted.push(connection);
         self.waker.wake();
     }
@@ -258,7 +258,7 @@ impl Worker {
     }
 
     /// The buffers for reading from and writing to connections.
-    fn socket(&self, accepted: Accepted) -> Option<Socket> {
+    fn socket(&self, accepted: Connected) -> Option<Socket> {
         let Some(tls) = self.service.tls().filter(|_| accepted.tls) else {
             return Some(Socket::plain(accepted.socket));
         };

@@ -39,24 +39,24 @@ pub fn listen_advice(error: &io::Error) -> &'static str {
 }
 
 /// Whether `accept` failed because this process, or the system, has no descriptor left.
-pub fn is_exhausted(error: &io::Error) -> bool {
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     [Errno::MFILE, Errno::NFILE].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 /// A descriptor held back, so that a client can be refused when no other descriptor is left. Without it, the client
 /// would wait in the backlog until it gives up, and the listener would stay ready and keep its thread busy.
 #[derive(Debug)]
-pub struct SpareDescriptor(Option<File>);
+pub(crate) struct SpareDescriptor(Option<File>);
 
 impl SpareDescriptor {
     /// Opens the descriptor.
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         File::open("/dev/null").map(|file| Self(Some(file)))
     }
 
     /// Accepts one connection in place of the spare descriptor and passes it to `refuse`. Returns false if that failed:
     /// another thread may take the descriptor first.
-    pub fn refuse<T>(&mut self, accept: impl FnOnce() -> io::Result<T>, refuse: impl FnOnce(T)) -> bool {
+    pub(crate) fn refuse<T>(&mut self, accept: impl FnOnce() -> io::Result<T>, refuse: impl FnOnce(T)) -> bool {
         self.0 = None;
         let accepted = accept();
         let is_refused = accepted.is_ok();
@@ -70,14 +70,14 @@ impl SpareDescriptor {
 
 /// Limits how often a warning is logged.
 #[derive(Debug, Default)]
-pub struct LogLimit {
+pub(crate) struct LogLimit {
     logged: Option<Instant>,
     suppressed: u64,
 }
 
 impl LogLimit {
     /// Whether the warning is due now. If so, returns how many were suppressed since the last one.
-    pub fn admit(&mut self, now: Instant) -> Option<u64> {
+    pub(crate) fn admit(&mut self, now: Instant) -> Option<u64> {
         if self.logged.is_some_and(|logged| now.saturating_duration_since(logged) < QUIET) {
             self.suppressed += 1;
             return None;
