@@ -3,7 +3,7 @@
 import { viewOf } from "./bytes.js";
 import { StatusError, statusName } from "./errors.js";
 import { type AccountId, type TransactionId, isTimed, writeTransactionId } from "./ids.js";
-import { TIMED, checkAmount, repeats } from "./operation.js";
+import { TIMED, checkAmount, checkIds, repeats } from "./operation.js";
 import {
   BatchFormat,
   type BatchFormatName,
@@ -15,16 +15,13 @@ import {
   type PromiseLevelName,
   type StatusName,
 } from "./protocol.js";
-import { type Answer, type Request, type Requests, isReply, writeHeader } from "./requests.js";
+import { type Answer, type Request, type Requests, isReply, mayPass, writeHeader } from "./requests.js";
 import { MAX_FRAME } from "./transport.js";
 
 const AT = Operation.at;
 const PROMISES = new Map(
   Object.entries(PromiseLevel).map(([name, code]) => [code as number, name as PromiseLevelName]),
 );
-
-/** Statuses of a part of a batch that may succeed soon: the frame is sent again, and other parts get the same result. */
-const TRANSIENT: ReadonlySet<StatusName> = new Set(["BUSY", "RATE_LIMITED", "NOT_FINAL"]);
 
 /** The request of a batch frame with `count` entries of `size` bytes. */
 export function batchRequest(
@@ -35,6 +32,7 @@ export function batchRequest(
   promise: PromiseLevelName,
   isUntimed: boolean,
 ): Request<BatchResult> {
+  if (!(promise in PromiseLevel)) throw new RangeError(`${JSON.stringify(promise)} is not a promise`);
   const view = writeHeader(frame, "batch");
   view.setUint16(BatchHeader.at.count, count);
   view.setUint8(BatchHeader.at.format, BatchFormat[format]);
@@ -73,7 +71,7 @@ export function readBatch(
     failed++;
     const status = statusName(code);
     if (!status) return undefined;
-    if (TRANSIENT.has(status)) retry = status;
+    if (mayPass(status)) retry = status;
   }
   return { status: "OK", value: new BatchResult(request, reply, count, size, promise, failed), retry };
 }
@@ -152,6 +150,7 @@ export class Batch {
   readonly #view: DataView;
   #length = 0;
   #isUntimed = false;
+  #isInFlight = false;
   #request: Request<BatchResult> | undefined;
 
   /** @internal Use `Client.batch`. */
@@ -204,6 +203,7 @@ export class Batch {
     if (this.#request) throw new TypeError("the batch was submitted; make another one");
     if (this.isFull) throw new RangeError(`the batch has ${this.#length} operations, its maximum; submit it`);
     checkAmount(amount);
+    checkIds(source, destination, transaction);
     const frame = this.#frame;
     const at = BatchHeader.LENGTH + this.#length * Operation.LENGTH;
     const isTimedId = !transaction || isTimed(transaction);
@@ -220,12 +220,19 @@ export class Batch {
 
   /**
    * Executes the operations, and resolves with the result of each. After a `TimeoutError` or an abort, the batch can be
-   * submitted again: its operations keep their ids, so that none is executed twice.
+   * submitted again: its operations keep their ids. None whose id carries a time is executed twice.
    */
   async submit(signal?: AbortSignal): Promise<BatchResult> {
     if (this.#length === 0) throw new RangeError("the batch is empty");
+    if (this.#isInFlight) throw new TypeError("the batch is in flight; await its result");
     const frame = this.#frame.subarray(0, BatchHeader.LENGTH + this.#length * Operation.LENGTH);
-    this.#request ??= batchRequest(frame, this.#length, Operation.LENGTH, "operation", this.#promise, this.#isUntimed);
-    return this.#requests.send(this.#request, signal);
+    const [count, size] = [this.#length, Operation.LENGTH];
+    this.#request ??= batchRequest(frame, count, size, "operation", this.#promise, this.#isUntimed);
+    this.#isInFlight = true;
+    try {
+      return await this.#requests.send(this.#request, signal);
+    } finally {
+      this.#isInFlight = false;
+    }
   }
 }

@@ -9,7 +9,8 @@ import { ProofError } from "./errors.js";
 import { type Hash, memberChangeHash, orderedHash, replicasHash, voteHash } from "./hash.js";
 
 const MAX_REPLICAS = 64;
-const MAX_RECONFIGURATIONS = 4096;
+/** Maximum number of changes of the set that a client follows. */
+export const MAX_RECONFIGURATIONS = 4096;
 const KEY = 32;
 const SIGNATURE = 64;
 const ORDERED_HEADER = 104;

@@ -2,8 +2,8 @@
 
 import { equalAt, viewOf } from "./bytes.js";
 import { HeaderChain, SEALED_HEADER } from "./chain.js";
-import { ProofError, statusName } from "./errors.js";
-import { Certificate, Reconfiguration, ReplicaSet, Vouched } from "./finality.js";
+import { ProofError, StatusError, statusName } from "./errors.js";
+import { Certificate, MAX_RECONFIGURATIONS, Reconfiguration, ReplicaSet, Vouched } from "./finality.js";
 import type { Hash } from "./hash.js";
 import type { AccountId, TransactionId } from "./ids.js";
 import { IndexProof, TransactionProof } from "./proof.js";
@@ -63,7 +63,7 @@ export class LightClient {
     return this.#chain;
   }
 
-  /** The verified headers as bytes, to keep for {@link LightClient.open}. */
+  /** The verified headers as bytes, to keep for `Client.light`. */
   headers(): Uint8Array {
     return this.#chain.encode();
   }
@@ -121,18 +121,31 @@ export class LightClient {
 
   /** Asks a replica about the order of blocks. A node that is not a replica refuses with `NOT_FOUND`. */
   async finality(signal?: AbortSignal): Promise<Finality> {
-    const changes: Reconfiguration[] = [];
-    let founders: ReplicaSet | undefined;
-    for (let generation = 0; ; generation++) {
+    const known = this.#chain.vouched;
+    try {
+      return await this.#finalityAfter(known, signal);
+    } catch (error) {
+      // This replica may lag behind the one that reported the last change.
+      if (known && StatusError.is(error, "NOT_FOUND")) return this.#finalityAfter(undefined, signal);
+      throw error;
+    }
+  }
+
+  /** Asks from the last known generation of the set on, or from the founders. */
+  async #finalityAfter(known: Vouched | undefined, signal?: AbortSignal): Promise<Finality> {
+    let founders = known?.founders;
+    const changes = [...(known?.reconfigurations ?? [])];
+    for (;;) {
+      const generation = changes.length;
       const { report, keys, certificate } = await withRoom((room) =>
         fetchGeneration(this.#requests, generation, room, signal),
       );
+      if (report.generations < generation || report.generations > MAX_RECONFIGURATIONS) {
+        throw new ProofError("change", `the replica reports ${report.generations} changes of its set`);
+      }
       founders ??= new ReplicaSet(keys);
-      if (report.generations < generation) throw new ProofError("change", "the replica forgot a change of its set");
       if (generation < report.generations) {
         changes.push(Reconfiguration.decode(certificate));
-        // Checks their number before it fetches more.
-        if (changes.length > 4096) throw new ProofError("count", "the set changed more often than a client follows");
         continue;
       }
       const isCertified = certificate.length > 0;

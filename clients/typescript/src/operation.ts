@@ -23,6 +23,11 @@ export function checkAmount(amount: bigint): void {
   if (amount < 0n || amount > MAX_AMOUNT) throw new RangeError(`amount ${amount} does not fit in 64 bits`);
 }
 
+/** Checks the length of ids, which types alone do not guarantee to programs in JavaScript. */
+export function checkIds(...ids: readonly (Uint8Array | undefined)[]): void {
+  for (const id of ids) if (id && id.length !== 16) throw new RangeError(`an id has 16 bytes, not ${id.length}`);
+}
+
 function operation(
   command: CommandName,
   source: AccountId,
@@ -31,6 +36,7 @@ function operation(
   { transaction = newTransactionId(), contract = 0 }: OperationFields,
 ): Operation {
   checkAmount(amount);
+  checkIds(source, destination, transaction);
   const flags = isTimed(transaction) ? TIMED : 0;
   return { flags, command: Command[command], status: 0, contract, transaction, source, destination, amount };
 }

@@ -49,7 +49,7 @@ export interface Answer<T> {
   readonly status: StatusName;
   /** The result, if the status is `OK`. */
   readonly value?: T;
-  /** The status of a part that may succeed soon, so that the request is repeated. */
+  /** The status of a part that {@link mayPass}. The request is repeated as a whole; other parts get the same result. */
   readonly retry?: StatusName | undefined;
   /** With `REPLY_TOO_LARGE` the length needed. */
   readonly detail?: number;
@@ -84,10 +84,15 @@ interface Pending<T> extends Request<T> {
   isUncertain: boolean;
 }
 
-/** Statuses after which the same request may succeed. */
+/** Statuses after which the same request may succeed, at this node or at another one. */
 const TRANSIENT: ReadonlySet<StatusName> = new Set(["BUSY", "RATE_LIMITED", "NOT_FINAL"]);
 /** Statuses after which another node may have the answer. */
 const LOCAL: ReadonlySet<StatusName> = new Set(["NOT_FINAL", "STORAGE_FAILED"]);
+
+/** Whether the same request may have another outcome later or elsewhere. */
+export function mayPass(status: StatusName): boolean {
+  return TRANSIENT.has(status) || LOCAL.has(status);
+}
 
 const CONNECT_TIMEOUT = 2_000;
 const RECONNECT_AFTER = 50;
@@ -317,9 +322,9 @@ export class Requests {
       this.#problem = new Error("a node sent a reply that fits no request, or has a code unknown to this version");
       return;
     }
-    const isElsewhere = this.addresses.length > 1 && LOCAL.has(answer.status);
-    const retry = TRANSIENT.has(answer.status) || isElsewhere ? answer.status : answer.retry;
-    if (retry) return this.#postpone(pending, answer, retry);
+    const status = answer.status === "OK" ? answer.retry : answer.status;
+    const isElsewhere = this.addresses.length > 1 && status !== undefined && LOCAL.has(status);
+    if (status && (TRANSIENT.has(status) || isElsewhere)) return this.#postpone(pending, answer, status);
     this.#failures = 0;
     this.#allowed = Math.min(this.#window, this.#allowed + 1 / this.#allowed);
     this.#finish(pending, answer);

@@ -40,7 +40,10 @@ test("final transfers survive the death of a replica, and proofs hold by a certi
     const balances = await Promise.all(accounts.map((account) => client.balance(account)));
     assert.deepEqual(balances, model);
 
-    const network = (await client.info()).network;
+    const { network, tipHeight } = await client.info();
+    await using other = await connect(addresses[2]!, { network, timeout: DEADLINE });
+    await other.waitForHeight(tipHeight);
+    assert.equal(await other.balance(accounts[0]!), model[0]);
     const light = await client.light(network);
     assert(light.chain.isOrdered);
     const { vouched, report } = await light.finality();

@@ -124,7 +124,8 @@ test("a refusal until the end is the result, and silence is a timeout that names
 test("silent, failed and lost nodes make the client turn to the next", async () => {
   await using first = await FakeNode.start();
   await using second = await FakeNode.start();
-  for (const fault of [() => [], () => "close", (bytes: Uint8Array) => [[0, refusal(bytes, "STORAGE_FAILED")]]]) {
+  const failed = [refusal, entryRefusal].map((change) => (bytes: Uint8Array) => [[0, change(bytes, "STORAGE_FAILED")]]);
+  for (const fault of [() => [], () => "close", ...failed]) {
     first.fault = fault as FakeNode["fault"];
     await using client = await open([first, second]);
     const before = second.batches;
@@ -159,7 +160,9 @@ test("an aborted operation rejects with the reason, and is not sent if it was wa
   node.fault = () => [];
   const batch = client.batch();
   batch.transfer(alice, bob, 9n);
-  await assert.rejects(batch.submit(AbortSignal.timeout(50)), { name: "TimeoutError" });
+  const submitted = batch.submit(AbortSignal.timeout(50));
+  await assert.rejects(batch.submit(), TypeError);
+  await assert.rejects(submitted, { name: "TimeoutError" });
   node.fault = (bytes) => [[0, bytes]];
   assert.equal((await batch.submit()).balance(0), 9n);
   assert.equal(node.executed.size, 1);

@@ -74,6 +74,8 @@ test("operations, their results and their errors", needsNode, async () => {
   await rejects(client.transfer(accountId(1n << 127n), bob, 1n), "NOT_AUTHORISED");
   await assert.rejects(client.transfer(alice, bob, 1n << 64n), RangeError);
   await assert.rejects(client.transfer(alice, bob, -1n), RangeError);
+  await assert.rejects(client.transfer(alice, bob.subarray(1) as AccountId, 1n), RangeError);
+  await assert.rejects(client.transfer(alice, bob, 1n, { promise: "finally" as "final" }), RangeError);
 
   const info = await client.info();
   assert.equal(toHex(info.network), toHex(node.network));
@@ -150,6 +152,9 @@ test("signed operations of keyed accounts", needsNode, async () => {
     Array.from({ length: 50 }, () => client.transfer(signer.account, bob, 2n, { signer })),
   );
   assert.equal(receipts.length, 50);
+  assert.equal(receipts[0]!.promise, "durable");
+  assert.equal((await client.transfer(signer.account, bob, 1n, { signer, promise: "accepted" })).promise, "accepted");
+  await client.transfer(bob, signer.account, 1n);
   assert.equal(await client.balance(signer.account, { signer }), 900n);
   const payee = new Signer(secp256k1.utils.randomSecretKey(), node.network);
   const open_ = operation.createFor(payee.account, signer.account, 10n);
