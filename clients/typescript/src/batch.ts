@@ -188,7 +188,7 @@ export class Batch {
     return this.#add("TRANSFER", source, destination, amount, transaction);
   }
 
-  /** Adds a REFER, which reads the balance of an account. */
+  /** Adds a REFER, which reads the balance of an account; if the batch is repeated, it is read again. */
   refer(account: AccountId, transaction?: TransactionId): number {
     return this.#add("REFER", account, undefined, 0n, transaction);
   }

@@ -197,14 +197,15 @@ export class Requests {
     this.#patience = this.#turnAfter;
   }
 
-  /** The network id, once a node has answered or if it is pinned. */
-  get network(): Hash | undefined {
-    return this.#network;
-  }
-
   /** Connects to the first node that answers. Rejects if none does. */
   async open(): Promise<void> {
-    for (let tries = 0; tries < this.addresses.length; tries++) if (await this.#tryConnect()) return;
+    if (this.#connection || this.#isConnecting) return;
+    this.#isConnecting = true;
+    let isConnected = false;
+    for (let tries = 0; tries < this.addresses.length && !isConnected; tries++) isConnected = await this.#tryConnect();
+    this.#isConnecting = false;
+    this.#pump();
+    if (isConnected) return;
     const problem = this.#problem;
     throw problem instanceof WrongNetworkError ? problem : new UnreachableError(this.addresses, problem);
   }
@@ -312,16 +313,16 @@ export class Requests {
   }
 
   #receive(bytes: Uint8Array): void {
-    this.#heard = performance.now();
-    this.#patience = this.#turnAfter;
     const header = readHeader(bytes);
     const pending = header && this.#inFlight.get(header.id);
     const answer = pending && (readError(bytes) ?? pending.read(bytes));
     if (!pending || !answer) {
       this.counts.strays++;
-      this.#problem = new Error("a node sent a reply that fits no request, or has a code unknown to this version");
+      if (pending) this.#problem = new Error("a reply does not fit its request, or has a code unknown to this version");
       return;
     }
+    this.#heard = performance.now();
+    this.#patience = this.#turnAfter;
     const status = answer.status === "OK" ? answer.retry : answer.status;
     const isElsewhere = this.addresses.length > 1 && status !== undefined && LOCAL.has(status);
     if (status && (TRANSIENT.has(status) || isElsewhere)) return this.#postpone(pending, answer, status);
@@ -415,7 +416,9 @@ export class Requests {
     if (at >= this.#timerAt || this.#closing.signal.aborted) return;
     clearTimeout(this.#timer);
     this.#timerAt = at;
-    this.#timer = setTimeout(() => this.#tick(), Math.max(0, Math.ceil(at - performance.now())));
+    // What arrived while the program was busy counts: the inner timer runs after the network was read.
+    const tickAfterReading = (): void => void (this.#timer = setTimeout(() => this.#tick()));
+    this.#timer = setTimeout(tickAfterReading, Math.max(0, Math.ceil(at - performance.now())));
   }
 
   /** Connects to one node after the other until one answers, or nothing waits for it. */
