@@ -10,6 +10,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import typescript
+
 SCHEMA = Path(__file__).resolve().parent
 ROOT = SCHEMA.parent
 LICENCE = "// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only\n"
@@ -578,6 +580,7 @@ def files():
         "crates/coproc/src/codes.rs": rust_coprocessor(coprocessor),
         "rtl/verify/src/bls12_381_codes_pkg.sv": sv_coprocessor(coprocessor),
         "docs/coprocessor.md": chapter("docs/coprocessor.md", coprocessor_tables(coprocessor)),
+        "clients/typescript/src/protocol.ts": typescript.module(protocol, frames),
     }
 
 

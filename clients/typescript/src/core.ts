@@ -1,0 +1,51 @@
+/**
+ * Everything except the transport of Node: nothing here needs Node, so that a browser can verify proofs, and can be a
+ * client with a transport of its own.
+ */
+
+export { Batch, BatchResult } from "./batch.js";
+export type { Receipt } from "./batcher.js";
+export { equal, fromHex, toHex } from "./bytes.js";
+export { type BlockHeader, ForkError, HeaderChain, decodeHeader } from "./chain.js";
+export { Client, type ClientOptions, type ExecuteOptions } from "./client.js";
+export {
+  ClosedError,
+  ProofError,
+  QueueFullError,
+  type Rule,
+  StatusError,
+  TimeoutError,
+  TurnpikeError,
+  UnreachableError,
+  WrongNetworkError,
+} from "./errors.js";
+export { Certificate, Reconfiguration, ReplicaSet, Vouched } from "./finality.js";
+export type { Hash } from "./hash.js";
+export {
+  type AccountId,
+  type IdLike,
+  type TransactionId,
+  accountId,
+  isKeyed,
+  isTimed,
+  newTransactionId,
+  transactionId,
+} from "./ids.js";
+export { type Finality, LightClient, type ProvedBalance } from "./light.js";
+export * as operation from "./operation.js";
+export { IndexProof, TransactionProof } from "./proof.js";
+export {
+  ADVICE,
+  Command,
+  type CommandName,
+  type IndexEntry,
+  type InfoFrame,
+  type Operation,
+  PromiseLevel,
+  type PromiseLevelName,
+  type SignedOperation,
+  Status,
+  type StatusName,
+} from "./protocol.js";
+export { Signer, keyedAccount, verifySignature } from "./signer.js";
+export type { Connection, Handlers, Transport } from "./transport.js";

@@ -1,0 +1,93 @@
+/** Operations: CREATE, ISSUE, TRANSFER and REFER, and their signed form. */
+
+import { equalAt } from "./bytes.js";
+import { type AccountId, type TransactionId, accountId, isTimed, newTransactionId } from "./ids.js";
+import { Command, type CommandName, Operation } from "./protocol.js";
+
+/** Optional fields of an operation. */
+export interface OperationFields {
+  /** Names the operation, together with its source or payer; a new UUIDv7 by default. */
+  readonly transaction?: TransactionId;
+  /** The contract that the operation belongs to, a number of 32 bits; the ledger does not interpret it. */
+  readonly contract?: number;
+}
+
+/** Flag of an operation whose transaction id is a UUIDv7, which carries a time. */
+export const TIMED = 1;
+
+const NOBODY = accountId(0n);
+const MAX_AMOUNT = 0xffff_ffff_ffff_ffffn;
+
+/** Checks an amount: anything else would be truncated silently when it is encoded. */
+export function checkAmount(amount: bigint): void {
+  if (amount < 0n || amount > MAX_AMOUNT) throw new RangeError(`amount ${amount} does not fit in 64 bits`);
+}
+
+/** Checks the length of ids, which types alone do not guarantee to programs in JavaScript. */
+export function checkIds(...ids: readonly (Uint8Array | undefined)[]): void {
+  for (const id of ids) if (id && id.length !== 16) throw new RangeError(`an id has 16 bytes, not ${id.length}`);
+}
+
+function operation(
+  command: CommandName,
+  source: AccountId,
+  destination: AccountId,
+  amount: bigint,
+  { transaction = newTransactionId(), contract = 0 }: OperationFields,
+): Operation {
+  checkAmount(amount);
+  checkIds(source, destination, transaction);
+  const flags = isTimed(transaction) ? TIMED : 0;
+  return { flags, command: Command[command], status: 0, contract, transaction, source, destination, amount };
+}
+
+/** CREATE of an account. */
+export function create(account: AccountId, fields: OperationFields = {}): Operation {
+  return operation("CREATE", account, NOBODY, 0n, fields);
+}
+
+/** CREATE of a keyed account for a deposit, to be signed with the payer's key. */
+export function createFor(
+  account: AccountId,
+  payer: AccountId,
+  deposit: bigint,
+  fields: OperationFields = {},
+): Operation {
+  return operation("CREATE", account, payer, deposit, fields);
+}
+
+/** ISSUE of new money to an account. */
+export function issue(account: AccountId, amount: bigint, fields: OperationFields = {}): Operation {
+  return operation("ISSUE", account, NOBODY, amount, fields);
+}
+
+/** TRANSFER of an amount from the source to the destination. */
+export function transfer(
+  source: AccountId,
+  destination: AccountId,
+  amount: bigint,
+  fields: OperationFields = {},
+): Operation {
+  return operation("TRANSFER", source, destination, amount, fields);
+}
+
+/** REFER: reads the balance of an account. */
+export function refer(account: AccountId, fields: OperationFields = {}): Operation {
+  return operation("REFER", account, NOBODY, 0n, fields);
+}
+
+/** Who pays the deposit for another account, if anybody does. */
+export function payerOf(operation: Operation): AccountId | undefined {
+  const pays = operation.command === Command.CREATE && operation.destination.some((byte) => byte !== 0);
+  return pays ? operation.destination : undefined;
+}
+
+/** Whether an entry of a reply repeats the operation at the same offset of the request, except status and amount. */
+export function repeats(request: Uint8Array, reply: Uint8Array, at: number): boolean {
+  const { command, status, contract, amount } = Operation.at;
+  return (
+    request[at] === reply[at] &&
+    equalAt(request, reply, at + command, at + status) &&
+    equalAt(request, reply, at + contract, at + amount)
+  );
+}

@@ -1,0 +1,229 @@
+/** Proofs of the own chain: that a transaction is in a block, and what an account holds. */
+
+import { Reader, concat, equal, viewOf } from "./bytes.js";
+import { type BlockHeader, type HeaderChain } from "./chain.js";
+import { ProofError, statusName } from "./errors.js";
+import { type Hash, ZERO_HASH, accountPath, indexLeaf, indexNode, transactionLeaf, transactionNode } from "./hash.js";
+import type { AccountId, TransactionId } from "./ids.js";
+import { payerOf } from "./operation.js";
+import { Command, IndexEntry, IndexReply, Operation, ProofReply, ProofRequest, SignedOperation } from "./protocol.js";
+
+const HASH = 32;
+const MAX_LEAF_ENTRIES = 16;
+const PATH_BITS = 64;
+
+/** The fixed part of a reply with a proof, and a reader of the rest. */
+function fixed<T>(frame: Uint8Array, layout: { LENGTH: number; decode(view: DataView): T }): [T, Reader] {
+  if (frame.length < layout.LENGTH) throw truncated();
+  const status = viewOf(frame).getUint16(ProofRequest.at.status);
+  if (status) throw new ProofError("status", `the node answered with status ${statusName(status) ?? status}`);
+  return [layout.decode(viewOf(frame)), new Reader(frame.subarray(layout.LENGTH))];
+}
+
+function truncated(): ProofError {
+  return new ProofError("form", "the reply is shorter than its fields require");
+}
+
+function path(reader: Reader, depth: number): Hash[] {
+  return Array.from({ length: depth }, () => reader.bytes(HASH));
+}
+
+function findHeader(chain: HeaderChain, height: bigint, hash: Hash): BlockHeader {
+  const header = chain.find(height, hash);
+  if (!header) throw new ProofError("unknown block", `block ${height} of the proof is not among the trusted headers`);
+  return header;
+}
+
+/** A transaction and its path to a header's transaction root: the reply to proof queries 1, 2 and 3. */
+export class TransactionProof {
+  /** The whole reply, which anybody can verify again. */
+  readonly reply: Uint8Array;
+  readonly #fixed: ProofReply;
+  readonly #path: readonly Hash[];
+  readonly #transaction: Uint8Array;
+
+  private constructor(reply: Uint8Array) {
+    const [fields, reader] = fixed(reply, ProofReply);
+    this.reply = reply;
+    this.#fixed = fields;
+    try {
+      this.#path = path(reader, fields.depth);
+      this.#transaction = reader.bytes(fields.transactionLength);
+    } catch {
+      throw truncated();
+    }
+    const { length } = this.#transaction;
+    const hasForm = length === Operation.LENGTH || length === SignedOperation.LENGTH;
+    if (!hasForm || this.operation.status !== 0) throw new ProofError("transaction", "the transaction is malformed");
+  }
+
+  static decode(reply: Uint8Array): TransactionProof {
+    return new TransactionProof(reply);
+  }
+
+  get height(): bigint {
+    return this.#fixed.blockHeight;
+  }
+
+  get blockHash(): Hash {
+    return this.#fixed.blockHash;
+  }
+
+  /** The position of the transaction in the block. */
+  get position(): number {
+    return this.#fixed.position;
+  }
+
+  /** The height of the node's tip when it replied. */
+  get tipHeight(): bigint {
+    return this.#fixed.tipHeight;
+  }
+
+  get operation(): Operation {
+    return Operation.decode(viewOf(this.#transaction));
+  }
+
+  /** The signed operation, if it was signed. */
+  get signed(): SignedOperation | undefined {
+    const isSigned = this.#transaction.length === SignedOperation.LENGTH;
+    return isSigned ? SignedOperation.decode(viewOf(this.#transaction)) : undefined;
+  }
+
+  /** Checks the proof against the block's header in the chain. */
+  verify(chain: HeaderChain): void {
+    this.verifyIn(findHeader(chain, this.height, this.blockHash));
+  }
+
+  /** Checks the proof against a header that the caller trusts. */
+  verifyIn(header: BlockHeader): void {
+    const { transactionCount, position, leaf } = this.#fixed;
+    if (transactionCount !== header.transactions) {
+      throw new ProofError("count", `the proof is for ${transactionCount} transactions, not ${header.transactions}`);
+    }
+    if (!equal(transactionLeaf(this.#transaction), leaf)) {
+      throw new ProofError("leaf", "the leaf is not the hash of the transaction");
+    }
+    if (position >= transactionCount) throw new ProofError("position", `position ${position} is outside the block`);
+    const depth = transactionCount === 1 ? 0 : 32 - Math.clz32(transactionCount - 1);
+    if (this.#path.length !== depth) {
+      throw new ProofError("depth", `the path has ${this.#path.length} nodes, not ${depth}`);
+    }
+    let [node, index, last] = [leaf, position, transactionCount - 1];
+    for (const sibling of this.#path) {
+      // Beyond the tree's edge siblings are zero, and nowhere else.
+      const isInside = (index ^ 1) <= last;
+      if (isInside === equal(sibling, ZERO_HASH)) throw new ProofError("shape", "a sibling does not fit the tree");
+      node = index & 1 ? transactionNode(sibling, node) : transactionNode(node, sibling);
+      [index, last] = [index >>> 1, last >>> 1];
+    }
+    if (!equal(node, header.transactionRoot)) {
+      throw new ProofError("root", "the path does not lead to the header's transaction root");
+    }
+  }
+
+  /** Whether the transaction has this id, and this account named it: the source, or the payer of a deposit. */
+  isNamed(transaction: TransactionId, account: AccountId): boolean {
+    const { operation } = this;
+    return equal(operation.transaction, transaction) && equal(payerOf(operation) ?? operation.source, account);
+  }
+
+  /** Whether the transaction created the account or changed its balance. */
+  involves(account: AccountId): boolean {
+    const { operation } = this;
+    const other = operation.command === Command.TRANSFER ? operation.destination : payerOf(operation);
+    return equal(operation.source, account) || (other !== undefined && equal(other, account));
+  }
+}
+
+/** A leaf of the index and its path to a header's index root: the reply to proof query 4. */
+export class IndexProof {
+  /** The whole reply, which anybody can verify again. */
+  readonly reply: Uint8Array;
+  readonly #fixed: IndexReply;
+  readonly #path: readonly Hash[];
+  readonly #leaf: Uint8Array;
+  readonly #entries: readonly IndexEntry[];
+
+  private constructor(reply: Uint8Array) {
+    const [fields, reader] = fixed(reply, IndexReply);
+    this.reply = reply;
+    this.#fixed = fields;
+    try {
+      this.#path = path(reader, fields.depth);
+      this.#leaf = reader.bytes(fields.entryCount * IndexEntry.LENGTH);
+    } catch {
+      throw truncated();
+    }
+    const view = viewOf(this.#leaf);
+    this.#entries = Array.from({ length: fields.entryCount }, (_, at) =>
+      IndexEntry.decode(view, at * IndexEntry.LENGTH),
+    );
+  }
+
+  static decode(reply: Uint8Array): IndexProof {
+    return new IndexProof(reply);
+  }
+
+  get height(): bigint {
+    return this.#fixed.blockHeight;
+  }
+
+  get blockHash(): Hash {
+    return this.#fixed.blockHash;
+  }
+
+  /**
+   * Checks the proof against the block's header in the chain, and returns the account's entry; `undefined` if the
+   * account provably does not exist in that block.
+   */
+  verify(account: AccountId, chain: HeaderChain): IndexEntry | undefined {
+    return this.verifyIn(account, findHeader(chain, this.height, this.blockHash));
+  }
+
+  /** Checks the proof against a header that the caller trusts. Returns the same as {@link verify}. */
+  verifyIn(account: AccountId, header: BlockHeader): IndexEntry | undefined {
+    const route = accountPath(account);
+    this.#checkLeaf(route, header.accounts);
+    let node = indexLeaf(this.#leaf);
+    for (const [level, sibling] of this.#path.entries()) {
+      const step = BigInt(PATH_BITS - this.#path.length + level);
+      node = (route >> step) & 1n ? indexNode(sibling, node) : indexNode(node, sibling);
+    }
+    if (!equal(node, header.indexRoot)) {
+      throw new ProofError("root", "the path does not lead to the header's index root");
+    }
+    return this.#entries.find((entry) => equal(entry.account, account));
+  }
+
+  /** Checks that the leaf is well formed: absence from a leaf proves nothing if entries may be anywhere. */
+  #checkLeaf(route: bigint, accounts: bigint): void {
+    const [depth, count] = [this.#path.length, this.#entries.length];
+    if (depth > PATH_BITS) throw new ProofError("depth", `the path has ${depth} nodes, more than an index has`);
+    const isSmall = count <= MAX_LEAF_ENTRIES;
+    const countFits =
+      depth === 0 ? accounts === BigInt(count) : accounts > BigInt(Math.max(MAX_LEAF_ENTRIES, count - 1));
+    if (!(isSmall || depth === PATH_BITS) || !countFits) {
+      throw new ProofError("count", `a leaf of ${count} accounts cannot be at depth ${depth}`);
+    }
+    let before: Uint8Array | undefined;
+    for (const { account } of this.#entries) {
+      const entryPath = accountPath(account);
+      if (depth > 0 && (entryPath ^ route) >> BigInt(PATH_BITS - depth)) {
+        throw new ProofError("position", "an entry of the leaf belongs to another leaf");
+      }
+      const key = concat(new Uint8Array(8), account);
+      viewOf(key).setBigUint64(0, entryPath);
+      if (before && compare(before, key) >= 0)
+        throw new ProofError("order", "the entries of the leaf are not in order");
+      before = key;
+    }
+    if (isSmall && this.#path[0] && equal(this.#path[0], ZERO_HASH)) {
+      throw new ProofError("shape", "the leaf has an empty sibling and should have been its parent");
+    }
+  }
+}
+
+function compare(a: Uint8Array, b: Uint8Array): number {
+  const at = a.findIndex((byte, at) => byte !== b[at]);
+  return at < 0 ? 0 : a[at]! - b[at]!;
+}

@@ -1,0 +1,23 @@
+/** What a client needs from a network: frames, delivered whole or lost with the connection. */
+
+/** Maximum length of a frame: that of a datagram. */
+export const MAX_FRAME = 65_507;
+
+/** Receives from a connection. */
+export interface Handlers {
+  /** A frame arrived. The bytes belong to the receiver. */
+  frame(bytes: Uint8Array): void;
+  /** The connection ended; called once, and not before `connect` has returned. */
+  closed(reason: Error): void;
+}
+
+/** A connection to a node. */
+export interface Connection {
+  /** Sends a frame, without waiting. The bytes must not change until its reply has arrived. */
+  send(frame: Uint8Array): void;
+  /** Closes the connection at once. */
+  close(): void;
+}
+
+/** Connects to a node; rejects if that fails, or when the signal aborts. */
+export type Transport = (address: string, handlers: Handlers, signal: AbortSignal) => Promise<Connection>;
