@@ -7,8 +7,8 @@ use std::time::Duration;
 use wire::{InfoFrame, MAX_DATAGRAM, Reply, Status};
 use zerocopy::IntoBytes;
 
-/// How long the first try waits; each further one waits that much longer, because a simulated NIC on a machine that does
-/// much else takes seconds for a signature. Every request may be asked again: that is what transaction ids are for.
+/// How long the first try waits. Each further one waits that much longer: a simulated NIC beside other work takes
+/// seconds for a signature. Every request may be repeated, because of its transaction id.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How often a request is sent before the node counts as silent.
