@@ -4,7 +4,7 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 5
 KILLS ?= 50
 
-.PHONY: help bench demo test check mutants test-machine test-rdma build setup blocks schema lint unit conformance simulate kill-loop order-kill-loop cluster-kill-loop bitcoin-kill-loop electrum-newest fast-path order-schedules fuzz python-wheel check-dependencies clean \
+.PHONY: help bench demo test check mutants test-machine test-rdma build setup blocks schema lint unit conformance simulate kill-loop order-kill-loop cluster-kill-loop bitcoin-kill-loop electrum-newest fast-path order-schedules fuzz packages test-packages python-wheel check-dependencies clean \
 	rtl rtl-lint rtl-format rtl-test rtl-wave rtl-diagram rtl-area rtl-timing rtl-csr
 
 help: ## this list
@@ -62,6 +62,12 @@ lint: ## formatting, clippy, licences
 
 fuzz: setup ## every parser for FUZZ_SECONDS
 	fuzz/run $(FUZZ_SECONDS)
+
+packages: build ## a Debian package, an OCI image, a tarball and an SBOM: target/packages; packages/README.md explains them
+	@packages/build $(NAMES)
+
+test-packages: build ## installs, runs, upgrades and removes the packages: two minutes, root and packages from Debian
+	@packages/test $(NAMES)
 
 python-wheel: ## the Python package, for Python 3.11 and newer: target/wheels/turnpike_verify-*.whl
 	@bindings/python/wheel
