@@ -140,7 +140,11 @@ func (c *Client) ExecuteBatch(ctx context.Context, operations []Operation) ([]Re
 		if err != nil {
 			return receipts, err
 		}
-		receipts = append(receipts, found...)
+		if receipts == nil {
+			receipts = found // often all of them
+		} else {
+			receipts = append(receipts, found...)
+		}
 	}
 	return receipts, nil
 }

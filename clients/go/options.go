@@ -3,6 +3,7 @@ package turnpike
 import (
 	"context"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -74,13 +75,14 @@ func addresses(nodes []string) ([]string, error) {
 	}
 	complete := make([]string, len(nodes))
 	for i, node := range nodes {
-		if _, _, err := net.SplitHostPort(node); err != nil {
-			node = net.JoinHostPort(strings.Trim(node, "[]"), defaultPort)
+		host, port, err := net.SplitHostPort(node)
+		if err != nil {
+			host, port = strings.Trim(node, "[]"), defaultPort
 		}
-		if host, _, err := net.SplitHostPort(node); err != nil || host == "" {
-			return nil, &OptionError{"nodes", "invalid address " + nodes[i]}
+		if host == "" || port == "" || strings.Contains(host, ":") && net.ParseIP(host) == nil {
+			return nil, &OptionError{"nodes", "invalid address " + strconv.Quote(node)}
 		}
-		complete[i] = node
+		complete[i] = net.JoinHostPort(host, port)
 	}
 	return complete, nil
 }

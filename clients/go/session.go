@@ -2,6 +2,7 @@ package turnpike
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -247,8 +248,9 @@ func (s *session) batch(first *call) *request {
 // receive passes on replies until the connection ends. A node that sends anything else is faulty.
 func (s *session) receive(connection net.Conn) error {
 	input := bufio.NewReaderSize(connection, 64<<10)
+	buffer := make([]byte, maxFrame)
 	for {
-		frame, err := readFrame(input)
+		frame, err := readFrame(input, buffer)
 		if err != nil {
 			return err
 		}
@@ -262,19 +264,17 @@ func (s *session) receive(connection net.Conn) error {
 	}
 }
 
-// readFrame reads a frame after its length.
-func readFrame(input io.Reader) ([]byte, error) {
-	var prefix [prefixSize]byte
-	if _, err := io.ReadFull(input, prefix[:]); err != nil {
+// readFrame reads a frame after its length into a buffer for the longest one.
+func readFrame(input io.Reader, buffer []byte) ([]byte, error) {
+	if _, err := io.ReadFull(input, buffer[:prefixSize]); err != nil {
 		return nil, err
 	}
-	length := binary.BigEndian.Uint32(prefix[:])
+	length := binary.BigEndian.Uint32(buffer)
 	if length > maxFrame {
 		return nil, malformed("a frame has %d bytes", length)
 	}
-	frame := make([]byte, length)
-	_, err := io.ReadFull(input, frame)
-	return frame, err
+	_, err := io.ReadFull(input, buffer[:length])
+	return buffer[:length], err
 }
 
 // take processes a reply. It returns false if the reply does not match its request. Replies to requests that are not in
@@ -315,6 +315,10 @@ func (s *session) take(reply reply, now time.Time) bool {
 	delete(s.inFlight, reply.id)
 	if len(s.inFlight) == s.options.Window-1 {
 		s.wakeSender()
+	}
+	if receipts == nil {
+		// The buffer is used for the next frame.
+		reply.frame = bytes.Clone(reply.frame)
 	}
 	if !request.isShared || receipts == nil {
 		for _, waiter := range request.waiters {
