@@ -58,7 +58,7 @@ func (e *RefusedError) Error() string { return "the node refused the request: " 
 func (e *RefusedError) Unwrap() error { return e.Status }
 
 // UnansweredError reports a request without a final answer. It may have been executed nevertheless: repeat the same
-// operations, and the node executes each only once.
+// operations, and the node executes each only once. Repeat a signed operation as it was signed.
 //
 // It wraps the cause: [ErrNoReply], [ErrClosed], or the context's error. If a node refused the last attempt, it also
 // wraps that status, such as StatusBusy.

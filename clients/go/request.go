@@ -70,10 +70,8 @@ func (r *request) refused(status Status) {
 func newBatch(id uint32, format batchFormat, promise Promise, count int, entry func(i int, to []byte)) *request {
 	size := entrySize(format)
 	frame := newFrame(frameTypeBatch, id, batchHeaderSize+count*size)
-	header := batchHeader{
-		Header: frameHeader{Magic: magic, Version: version, Kind: uint8(frameTypeBatch), Id: id},
-		Count:  uint16(count), Format: format, Promise: promise,
-	}
+	header := batchHeader{Count: uint16(count), Format: format, Promise: promise}
+	header.Header.read(frame[prefixSize:])
 	header.write(frame[prefixSize:])
 	for i, at := 0, prefixSize+batchHeaderSize; i < count; i, at = i+1, at+size {
 		entry(i, frame[at:at+size])
