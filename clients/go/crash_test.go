@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -213,7 +212,8 @@ func TestCluster(t *testing.T) {
 	m, stop := newModel(t, client), new(atomic.Bool)
 	group := m.load(t, client, stop)
 	m.waitFor(t, 500)
-	if err := syscall.Kill(replicas[0].Process, syscall.SIGKILL); err != nil {
+	process := must(os.FindProcess(replicas[0].Process))(t)
+	if err := process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	m.waitFor(t, 500)

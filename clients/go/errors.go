@@ -74,7 +74,8 @@ type UnansweredError struct {
 func (e *UnansweredError) Error() string {
 	text := e.Cause.Error()
 	if e.Refusal != StatusOk {
-		text += "; the last attempt was refused: " + e.Refusal.Error()
+		// A node answered, so advice about addresses would mislead.
+		text = "no result before the call ended; the last attempt was refused: " + e.Refusal.Error()
 	}
 	if len(e.Operations) > 0 {
 		text += fmt.Sprintf("; transaction %s may have been executed: repeat it with the same id, and it is executed only once",

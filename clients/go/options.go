@@ -15,7 +15,7 @@ const defaultPort = "7400"
 type Options struct {
 	// Promise that the client waits for; by default the node's configured one. [Client.WithPromise] changes it.
 	Promise Promise
-	// Timeout after which a call is given up, 10 s by default. A context may end it earlier.
+	// Timeout after which a call, or a frame of a batch, is given up; 10 s by default. A context may end it earlier.
 	Timeout time.Duration
 	// RetryAfter is the wait for a reply before a request is repeated, 1 s by default; doubled each time up to 4 s.
 	RetryAfter time.Duration

@@ -1,8 +1,11 @@
+//go:build unix
+
 // Command bench measures durable transfers per second in batches, and the latency of single transfers, against a node
 // that it starts on loopback: TURNPIKE=target/release/turnpike go run ./bench
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -26,7 +29,7 @@ const (
 )
 
 var (
-	program  = flag.String("program", os.Getenv("TURNPIKE"), "path of the program turnpike")
+	program  = flag.String("program", cmp.Or(os.Getenv("TURNPIKE"), "../../target/release/turnpike"), "path of the program turnpike")
 	rounds   = flag.Int("rounds", 5, "rounds; the median counts")
 	batches  = flag.Int("batches", 1000, "batches per round")
 	inFlight = flag.Int("in-flight", 4, "batches in flight")
