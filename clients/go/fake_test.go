@@ -199,6 +199,48 @@ func TestFaultyNode(t *testing.T) {
 	}
 }
 
+// TestCallersShareFrames fills the window with one frame. What callers submit meanwhile goes out in one frame for each
+// promise.
+func TestCallersShareFrames(t *testing.T) {
+	t.Parallel()
+	const callers = 500
+	frames, release := make(chan int, 2*callers), make(chan struct{})
+	fake := startFake(t, func(send func([]byte), reply []byte) {
+		frames <- (len(reply) - batchHeaderSize) / operationSize
+		<-release
+		send(reply)
+	})
+	ctx, client := testContext(t), connect(t, Options{Window: 1, RetryAfter: patience, TurnAfter: patience}, fake.address())
+	var group sync.WaitGroup
+	submit := func(client *Client) {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			if _, err := client.Transfer(ctx, Account(1), Account(2), 1); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	submit(client)
+	if count := <-frames; count != 1 {
+		t.Errorf("the first frame has %d operations", count)
+	}
+	for range callers {
+		submit(client)
+		submit(client.WithPromise(PromiseAccepted))
+	}
+	for deadline := time.Now().Add(patience); len(client.calls) < 2*callers; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("only %d callers wait", len(client.calls))
+		}
+	}
+	close(release)
+	group.Wait()
+	if one, two := <-frames, <-frames; one != callers || two != callers || len(frames) > 0 {
+		t.Errorf("the next frames have %d and %d operations, and %d more came", one, two, len(frames))
+	}
+}
+
 // TestUnusableNodes names nodes that are dead, silent or faulty before one that answers.
 func TestUnusableNodes(t *testing.T) {
 	t.Parallel()

@@ -6,12 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -244,55 +241,6 @@ func TestBatches(t *testing.T) {
 	if empty := must(client.ExecuteBatch(ctx, nil))(t); len(empty) != 0 {
 		t.Errorf("%+v", empty)
 	}
-}
-
-func TestConcurrentCallersShareFrames(t *testing.T) {
-	t.Parallel()
-	var frames atomic.Int64
-	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-		connection, err := new(net.Dialer).DialContext(ctx, network, address)
-		return countingConnection{connection, &frames}, err
-	}
-	ctx := testContext(t)
-	// One frame in flight, so that callers who wait for it share the next one.
-	client := connect(t, Options{Window: 1, Dial: dial}, startNode(t).address)
-	alice, bob := Account(1), Account(2)
-	must(client.ExecuteBatch(ctx, []Operation{Create(alice), Create(bob), Issue(alice, 2000)}))(t)
-	frames.Store(0)
-	var group sync.WaitGroup
-	for range 1000 {
-		group.Add(2)
-		go func() {
-			defer group.Done()
-			if _, err := client.Transfer(ctx, alice, bob, 1); err != nil {
-				t.Error(err)
-			}
-		}()
-		go func() {
-			defer group.Done()
-			if _, err := client.WithPromise(PromiseAccepted).Balance(ctx, alice); err != nil {
-				t.Error(err)
-			}
-		}()
-	}
-	group.Wait()
-	if balance := must(client.Balance(ctx, bob))(t); balance != 1000 {
-		t.Errorf("bob has %d", balance)
-	}
-	if count := frames.Load(); count > 1900 {
-		t.Errorf("%d frames for 2001 operations", count)
-	}
-}
-
-// countingConnection counts writes: each is a frame.
-type countingConnection struct {
-	net.Conn
-	frames *atomic.Int64
-}
-
-func (c countingConnection) Write(b []byte) (int, error) {
-	c.frames.Add(1)
-	return c.Conn.Write(b)
 }
 
 func TestSignedOperations(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,9 +40,9 @@ type session struct {
 	nextID  atomic.Uint32
 
 	// Only the sender uses these.
-	next   *call // the first operation that did not fit in the last batch
-	node   int   // index of the present node
-	failed int   // consecutive failures
+	held   []*call // operations that did not fit in the last batches
+	node   int     // index of the present node
+	failed int     // consecutive failures
 
 	mutex    sync.Mutex
 	inFlight map[uint32]*request
@@ -92,15 +93,15 @@ func (s *session) waitForRequest() bool {
 		if s.count() > 0 {
 			return true
 		}
-		if s.next != nil {
-			s.add(s.batch(nil), time.Now())
-			continue
-		}
 		select {
 		case first := <-s.calls:
-			s.add(s.batch(first), time.Now())
+			s.held = append(s.held, first)
 		case request := <-s.requests:
 			s.add(request, time.Now())
+		case <-s.ready():
+			if request := s.batch(); request != nil {
+				s.add(request, time.Now())
+			}
 		case <-s.ctx.Done():
 		}
 	}
@@ -177,35 +178,34 @@ func (s *session) send(connection net.Conn, received chan error) error {
 	armed := now
 	for {
 		var request *request
-		calls, requests := s.calls, s.requests
+		ready, calls, requests := s.ready(), s.calls, s.requests
 		if s.count() >= s.options.Window {
 			// What has no room waits, so that the next batches are larger.
-			calls, requests = nil, nil
+			ready, calls, requests = nil, nil, nil
 		}
-		if calls != nil && s.next != nil {
-			request = s.batch(nil)
-		} else {
-			select {
-			case first := <-calls:
-				request = s.batch(first)
-			case request = <-requests:
-			case <-s.wake:
-			case <-timer.C:
-				armed = time.Time{}
-				for _, due := range s.due(time.Now()) {
-					if err := write(due); err != nil {
-						return err
-					}
+		select {
+		case <-ready:
+			request = s.batch()
+		case first := <-calls:
+			s.held = append(s.held, first)
+			request = s.batch()
+		case request = <-requests:
+		case <-s.wake:
+		case <-timer.C:
+			armed = time.Time{}
+			for _, due := range s.due(time.Now()) {
+				if err := write(due); err != nil {
+					return err
 				}
-				if s.isSilent(time.Now()) {
-					return errSilent
-				}
-			case err := <-received:
-				received <- err
-				return errReceiver
-			case <-s.ctx.Done():
-				return ErrClosed
 			}
+			if s.isSilent(time.Now()) {
+				return errSilent
+			}
+		case err := <-received:
+			received <- err
+			return errReceiver
+		case <-s.ctx.Done():
+			return ErrClosed
 		}
 		var next time.Time
 		if request == nil {
@@ -223,26 +223,48 @@ func (s *session) send(connection net.Conn, received chan error) error {
 	}
 }
 
-// batch takes the operations that wait for a batch, beginning with the first one, as far as they fit together.
-func (s *session) batch(first *call) *request {
-	if s.next != nil {
-		first, s.next = s.next, nil
+// always is a channel that can always be received from.
+var always = func() chan struct{} {
+	closed := make(chan struct{})
+	close(closed)
+	return closed
+}()
+
+// ready can be received from if there are held operations. In a select they compete fairly with other requests.
+func (s *session) ready() chan struct{} {
+	if len(s.held) > 0 {
+		return always
 	}
-	calls := []*call{first}
-	for len(calls) < maxEntries(first.format) {
+	return nil
+}
+
+// batch takes the operations that fit together with the first held one, of all that wait. The others are held. It returns
+// nil if nobody waits for any.
+func (s *session) batch() *request {
+	for len(s.held) < s.options.Queue {
 		select {
 		case call := <-s.calls:
-			if !call.fits(first) {
-				s.next = call
-				return sharedBatch(s.nextID.Add(1), calls)
-			}
-			calls = append(calls, call)
+			s.held = append(s.held, call)
 			continue
 		default:
 		}
 		break
 	}
-	return sharedBatch(s.nextID.Add(1), calls)
+	s.held = slices.DeleteFunc(s.held, func(call *call) bool { return call.ctx.Err() != nil })
+	if len(s.held) == 0 {
+		return nil
+	}
+	first := s.held[0]
+	var taken, left []*call
+	for _, call := range s.held {
+		if call.fits(first) && len(taken) < maxEntries(first.format) {
+			taken = append(taken, call)
+		} else {
+			left = append(left, call)
+		}
+	}
+	s.held = left
+	return sharedBatch(s.nextID.Add(1), taken)
 }
 
 // receive passes on replies until the connection ends. A node that sends anything else is faulty.
