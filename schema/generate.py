@@ -10,6 +10,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import go
 import typescript
 
 SCHEMA = Path(__file__).resolve().parent
@@ -575,6 +576,7 @@ def files():
         "rtl/wire/src/frame_pkg.sv": sv_frames(frames),
         "rtl/common/tb/protocol.hpp": testbench_header(protocol),
         "vectors/protocol.py": python_module(protocol),
+        "clients/go/protocol.go": go.module(protocol, frames),
         "docs/protocol.md": chapter("docs/protocol.md", doc_tables(protocol) | frame_tables(frames, "docs/protocol.md")),
         "docs/fast-path.md": chapter("docs/fast-path.md", frame_tables(frames, "docs/fast-path.md")),
         "crates/coproc/src/codes.rs": rust_coprocessor(coprocessor),

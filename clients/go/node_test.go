@@ -1,0 +1,381 @@
+package turnpike
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for anything: the machine may be busy.
+const patience = 60 * time.Second
+
+// program returns the path of the node's program, or skips the test.
+func program(t testing.TB) string {
+	t.Helper()
+	candidates := []string{os.Getenv("TURNPIKE"), root + "/target/release/turnpike", root + "/target/debug/turnpike"}
+	for _, candidate := range candidates {
+		if _, err := os.Stat(candidate); candidate != "" && err == nil {
+			path, err := filepath.Abs(candidate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return path
+		}
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatal("the program turnpike was not found: build it, or set TURNPIKE")
+	}
+	t.Skip("the program turnpike was not found: build it, or set TURNPIKE")
+	return ""
+}
+
+// freeAddresses returns two addresses that nobody uses: ports outside of the range that the system assigns, on a random
+// address of loopback, so that tests do not take each other's.
+func freeAddresses() (service, metrics string) {
+	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.N(250), 1+rand.N(250), 1+rand.N(250))
+	return host + ":20000", host + ":20001"
+}
+
+// node is a process of the program.
+type node struct {
+	t       testing.TB
+	command []string
+	address string
+	process *exec.Cmd
+	log     *os.File
+}
+
+// startNode starts a node on loopback with an empty ledger, and stops it at the end of the test. The secret key of the
+// vectors may issue.
+func startNode(t testing.TB) *node {
+	t.Helper()
+	path, folder := program(t), t.TempDir()
+	signer, err := NewSigner(secretKey(), NetworkID{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := signer.PublicKey()
+	config := filepath.Join(folder, "turnpike.toml")
+	// However busy the machine is, the node recognises every retry of a test.
+	text := fmt.Sprintf("issuers = [%q]\n[ledger]\nretry_seconds = 600\n[blocks]\ninterval = 100\n", hex.EncodeToString(public[:]))
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(folder, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, metrics := freeAddresses()
+	n := &node{t: t, address: address, log: log, command: []string{path, "serve", "--config", config, "--data",
+		filepath.Join(folder, "data"), "--listen", address, "--http", metrics, "--trusted", "127.0.0.0/8",
+		"--accounts", "100000"}}
+	n.start()
+	t.Cleanup(func() {
+		n.kill()
+		if t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			t.Logf("the node's log:\n%s", text)
+		}
+	})
+	return n
+}
+
+func (n *node) start() {
+	n.t.Helper()
+	n.process = exec.Command(n.command[0], n.command[1:]...)
+	n.process.Stdout, n.process.Stderr = n.log, n.log
+	if err := n.process.Start(); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// kill ends the process like a crash.
+func (n *node) kill() {
+	n.process.Process.Kill()
+	n.process.Wait()
+}
+
+// connect returns a client with long timeouts, which it closes at the end of the test.
+func connect(t testing.TB, options Options, nodes ...string) *Client {
+	t.Helper()
+	if options.Timeout == 0 {
+		options.Timeout = patience
+	}
+	client, err := New(nodes, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// testContext ends with the test, or after a generous time.
+func testContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// must returns the value, or ends the test.
+func must[T any](value T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	ctx, client := testContext(t), connect(t, Options{}, startNode(t).address)
+	alice, bob := Account(1), Account(2)
+	for _, operation := range []Operation{Create(alice), Create(bob), Issue(alice, 1000)} {
+		if receipt, err := client.Execute(ctx, operation); err != nil || receipt.Promise != PromiseDurable {
+			t.Fatalf("%+v: %v", receipt, err)
+		}
+	}
+	receipt := must(client.Transfer(ctx, alice, bob, 50))(t)
+	if receipt.Value != 950 || receipt.Transaction == (TransactionID{}) {
+		t.Errorf("%+v", receipt)
+	}
+	if balance := must(client.Balance(ctx, bob))(t); balance != 50 {
+		t.Errorf("bob has %d", balance)
+	}
+	if receipt := must(client.WithPromise(PromiseAccepted).Issue(ctx, bob, 1))(t); receipt.Value != 51 {
+		t.Errorf("%+v", receipt)
+	}
+	// A node without replicas answers at a lower promise, and the receipt names it.
+	if receipt := must(client.WithPromise(PromiseFinal).Issue(ctx, bob, 1))(t); receipt.Promise != PromiseDurable {
+		t.Errorf("%+v", receipt)
+	}
+	info := must(client.Info(ctx))(t)
+	if info.Accounts != 2 || info.Promise != PromiseDurable || info.IsReadOnly || info.Program == "" || info.RetryTime == 0 {
+		t.Errorf("%+v", info)
+	}
+	must(client.WaitForHeight(ctx, 1))(t)
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	ctx, client := testContext(t), connect(t, Options{}, startNode(t).address)
+	alice, bob, nobody := Account(1), Account(2), Account(3)
+	must(client.Create(ctx, alice))(t)
+	must(client.Create(ctx, bob))(t)
+	must(client.Issue(ctx, bob, 1<<63))(t)
+	must(client.Issue(ctx, alice, 1<<63))(t)
+	first := Issue(alice, 7).WithTimedID(NewTransactionID())
+	must(client.Execute(ctx, first))(t)
+	reused := first
+	reused.Amount = 8
+	future := Issue(alice, 7).WithTimedID(timedID(time.Now().Add(time.Hour).UnixMilli()))
+	unknown := Refer(alice)
+	unknown.Command = 99
+	malformed := Refer(alice)
+	malformed.Flags = 0x80
+	var keyed AccountID
+	keyed[0] = 0x80
+	for _, test := range []struct {
+		operation Operation
+		status    Status
+	}{
+		{Create(alice), StatusAccountExists},
+		{Transfer(nobody, alice, 1), StatusSourceUnknown},
+		{Transfer(alice, nobody, 1), StatusDestinationUnknown},
+		{Transfer(alice, bob, 1<<63+8), StatusInsufficientBalance},
+		{Transfer(bob, alice, 1<<63), StatusOverflow},
+		{Transfer(alice, bob, 0), StatusZeroAmount},
+		{Transfer(alice, alice, 1), StatusSelfTransfer},
+		{reused, StatusTransactionIdReused},
+		{future, StatusStaleTimestamp},
+		{unknown, StatusUnknownCommand},
+		{malformed, StatusMalformed},
+		{Issue(keyed, 1), StatusNotAuthorised},
+	} {
+		receipt, err := client.Execute(ctx, test.operation)
+		var typed *OperationError
+		if !errors.Is(err, test.status) || !errors.As(err, &typed) || typed.Receipt != receipt || receipt.Status != test.status {
+			t.Errorf("%v: %+v, %v", test.status, receipt, err)
+		}
+	}
+	// A retry returns the first result.
+	if receipt := must(client.Execute(ctx, first))(t); receipt.Value != 1<<63+7 {
+		t.Errorf("%+v", receipt)
+	}
+}
+
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	ctx, client := testContext(t), connect(t, Options{}, startNode(t).address)
+	alice, bob := Account(1), Account(2)
+	// More than two frames, in order; the last operation fails, and the others do not care.
+	operations := []Operation{Create(alice), Create(bob), Issue(alice, 10_000)}
+	for range 2500 {
+		operations = append(operations, Transfer(alice, bob, 2))
+	}
+	operations = append(operations, Transfer(alice, bob, 5001))
+	receipts := must(client.ExecuteBatch(ctx, operations))(t)
+	for i, receipt := range receipts[:len(receipts)-1] {
+		if receipt.Err() != nil || receipt.Transaction != operations[i].Transaction {
+			t.Fatalf("operation %d: %+v", i, receipt)
+		}
+	}
+	if last := receipts[len(receipts)-1]; !errors.Is(last.Err(), StatusInsufficientBalance) || last.Value != 5000 {
+		t.Errorf("%+v", last)
+	}
+	// The slice has the ids, so a repetition changes nothing.
+	repeated := must(client.ExecuteBatch(ctx, operations))(t)
+	for i := range receipts {
+		if receipts[i] != repeated[i] {
+			t.Fatalf("operation %d: %+v, then %+v", i, receipts[i], repeated[i])
+		}
+	}
+	if empty := must(client.ExecuteBatch(ctx, nil))(t); len(empty) != 0 {
+		t.Errorf("%+v", empty)
+	}
+}
+
+func TestSignedOperations(t *testing.T) {
+	t.Parallel()
+	ctx, client := testContext(t), connect(t, Options{}, startNode(t).address)
+	network := must(client.Info(ctx))(t).Network
+	issuer := must(NewSigner(secretKey(), network))(t)
+	alice := must(NewSigner([32]byte{1}, network))(t)
+	bob := must(NewSigner([32]byte{2}, network))(t)
+	for _, signed := range []SignedOperation{
+		issuer.Sign(Create(alice.Account()), PromiseDurable),
+		issuer.Sign(Issue(alice.Account(), 1000), PromiseDurable),
+		alice.Sign(CreateFor(bob.Account(), alice.Account(), 100), PromiseDurable),
+		alice.Sign(Transfer(alice.Account(), bob.Account(), 50), PromiseDurable),
+	} {
+		if receipt, err := client.ExecuteSigned(ctx, signed); err != nil || receipt.Promise != PromiseDurable {
+			t.Fatalf("%v: %+v, %v", signed.Operation.Command, receipt, err)
+		}
+	}
+	transfer := bob.Sign(Transfer(bob.Account(), alice.Account(), 7), PromiseAccepted)
+	for range 2 {
+		// The second one is a retry.
+		if receipt := must(client.ExecuteSigned(ctx, transfer))(t); receipt.Value != 43 {
+			t.Errorf("%+v", receipt)
+		}
+	}
+	forged := transfer
+	forged.Signature[63] ^= 1
+	other := must(NewSigner([32]byte{2}, NetworkID{}))(t)
+	carol := must(NewSigner([32]byte{3}, network))(t)
+	for _, test := range []struct {
+		signed SignedOperation
+		status Status
+	}{
+		{forged, StatusBadSignature},
+		{other.Sign(Transfer(bob.Account(), alice.Account(), 1), PromiseDurable), StatusBadSignature},
+		{alice.Sign(Transfer(bob.Account(), alice.Account(), 1), PromiseDurable), StatusNotAuthorised},
+		{alice.Sign(Issue(alice.Account(), 1), PromiseDurable), StatusNotIssuer},
+		{alice.SignAt(Transfer(alice.Account(), bob.Account(), 1), PromiseDurable, time.Now().Add(-time.Hour), 1), StatusStaleTimestamp},
+		{alice.Sign(CreateFor(carol.Account(), alice.Account(), 99), PromiseDurable), StatusDepositRequired},
+	} {
+		if _, err := client.ExecuteSigned(ctx, test.signed); !errors.Is(err, test.status) {
+			t.Errorf("%v: %v", test.status, err)
+		}
+	}
+}
+
+func TestProofs(t *testing.T) {
+	t.Parallel()
+	ctx, client := testContext(t), connect(t, Options{}, startNode(t).address)
+	network := must(client.Info(ctx))(t).Network
+	issuer, alice, bob := must(NewSigner(secretKey(), network))(t), Account(1), Account(2)
+	must(client.ExecuteBatch(ctx, []Operation{Create(alice), Create(bob), Issue(alice, 1000)}))(t)
+	must(client.ExecuteSigned(ctx, issuer.Sign(Create(issuer.Account()), PromiseDurable)))(t)
+	receipt := must(client.Transfer(ctx, alice, bob, 50))(t)
+
+	chain := must(client.OpenChain(ctx, network))(t)
+	if _, err := client.OpenChain(ctx, NetworkID{1}); err == nil {
+		t.Error("another network was accepted")
+	}
+	transaction := proved(t, func() (*TransactionProof, error) {
+		return client.ProveTransaction(ctx, chain, receipt.Transaction, alice)
+	})
+	if transaction.Operation.Amount != 50 || transaction.Operation.Destination != bob || transaction.Signed != nil {
+		t.Errorf("%+v", transaction)
+	}
+	balance := must(client.ProveBalance(ctx, chain, bob))(t)
+	if balance.Entry == nil || balance.Entry.Balance != 50 || balance.Height < transaction.Height {
+		t.Fatalf("%+v", balance)
+	}
+	same := must(client.ProveAt(ctx, chain, uint64(balance.Entry.Height), balance.Entry.Position))(t)
+	if same.Operation != transaction.Operation {
+		t.Errorf("%+v", same)
+	}
+	if latest := must(client.ProveLatest(ctx, chain, alice))(t); latest.Operation.Transaction != receipt.Transaction {
+		t.Errorf("%+v", latest)
+	}
+	signed := must(client.ProveLatest(ctx, chain, issuer.Account()))(t)
+	if signed.Signed == nil || !signed.Signed.Verify(network) {
+		t.Errorf("%+v", signed)
+	}
+	if absent := must(client.ProveBalance(ctx, chain, Account(99)))(t); absent.Entry != nil {
+		t.Errorf("%+v", absent)
+	}
+	if _, err := client.ProveTransaction(ctx, chain, TransactionID{1}, alice); !errors.Is(err, StatusNotFound) {
+		t.Error(err)
+	}
+
+	// What was stored is verified again without a node, and refused with any byte changed.
+	restored := must(RestoreChain(network, chain.Encode()))(t)
+	if restored.TipHash() != chain.TipHash() {
+		t.Error("the restored chain is another one")
+	}
+	must(restored.VerifyTransaction(transaction.Reply))(t)
+	must(restored.VerifyBalance(bob, balance.Reply))(t)
+	if _, err := restored.VerifyBalance(Account(99), balance.Reply); err == nil && balance.Entry.Account != Account(99) {
+		if proof, _ := restored.VerifyBalance(Account(99), balance.Reply); proof.Entry != nil {
+			t.Error("the proof is valid for another account")
+		}
+	}
+	everyByteCounts(t, transaction.Reply, func(reply []byte) bool {
+		proof, err := restored.VerifyTransaction(reply)
+		return err == nil && proof.Operation != transaction.Operation
+	})
+	everyByteCounts(t, balance.Reply, func(reply []byte) bool {
+		proof, err := restored.VerifyBalance(bob, reply)
+		return err == nil && (proof.Entry == nil || *proof.Entry != *balance.Entry)
+	})
+	encoded := chain.Encode()
+	everyByteCounts(t, encoded, func(encoded []byte) bool {
+		other, err := RestoreChain(network, encoded)
+		return err == nil && other.TipHash() != chain.TipHash()
+	})
+}
+
+// everyByteCounts flips each byte in turn, and fails if something else is then accepted.
+func everyByteCounts(t *testing.T, good []byte, isOther func([]byte) bool) {
+	t.Helper()
+	for i := range good {
+		changed := append([]byte(nil), good...)
+		changed[i] ^= 1
+		if isOther(changed) {
+			t.Errorf("byte %d can be changed", i)
+		}
+	}
+}
+
+// proved repeats a request until the transaction is in a block.
+func proved[T any](t *testing.T, prove func() (T, error)) T {
+	t.Helper()
+	for {
+		proof, err := prove()
+		if !errors.Is(err, StatusNotFound) {
+			return must(proof, err)(t)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}

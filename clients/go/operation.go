@@ -1,0 +1,86 @@
+package turnpike
+
+import "time"
+
+// flagTimed marks an operation whose transaction id is a UUIDv7: nodes never execute a retry of it, however late.
+const flagTimed = 1
+
+// Create returns an operation that creates an account, with a balance of 0.
+func Create(account AccountID) Operation {
+	return Operation{Command: CommandCreate, Source: account}
+}
+
+// CreateFor returns an operation that creates a keyed account, with a deposit that another account pays. The deposit
+// leaves circulation. Only the payer's [Signer] can authorise it.
+func CreateFor(account, payer AccountID, deposit uint64) Operation {
+	return Operation{Command: CommandCreate, Source: account, Destination: payer, Amount: deposit}
+}
+
+// Issue returns an operation that issues new money to an account.
+func Issue(account AccountID, amount uint64) Operation {
+	return Operation{Command: CommandIssue, Source: account, Amount: amount}
+}
+
+// Transfer returns an operation that moves money from the source to the destination.
+func Transfer(source, destination AccountID, amount uint64) Operation {
+	return Operation{Command: CommandTransfer, Source: source, Destination: destination, Amount: amount}
+}
+
+// Refer returns an operation that reads the balance of an account.
+func Refer(account AccountID) Operation {
+	return Operation{Command: CommandRefer, Source: account}
+}
+
+// WithTimedID returns the operation with an id of [NewTransactionID], or another UUIDv7. Its retries are never executed
+// again, so the program may store the id, and repeat the operation after a crash.
+func (f Operation) WithTimedID(id TransactionID) Operation {
+	f.Transaction, f.Flags = id, f.Flags|flagTimed
+	return f
+}
+
+// WithID returns the operation with an id of any form. The node recognises its retries only for the time that
+// [Info.RetryTime] reports; after that they are executed again. The client stops its own retries before.
+func (f Operation) WithID(id TransactionID) Operation {
+	f.Transaction, f.Flags = id, f.Flags&^flagTimed
+	return f
+}
+
+// name chooses a transaction id, unless the operation has one.
+func (f *Operation) name(now time.Time) {
+	if f.Transaction == (TransactionID{}) && f.Flags&flagTimed == 0 {
+		f.Transaction, f.Flags = timedID(now.UnixMilli()), f.Flags|flagTimed
+	}
+}
+
+// isRecognisedForEver reports whether the operation may be repeated at any time.
+func (f *Operation) isRecognisedForEver() bool {
+	return f.Flags&flagTimed != 0 || f.Command == CommandRefer
+}
+
+// namer returns the account whose transaction ids the operation uses.
+func (f *Operation) namer() AccountID {
+	if f.Command == CommandCreate && f.Destination != (AccountID{}) {
+		return f.Destination
+	}
+	return f.Source
+}
+
+// Receipt is a node's reply to an operation.
+type Receipt struct {
+	// Transaction is the id of the operation.
+	Transaction TransactionID
+	// Status is StatusOk if the operation was executed.
+	Status Status
+	// Promise is what the node guarantees. A node without replicas answers PromiseFinal with PromiseDurable.
+	Promise Promise
+	// Value is the balance of the source afterwards; with StatusDepositRequired, the node's minimum deposit.
+	Value uint64
+}
+
+// Err returns the status as an error, or nil if the operation was executed.
+func (r Receipt) Err() error {
+	if r.Status == StatusOk {
+		return nil
+	}
+	return &OperationError{Receipt: r}
+}
