@@ -65,7 +65,8 @@ def layout(frames, frame):
         lines += [f"    {field['name']}: {'bytes' if is_bytes else 'int'} = {default}{ignore}", docstring(generate.sentence(field["doc"]))]
     name = snake(frame["name"]).upper()
     return [f"{name}: Final = Struct({generate.quoted(form)})", "", "", f"class {frame['name']}(NamedTuple):", docstring(frames.first_line(frame)), "",
-            *lines, "", "    def pack(self) -> bytes:", '        """The bytes of the fixed part, reserved ones zero."""',
+            *lines, "",
+            "    def pack(self) -> bytes:", '        """The bytes of the fixed part, reserved ones zero."""',
             f"        return {name}.pack(*self)", "", "    @classmethod", "    def unpack(cls, data: Buffer, offset: int = 0) -> Self:",
             '        """Reads the fixed part at an offset; `struct.error` if the data ends in it."""',
             f"        return cls._make({name}.unpack_from(data, offset))", "", ""]
@@ -96,7 +97,8 @@ def module(protocol, frames):
              "from enum import IntEnum", "from struct import Struct", "from typing import Any, Final, NamedTuple, Self", "",
              "from ._base import Buffer, StatusError", ""]
     for name, constant in protocol.constants.items():
-        lines += [f"{name.upper()}: Final = {constant['value']:#x}", docstring(constant["doc"].replace('"TP"', "`TP`"), "")]
+        doc = constant["doc"].replace('"TP"', "`TP`")
+        lines += [f"{name.upper()}: Final = {constant['value']:#x}", docstring(doc, "")]
     lines += ["", ""]
     for name in CODES:
         codes = protocol.of(name)

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self, TypeVar, cast
 
 from . import _calls, _flows
-from ._base import Buffer
+from ._base import Entries
 from ._chain import HeaderChain
 from ._core import Call, Options
 from ._finality import Finality
@@ -85,7 +85,7 @@ class AsyncClient:
         return result
 
     async def submit(
-        self, entries: Buffer, format: BatchFormat = BatchFormat.OPERATION, promise: Promise | None = None
+        self, entries: Entries, format: BatchFormat = BatchFormat.OPERATION, promise: Promise | None = None
     ) -> Results:
         """Executes a buffer of operations in order, with as few frames as possible, without an object for each.
 
@@ -183,7 +183,7 @@ class AsyncClient:
             asyncio.get_running_loop().call_soon(self._advance)
 
     def _advance(self) -> None:
-        """Lets the state machine do what is due, sends what it wants to send, and sets the timer for its next time."""
+        """Advances the state machine, sends its bytes, and sets the timer for its next deadline."""
         self._is_scheduled = False
         loop = asyncio.get_running_loop()
         self._core.advance(loop.time())

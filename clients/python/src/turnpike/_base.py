@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     # In the standard library from Python 3.12 on; type checkers have it built in.
+    from numpy.typing import NDArray
     from typing_extensions import Buffer as Buffer
 
     from ._protocol import Status
+
+    # Before Python 3.12, type checkers do not know that arrays of numpy are buffers.
+    Entries = Buffer | NDArray[Any]
 else:
-    Buffer = bytes | bytearray | memoryview
+    Buffer = Entries = bytes | bytearray | memoryview
 
 
 class Error(Exception):

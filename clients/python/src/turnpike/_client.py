@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from . import _calls, _flows
-from ._base import Buffer
+from ._base import Entries
 from ._chain import HeaderChain
 from ._core import Call, Options
 from ._finality import Finality
@@ -74,7 +74,7 @@ class Client:
             if self._is_driven:
                 self._wake_driver()
             else:
-                self._obey()
+                self._release()
 
     # Operations
 
@@ -102,7 +102,7 @@ class Client:
         return result
 
     def submit(
-        self, entries: Buffer, format: BatchFormat = BatchFormat.OPERATION, promise: Promise | None = None
+        self, entries: Entries, format: BatchFormat = BatchFormat.OPERATION, promise: Promise | None = None
     ) -> Results:
         """Executes a buffer of operations in order, with as few frames as possible, without an object for each.
 
@@ -231,9 +231,11 @@ class Client:
         finally:
             self._driver_wakes_at = math.inf
             self._is_driven = False
+            if self._core.is_closed:
+                self._release()
 
     def _advance(self) -> None:
-        """Lets the state machine do what is due, and sends what it wants to send."""
+        """Advances the state machine, and sends its bytes."""
         self._core.advance(time.monotonic())
         if self._socket is not None and not self._core.hang_up:
             self._unsent += self._core.outgoing()
@@ -274,6 +276,13 @@ class Client:
             self._socket.close()
         self._socket, self._unsent = None, b""
 
+    def _release(self) -> None:
+        """Closes all sockets: the last driver does it, or `close` if nobody drives."""
+        self._disconnect()
+        self._selector.close()
+        self._waker.close()
+        self._alarm.close()
+
     def _lose(self, reason: str) -> None:
         self._disconnect()
         self._core.lost(time.monotonic(), reason)
@@ -294,7 +303,7 @@ class Client:
             self._selector.modify(self._socket, events)
 
     def _receive(self) -> None:
-        """Receives what has arrived. The state machine then sends what it has room for."""
+        """Passes received bytes to the state machine."""
         if self._socket is None:
             return
         try:

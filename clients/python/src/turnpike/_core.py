@@ -129,6 +129,7 @@ class Core:
     """How often the client turned to another node."""
     retries: int = 0
     """Number of repeated frames."""
+    is_closed: bool = False
     _state: _State = _State.IDLE
     _node: int = 0
     _failures: int = 0
@@ -150,7 +151,6 @@ class Core:
     _expire_at: float = math.inf
     _received: bytearray = field(default_factory=bytearray)
     _outgoing: list[bytes] = field(default_factory=list)
-    _is_closed: bool = False
 
     def __post_init__(self) -> None:
         self.network = self.options.network
@@ -166,7 +166,7 @@ class Core:
 
     def submit(self, call: Call) -> None:
         """Accepts a request; it ends with a call of its `on_end`."""
-        if self._is_closed:
+        if self.is_closed:
             raise Closed("the client is closed; make another one")
         if self._waiting >= self.options.queue:
             raise QueueFull(f"{self._waiting} requests wait; await some of them before you submit more")
@@ -175,7 +175,7 @@ class Core:
 
     def close(self) -> None:
         """Ends all requests and the connection."""
-        self._is_closed = True
+        self.is_closed = True
         for call in self._live():
             self._give_up(call, Closed("the client was closed before the reply arrived"))
         self._drop_connection()
@@ -215,6 +215,7 @@ class Core:
             self._dial_at = now
         else:
             self._turn(now)
+        self.wake_at = now
 
     def received(self, data: Buffer, now: float) -> None:
         """Processes bytes of the stream."""
@@ -234,7 +235,7 @@ class Core:
         del self._received[:at]
 
     def advance(self, now: float) -> None:
-        """Gives up, repeats, connects and sends what is due."""
+        """Gives up, repeats, connects and sends when due."""
         if now >= self._expire_at:
             self._expire(now)
         while self._postponed and self._postponed[0][0] <= now:
@@ -322,7 +323,7 @@ class Core:
         self._outgoing += (LENGTH.pack(len(frame)), frame)
 
     def _fill(self, now: float) -> None:
-        """Sends waiting requests, as many operations in a batch as there are, while the window has room."""
+        """Sends waiting requests while the window has room, all waiting operations in one batch if they fit."""
         if not self._flight:
             self._heard = now
         while self._frames and len(self._flight) < self.options.window:
@@ -363,7 +364,8 @@ class Core:
     def _transmit(self, frame: _Frame, now: float) -> None:
         for call in frame.calls:
             call.unanswered += 1
-            call.refused = None
+            # An operation that may become final later keeps that status, whatever happens to this attempt.
+            call.refused = call.refused if call.refused is Status.NOT_FINAL else None
         wait = self.options.retry_after * (1 << min(frame.attempts, 3))
         frame.retry_at = now + wait * self.rng.uniform(0.8, 1.2)
         frame.attempts += 1
@@ -441,7 +443,7 @@ class Core:
             return
         if has_done_nothing and status is not Status.NOT_FINAL:
             call.unanswered -= 1
-        call.refused = status
+        call.refused = call.refused if call.refused is Status.NOT_FINAL else status
         pause = min(_FIRST_PAUSE * 2.0 ** min(call.refusals, 16), _LONGEST_PAUSE)
         call.refusals += 1
         self._postponements += 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from . import _protocol as protocol
-from ._base import Buffer
+from ._base import Buffer, Entries
 from ._chain import HeaderChain
 from ._finality import MAX_RECONFIGURATIONS, Certificate, Finality, Reconfiguration, ReplicaSet, Vouched
 from ._ids import account_bytes
@@ -81,12 +81,12 @@ def wait_for_height(height: int) -> Flow[protocol.InfoFrame]:
         yield Pause(_PAUSE)
 
 
-def submit(entries: Buffer, form: BatchFormat, promise: Promise) -> Flow[Results]:
+def submit(entries: Entries, form: BatchFormat, promise: Promise) -> Flow[Results]:
     size = ENTRY_SIZES.get(form)
     if size is None:
         raise ValueError(f"format {form.name} is not supported; use OPERATION or SIGNED")
     # Structured arrays have no format that a cast of a memory view accepts, but their bytes can be copied.
-    view = memoryview(entries)
+    view = memoryview(cast("Buffer", entries))
     items, rest = divmod(view.nbytes, size)
     if rest or not view.contiguous or view.ndim != 1:
         raise ValueError(f"the buffer has {view.nbytes} bytes, which are not contiguous entries of {size} bytes")
@@ -137,7 +137,7 @@ def sync_headers(chain: HeaderChain) -> Flow[int]:
 
 
 def _headers_from_known(chain: HeaderChain) -> Flow[tuple[list[bytes], int]]:
-    """Headers from the local tip on; only that tip if the node is behind."""
+    """Headers from the local tip on; only that tip if the node lags."""
     headers, tip = yield from _headers(chain.height)
     return headers or [chain.headers[-1]], tip
 
