@@ -556,6 +556,8 @@ def chapter(name_of_page, tables):
 
 
 def files():
+    import python_client  # it imports this module
+
     protocol, frames, layouts, coprocessor = Protocol(), Frames(), Layouts(), Coprocessor()
     return {
         "crates/wire/src/layouts.rs": rust_frames(frames),
@@ -577,6 +579,7 @@ def files():
         "rtl/common/tb/protocol.hpp": testbench_header(protocol),
         "vectors/protocol.py": python_module(protocol),
         "clients/go/protocol.go": go.module(protocol, frames),
+        "clients/python/src/turnpike/_protocol.py": python_client.module(protocol, frames),
         "docs/protocol.md": chapter("docs/protocol.md", doc_tables(protocol) | frame_tables(frames, "docs/protocol.md")),
         "docs/fast-path.md": chapter("docs/fast-path.md", frame_tables(frames, "docs/fast-path.md")),
         "crates/coproc/src/codes.rs": rust_coprocessor(coprocessor),

@@ -1,0 +1,255 @@
+"""The asyncio client: tasks of one event loop share one connection."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import uuid
+from types import TracebackType
+from typing import Self, TypeVar, cast
+
+from . import _calls, _flows
+from ._base import Entries
+from ._chain import HeaderChain
+from ._core import Call, Options
+from ._finality import Finality
+from ._flows import Flow, Pause
+from ._operations import Operation, Receipt, Results
+from ._proofs import IndexEntry, IndexProof, TransactionProof
+from ._protocol import BatchFormat, InfoFrame, Promise
+from ._replies import Reply
+from ._signer import SignedOperation
+
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """An asyncio client of one or several nodes. Operations of concurrent tasks travel in common batches.
+
+    `nodes` are `HOST:PORT`: several ones must be replicas of one cluster. The client uses one, and turns to the next
+    if it fails. Nothing is sent before the first call. A cancelled operation may be executed nevertheless.
+    """
+
+    def __init__(self, *nodes: str, options: Options | None = None) -> None:
+        self.options = options = options or Options()
+        self._core = _calls.make_core(nodes, options)
+        self._waiters: dict[Call, asyncio.Future[None]] = {}
+        self._connection: _Connection | None = None
+        self._dialling: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_scheduled = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connection. Calls of other tasks raise `Closed`."""
+        self._core.close()
+        closing = self._connection
+        self._obey()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._dialling is not None:
+            await asyncio.wait([self._dialling])
+        if closing is not None:
+            await closing.closed
+
+    # Operations
+
+    async def create(self, account: int) -> Receipt:
+        """Creates an account. Raises the error of the status if the node refuses, here and below."""
+        return await self.execute(Operation.create(account))
+
+    async def issue(self, account: int, amount: int) -> Receipt:
+        """Issues new money to an account."""
+        return await self.execute(Operation.issue(account, amount))
+
+    async def transfer(self, source: int, destination: int, amount: int) -> Receipt:
+        """Transfers money."""
+        return await self.execute(Operation.transfer(source, destination, amount))
+
+    async def refer(self, account: int) -> Receipt:
+        """Reads the balance of an account, the receipt's value."""
+        return await self.execute(Operation.refer(account))
+
+    async def execute(self, operation: Operation | SignedOperation, promise: Promise | None = None) -> Receipt:
+        """Executes an operation. Repeating the same one, also after an error, executes it once."""
+        promise = self.options.promise if promise is None else promise
+        result = await self._wait(_calls.call_of_operation(operation, promise, self._deadline(), self._on_end))
+        assert isinstance(result, Receipt)
+        return result
+
+    async def submit(
+        self, entries: Entries, format: BatchFormat = BatchFormat.OPERATION, promise: Promise | None = None
+    ) -> Results:
+        """Executes a buffer of operations in order, with as few frames as possible, without an object for each.
+
+        `entries` is any contiguous buffer: an array of numpy (`turnpike.arrays`), or joined `Operation.pack()`. The
+        timeout holds for each frame, of 1,023 operations or 355 signed ones. After an error some may have been
+        executed; submitting the same buffer again executes none of them again.
+        """
+        return await self._run(_flows.submit(entries, format, self.options.promise if promise is None else promise))
+
+    # Node
+
+    async def info(self) -> InfoFrame:
+        """The node's properties and progress."""
+        return await self._run(_flows.info())
+
+    async def wait_for_height(self, height: int) -> InfoFrame:
+        """Waits until the node has executed up to a block. Later reads there are not older."""
+        return await self._run(_flows.wait_for_height(height))
+
+    async def finality(self) -> Finality:
+        """The replica's report on the order. `NotFound` if the node is not a replica."""
+        return await self._run(_flows.finality(None))
+
+    # Proofs
+
+    async def open_chain(self) -> HeaderChain:
+        """The chain of the pinned network id, or of the node's if none is pinned: then the node may have made it up."""
+        network = self.options.network or self._core.network or (await self.info()).network
+        return await self._run(_flows.open_chain(network))
+
+    async def sync_headers(self, chain: HeaderChain) -> int:
+        """Fetches and checks the headers that a chain lacks. Returns their number; call again at 2**20."""
+        return await self._run(_flows.sync_headers(chain))
+
+    async def prove_index(self, chain: HeaderChain, account: int) -> tuple[IndexEntry | None, IndexProof]:
+        """The proved balance of an account as of a block; None if it is proved not to exist."""
+        return await self._run(_flows.prove_index(chain, account))
+
+    async def prove_latest(self, chain: HeaderChain, account: int) -> TransactionProof:
+        """A proved transaction of an account. Only `prove_index` proves that none is later."""
+        return await self._run(_flows.prove_latest(chain, account))
+
+    async def prove_transaction(self, chain: HeaderChain, transaction: uuid.UUID, namer: int) -> TransactionProof:
+        """The proved transaction with an id, and the account that names it: the source, or the payer of a deposit."""
+        return await self._run(_flows.prove_transaction(chain, transaction, namer))
+
+    async def prove_locator(self, chain: HeaderChain, height: int, position: int) -> TransactionProof:
+        """The proved transaction at a position in the chain."""
+        return await self._run(_flows.prove_locator(chain, height, position))
+
+    # Driver
+
+    def _deadline(self) -> float:
+        return asyncio.get_running_loop().time() + self.options.timeout
+
+    async def _run(self, flow: Flow[T]) -> T:
+        reply: Reply | None = None
+        try:
+            while True:
+                step = flow.send(reply)
+                if isinstance(step, Pause):
+                    await asyncio.sleep(step.seconds)
+                    reply = None
+                else:
+                    result = await self._wait(_calls.call_of_frame(step, self._deadline(), self._on_end))
+                    assert isinstance(result, Reply)
+                    reply = result
+        except StopIteration as end:
+            value: T = end.value
+            return value
+
+    async def _wait(self, call: Call) -> Receipt | Reply | None:
+        """Submits a call, and waits for its end."""
+        self._core.submit(call)
+        end = self._waiters[call] = asyncio.get_running_loop().create_future()
+        # All that is submitted in this turn of the event loop travels together.
+        self._schedule()
+        try:
+            await end
+        finally:
+            call.is_over = True
+            self._waiters.pop(call, None)
+        if call.error is not None:
+            raise call.error
+        return call.result
+
+    def _on_end(self, call: Call) -> None:
+        end = self._waiters.pop(call, None)
+        if end is not None and not end.done():
+            end.set_result(None)
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._advance)
+
+    def _advance(self) -> None:
+        """Advances the state machine, sends its bytes, and sets the timer for its next deadline."""
+        self._is_scheduled = False
+        loop = asyncio.get_running_loop()
+        self._core.advance(loop.time())
+        self._obey()
+        if self._connection is not None and (data := self._core.outgoing()):
+            self._connection.transport.write(data)
+        if self._timer is not None:
+            self._timer.cancel()
+        is_timed = self._core.wake_at < math.inf
+        self._timer = loop.call_at(self._core.wake_at, self._advance) if is_timed else None
+
+    def _obey(self) -> None:
+        """Hangs up and dials as the state machine demands."""
+        if self._core.hang_up:
+            self._core.hang_up = False
+            if self._dialling is not None:
+                self._dialling.cancel()
+            if self._connection is not None:
+                self._connection.transport.abort()
+            self._dialling = self._connection = None
+        node, self._core.dial = self._core.dial, None
+        if node is not None:
+            self._dialling = asyncio.get_running_loop().create_task(self._dial(node))
+
+    async def _dial(self, node: str) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(_calls.CONNECT_TIMEOUT):
+                _, connection = await loop.create_connection(lambda: _Connection(self), *_calls.split(node))
+        except OSError as error:
+            self._dialling = None
+            self._core.lost(loop.time(), str(error) or "no connection in time")
+        else:
+            self._dialling, self._connection = None, connection
+            self._core.connected(loop.time())
+        self._advance()
+
+    def _receive(self, connection: _Connection, data: bytes) -> None:
+        if connection is self._connection:
+            self._core.received(data, asyncio.get_running_loop().time())
+            # The replies may have made room for what waits.
+            self._schedule()
+
+    def _lose(self, connection: _Connection, error: Exception | None) -> None:
+        if connection is self._connection:
+            self._connection = None
+            self._core.lost(asyncio.get_running_loop().time(), str(error or "closed the connection"))
+            self._schedule()
+
+
+class _Connection(asyncio.Protocol):
+    """Passes the events of one connection to its client."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+        self.closed = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        _calls.prepare(self.transport.get_extra_info("socket"))
+
+    def data_received(self, data: bytes) -> None:
+        self._client._receive(self, data)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.closed.set_result(None)
+        self._client._lose(self, error)

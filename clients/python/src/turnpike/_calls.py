@@ -1,0 +1,77 @@
+"""What both clients share: addresses, and calls from operations and frames."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import socket
+from collections.abc import Callable
+
+from . import _protocol as protocol
+from ._core import Call, Core, Options
+from ._flows import Exchange
+from ._operations import CARRIES_TIME, Operation
+from ._protocol import BatchFormat, Command, Promise
+from ._signer import SignedOperation
+
+DEFAULT_PORT = 7400
+CONNECT_TIMEOUT = 2.0
+"""Seconds for a connection attempt."""
+READ_BYTES = 1 << 18
+
+
+def make_core(nodes: tuple[str, ...], options: Options) -> Core:
+    """The state machine of a client of these nodes."""
+    for node in nodes or ("",):
+        split(node)
+    return Core(list(nodes), options)
+
+
+def split(node: str) -> tuple[str, int]:
+    """Host and port of `HOST`, `HOST:PORT` or `[IPv6]:PORT`."""
+    host, colon, port = node.rpartition(":")
+    if not colon or port.endswith("]") or (":" in host and not host.startswith("[")):
+        host, port = node, str(DEFAULT_PORT)
+    if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise ValueError(f"node {node!r} is not HOST, HOST:PORT or [IPv6]:PORT; the default port is {DEFAULT_PORT}")
+    return host.strip("[]"), int(port)
+
+
+def call_of_operation(
+    operation: Operation | SignedOperation, promise: Promise, deadline: float, on_end: Callable[[Call], None]
+) -> Call:
+    """A call that travels in the next batch."""
+    entry = operation.pack()
+    is_signed = isinstance(operation, SignedOperation)
+    # The signature covers the promise.
+    promise = operation.promise if isinstance(operation, SignedOperation) else promise
+    form = BatchFormat.SIGNED if is_signed else BatchFormat.OPERATION
+    is_read = entry[_COMMAND] == Command.REFER
+    is_recognised = is_signed or is_read or entry[_FLAGS] == CARRIES_TIME
+    return Call(entry, form, promise, deadline, is_read, is_recognised, on_end)
+
+
+def call_of_frame(exchange: Exchange, deadline: float, on_end: Callable[[Call], None]) -> Call:
+    """A call with its own frame."""
+    return Call(exchange.frame, None, Promise.DEFAULT, deadline, exchange.is_read, exchange.is_recognised, on_end)
+
+
+_FLAGS = protocol.OPERATION_COLUMNS["flags"].start
+_COMMAND = protocol.OPERATION_COLUMNS["command"].start
+
+
+def seconds_until(time: float, now: float) -> float | None:
+    """The wait until a time; None if it never comes."""
+    return None if time == math.inf else max(0.0, time - now)
+
+
+def prepare(connection: socket.socket) -> None:
+    """Prepares a new connection. Raises `OSError` if it is one to itself.
+
+    The kernel makes such a connection if it assigns the port of a node that is down as the source port.
+    """
+    if connection.getsockname() == connection.getpeername():
+        raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+    connection.setblocking(False)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
