@@ -88,6 +88,9 @@ func (f *fakeNode) reply(frame []byte) []byte {
 		info.write(frame)
 		return frame
 	}
+	if frameType(header.Kind) != frameTypeBatch {
+		return frame
+	}
 	var batch batchHeader
 	batch.read(frame)
 	batch.Promise = PromiseDurable
