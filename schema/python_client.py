@@ -38,6 +38,8 @@ def status(protocol):
     for value in failures:
         lines += [f"class {value['name']}(StatusError):", docstring(value["meaning"][0].upper() + value["meaning"][1:] + "."), "",
                   f"    status = Status.{text(value)}", "", ""]
+    # `errors` exports these.
+    lines += ["__all__ = [", *(f'    "{value["name"]}",' for value in failures), "]", ""]
     lines += ["STATUS_ERRORS: Final[dict[Status, type[StatusError]]] = {"]
     return lines + [f"    Status.{text(value)}: {value['name']}," for value in failures] + ["}", ""]
 

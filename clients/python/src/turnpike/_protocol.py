@@ -370,6 +370,37 @@ class UnknownChain(StatusError):
     status = Status.UNKNOWN_CHAIN
 
 
+__all__ = [
+    "AccountExists",
+    "SourceUnknown",
+    "DestinationUnknown",
+    "InsufficientBalance",
+    "Overflow",
+    "TableFull",
+    "ZeroAmount",
+    "SelfTransfer",
+    "TransactionIdReused",
+    "Expired",
+    "UnknownCommand",
+    "Malformed",
+    "NotTrusted",
+    "NotAuthorised",
+    "NotIssuer",
+    "StaleTimestamp",
+    "BadSignature",
+    "RateLimited",
+    "Busy",
+    "StorageFailed",
+    "UnsupportedVersion",
+    "DepositRequired",
+    "StaleGeneration",
+    "NotFinal",
+    "NotFound",
+    "ReplyTooLarge",
+    "NotProvable",
+    "UnknownChain",
+]
+
 STATUS_ERRORS: Final[dict[Status, type[StatusError]]] = {
     Status.ACCOUNT_EXISTS: AccountExists,
     Status.SOURCE_UNKNOWN: SourceUnknown,
