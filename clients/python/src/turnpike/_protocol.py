@@ -877,7 +877,7 @@ FINALITY_FRAME: Final = Struct(">HBBIHHBBB1xQQ32sII")
 
 class FinalityFrame(NamedTuple):
     """Request for a certificate of the replicas, 72 bytes, and the first 72 bytes of its reply; the keys of the
-    replicas"""
+    replicas of a generation and a certificate follow."""
 
     magic: int = MAGIC
     """`0x5450`, "TP"."""
