@@ -38,6 +38,8 @@ def status(protocol):
     for value in failures:
         lines += [f"class {value['name']}(StatusError):", docstring(value["meaning"][0].upper() + value["meaning"][1:] + "."), "",
                   f"    status = Status.{text(value)}", "", ""]
+    # `errors` exports these.
+    lines += ["__all__ = [", *(f'    "{value["name"]}",' for value in failures), "]", ""]
     lines += ["STATUS_ERRORS: Final[dict[Status, type[StatusError]]] = {"]
     return lines + [f"    Status.{text(value)}: {value['name']}," for value in failures] + ["}", ""]
 
@@ -64,7 +66,7 @@ def layout(frames, frame):
         ignore = "  # type: ignore[assignment]" if field["name"] in ("count", "index") else ""
         lines += [f"    {field['name']}: {'bytes' if is_bytes else 'int'} = {default}{ignore}", docstring(generate.sentence(field["doc"]))]
     name = snake(frame["name"]).upper()
-    return [f"{name}: Final = Struct({generate.quoted(form)})", "", "", f"class {frame['name']}(NamedTuple):", docstring(frames.first_line(frame)), "",
+    return [f"{name}: Final = Struct({generate.quoted(form)})", "", "", f"class {frame['name']}(NamedTuple):", docstring(frame["doc"].split("\n\n")[0]), "",
             *lines, "",
             "    def pack(self) -> bytes:", '        """The bytes of the fixed part, reserved ones zero."""',
             f"        return {name}.pack(*self)", "", "    @classmethod", "    def unpack(cls, data: Buffer, offset: int = 0) -> Self:",

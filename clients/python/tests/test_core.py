@@ -14,7 +14,7 @@ from turnpike._calls import call_of_operation
 from turnpike._core import Call, Core
 from turnpike._protocol import FrameType
 from turnpike._replies import LENGTH
-from turnpike.errors import Busy, Closed, Error, NoReply, NotFinal, QueueFull, StaleTimestamp, WrongNetwork
+from turnpike.errors import Busy, Closed, Error, NoReply, NotFinal, QueueFull, StaleTimestamp, WrongNetwork, WrongReply
 
 NETWORK = bytes([7]) * 32
 
@@ -221,6 +221,28 @@ def test_an_id_without_a_time_is_not_repeated_after_the_retry_time() -> None:
     assert not calls[1].is_over
 
 
+def test_a_request_that_expired_meanwhile_is_not_repeated_after_a_greeting() -> None:
+    world = World()
+    untimed = replace(Operation.transfer(1, 2, 3), transaction=uuid.UUID(int=78))
+    call = world.submit(operation=untimed, timeout=100)
+    world.connect(retry=4000)
+    world.frames()
+    world.core.lost(world.now, "reset")
+    world.advance()
+    world.core.dial = None
+    world.core.connected(world.now)
+    world.advance()
+    # The machine was suspended: the greeting is the first event after the retry time.
+    world.now += 60
+    (greeting,) = world.frames()
+    info = protocol.InfoFrame.unpack(greeting)._replace(network=NETWORK, retry_milliseconds=4000)
+    world.reply(info._replace(kind=FrameType.INFO | protocol.REPLY_BIT).pack())
+    world.advance()
+    assert not world.frames()
+    assert isinstance(call.error, NoReply)
+    assert call.error.may_be_executed
+
+
 def test_a_silent_node_is_replaced_by_the_next() -> None:
     world = World("a", "b", turn_after=1, retry_after=30)
     call = world.submit()
@@ -301,6 +323,29 @@ def test_the_queue_is_limited_and_closing_ends_all() -> None:
     assert all(isinstance(call.error, Closed) for call in calls)
     with pytest.raises(Closed):
         world.submit()
+
+
+def test_operations_without_room_count_in_the_queue() -> None:
+    world = World(queue=10)
+    for _ in range(10):
+        world.submit()
+    world.connect()
+    (frame,) = world.frames()
+    world.answer(frame, *[Status.BUSY] * 10)
+    with pytest.raises(QueueFull):
+        world.submit()
+
+
+def test_an_unknown_status_is_an_error() -> None:
+    world = World()
+    call = world.submit()
+    world.connect()
+    (frame,) = world.frames()
+    reply = bytearray(World.reply_to(frame))
+    reply[18:20] = (999).to_bytes(2, "big")
+    world.reply(bytes(reply))
+    assert isinstance(call.error, WrongReply)
+    assert call.error.may_be_executed
 
 
 def test_expired_operations_free_the_queue() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import signal
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -277,6 +279,32 @@ def test_closing_ends_the_calls_of_other_threads() -> None:
     for thread in threads:
         thread.join()
     assert [type(end) for end in ends] == [errors.Closed] * 3
+
+
+def test_an_interrupt_ends_a_call_and_leaves_the_client_usable(node: Node) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent_address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with Client(silent_address, node.address, options=replace(PATIENT, turn_after=1)) as c:
+            interrupt = threading.Timer(0.2, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+            interrupt.start()
+            with pytest.raises(KeyboardInterrupt):
+                c.transfer(1, 2, 3)
+            interrupt.join()
+            assert c.info().network
+
+
+def test_a_client_can_be_closed_at_any_time(node: Node) -> None:
+    async def run(address: str, wait: float) -> None:
+        async with AsyncClient(address, options=PATIENT) as c:
+            calls = asyncio.gather(*(c.refer(1) for _ in range(10)), return_exceptions=True)
+            await asyncio.sleep(wait)
+        assert all(isinstance(end, errors.Error) for end in await calls)
+
+    for wait in (0, 0.001, 0.01):
+        # Packets to the first address are lost, or refused at once.
+        for address in ("240.0.0.1:7400", "127.0.0.1:1"):
+            asyncio.run(run(address, wait))
+    asyncio.run(run(node.address, 0))
 
 
 def test_tasks_share_a_client_and_can_be_cancelled(node: Node) -> None:

@@ -49,15 +49,15 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Closes the connection. Calls of other tasks raise `Closed`."""
+        dialling, connection = self._dialling, self._connection
         self._core.close()
-        closing = self._connection
         self._obey()
         if self._timer is not None:
             self._timer.cancel()
-        if self._dialling is not None:
-            await asyncio.wait([self._dialling])
-        if closing is not None:
-            await closing.closed
+        if dialling is not None:
+            await asyncio.wait([dialling])
+        if connection is not None:
+            await connection.closed
 
     # Operations
 
@@ -103,7 +103,7 @@ class AsyncClient:
 
     async def wait_for_height(self, height: int) -> InfoFrame:
         """Waits until the node has executed up to a block. Later reads there are not older."""
-        return await self._run(_flows.wait_for_height(height))
+        return await self._run(_flows.wait_for_height(height, self.options.timeout))
 
     async def finality(self) -> Finality:
         """The replica's report on the order. `NotFound` if the node is not a replica."""
@@ -213,6 +213,7 @@ class AsyncClient:
         try:
             async with asyncio.timeout(_calls.CONNECT_TIMEOUT):
                 _, connection = await loop.create_connection(lambda: _Connection(self), *_calls.split(node))
+            _calls.refuse_self(connection.transport.get_extra_info("socket"))
         except OSError as error:
             self._dialling = None
             self._core.lost(loop.time(), str(error) or "no connection in time")
@@ -245,7 +246,6 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        _calls.prepare(self.transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
         self._client._receive(self, data)

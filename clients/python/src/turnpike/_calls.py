@@ -66,12 +66,11 @@ def seconds_until(time: float, now: float) -> float | None:
     return None if time == math.inf else max(0.0, time - now)
 
 
-def prepare(connection: socket.socket) -> None:
-    """Prepares a new connection. Raises `OSError` if it is one to itself.
+def refuse_self(connection: socket.socket) -> None:
+    """Closes a connection to itself, and raises `ConnectionRefusedError`.
 
     The kernel makes such a connection if it assigns the port of a node that is down as the source port.
     """
     if connection.getsockname() == connection.getpeername():
+        connection.shutdown(socket.SHUT_RDWR)
         raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
-    connection.setblocking(False)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

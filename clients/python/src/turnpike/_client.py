@@ -120,7 +120,7 @@ class Client:
 
     def wait_for_height(self, height: int) -> InfoFrame:
         """Waits until the node has executed up to a block. Later reads there are not older."""
-        return self._run(_flows.wait_for_height(height))
+        return self._run(_flows.wait_for_height(height, self.options.timeout))
 
     def finality(self) -> Finality:
         """The replica's report on the order. `NotFound` if the node is not a replica."""
@@ -183,6 +183,7 @@ class Client:
             self._waiters[call] = waiter
             try:
                 self._advance()
+                self._wake_driver()
                 while not call.is_over:
                     if self._is_driven:
                         self._unlocked(waiter.acquire)
@@ -240,12 +241,12 @@ class Client:
         if self._socket is not None and not self._core.hang_up:
             self._unsent += self._core.outgoing()
             self._flush()
-        core = self._core
-        if core.hang_up or core.dial or core.wake_at < self._driver_wakes_at or self._unsent:
-            self._wake_driver()
 
     def _wake_driver(self) -> None:
-        if self._is_driven:
+        """Wakes the driver if another thread has made work for it."""
+        core = self._core
+        has_work = core.is_closed or core.hang_up or core.dial or core.wake_at < self._driver_wakes_at or self._unsent
+        if self._is_driven and has_work:
             # If the buffer is full, enough bytes wait for it to wake.
             with suppress(BlockingIOError):
                 self._waker.send(b"!")
@@ -260,10 +261,12 @@ class Client:
             return
         try:
             connection = self._unlocked(lambda: _dial(node))
-        except OSError as error:
+        except BaseException as error:
             self._core.lost(time.monotonic(), str(error))
+            if not isinstance(error, OSError):
+                raise  # The user's interrupt: the next caller dials again.
             return
-        if self._core.hang_up:  # The client was closed meanwhile.
+        if self._core.is_closed:
             connection.close()
             return
         self._socket = connection
@@ -327,7 +330,9 @@ def _wake(waiter: threading.Lock) -> None:
 def _dial(node: str) -> socket.socket:
     connection = socket.create_connection(_calls.split(node), _calls.CONNECT_TIMEOUT)
     try:
-        _calls.prepare(connection)
+        _calls.refuse_self(connection)
+        connection.setblocking(False)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError:
         connection.close()
         raise

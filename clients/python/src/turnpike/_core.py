@@ -24,7 +24,7 @@ from ._base import Buffer, Error
 from ._operations import ENTRY_SIZES, Receipt, receipt, refused
 from ._protocol import BatchFormat, FrameType, Promise, Status
 from ._replies import LENGTH, MAX_FRAME, Reply, answers, is_transient, parse, transient_entry
-from .errors import Closed, NoReply, QueueFull, WrongNetwork
+from .errors import Closed, NoReply, QueueFull, WrongNetwork, WrongReply
 
 _MASK = 0xFFFF_FFFF
 # Waits after a refusal for lack of room: a node without room soon has some.
@@ -155,7 +155,6 @@ class Core:
     def __post_init__(self) -> None:
         self.network = self.options.network
         self._next_id = self.rng.getrandbits(32)
-        self._node = 0
 
     @property
     def node(self) -> str:
@@ -168,8 +167,9 @@ class Core:
         """Accepts a request; it ends with a call of its `on_end`."""
         if self.is_closed:
             raise Closed("the client is closed; make another one")
-        if self._waiting >= self.options.queue:
-            raise QueueFull(f"{self._waiting} requests wait; await some of them before you submit more")
+        waiting = self._waiting + len(self._postponed)
+        if waiting >= self.options.queue:
+            raise QueueFull(f"{waiting} requests wait; await some of them before you submit more")
         self._expire_at = min(self._expire_at, call.deadline)
         self._enqueue(call)
 
@@ -219,6 +219,9 @@ class Core:
 
     def received(self, data: Buffer, now: float) -> None:
         """Processes bytes of the stream."""
+        # A greeting repeats all that is in flight: first give up the requests that must not be repeated by now.
+        if now >= self._expire_at:
+            self._expire(now)
         self._received += data
         at, end = 0, len(self._received)
         while end - at >= LENGTH.size and self._state in (_State.GREETING, _State.READY):
@@ -430,12 +433,15 @@ class Core:
             at += size
             try:
                 status = Status(entry.status)
-                if is_transient(status):
-                    self._postpone(call, status, now, has_done_nothing=True)
-                else:
-                    call.end(receipt(call.content, status, entry.amount, promise, call.unanswered > 1))
-            except (Error, ValueError) as error:
-                call.end(None, error)
+            except ValueError:
+                self._give_up(call, WrongReply(f"status {entry.status} is unknown; use a client of the node's version"))
+                continue
+            if is_transient(status):
+                self._postpone(call, status, now, has_done_nothing=True)
+            elif status is Status.OK:
+                call.end(receipt(call.content, entry.amount, promise))
+            else:
+                call.end(None, refused(call.content, status, entry.amount, call.unanswered > 1))
 
     def _postpone(self, call: Call, status: Status, now: float, has_done_nothing: bool) -> None:
         """Repeats a request later for which the node had no room now."""

@@ -16,7 +16,7 @@ from ._operations import CARRIES_TIME, ENTRY_SIZES, Results, columns
 from ._proofs import IndexEntry, IndexProof, TransactionProof, key_of_locator, key_of_transaction
 from ._protocol import BatchFormat, Command, FrameType, Promise, Query
 from ._replies import HASH, MAX_FRAME, SEALED_HEADER, Reply
-from .errors import InvalidCertificate, InvalidProof, NotFound, ReplyTooLarge, UnknownBlock, WrongReply
+from .errors import Behind, InvalidCertificate, InvalidProof, NotFound, ReplyTooLarge, UnknownBlock, WrongReply
 
 T = TypeVar("T")
 
@@ -73,11 +73,15 @@ def info() -> Flow[protocol.InfoFrame]:
     return protocol.InfoFrame.unpack(reply.frame)
 
 
-def wait_for_height(height: int) -> Flow[protocol.InfoFrame]:
+def wait_for_height(height: int, seconds: float) -> Flow[protocol.InfoFrame]:
+    pauses = 0
     while True:
         found = yield from info()
         if found.tip_height >= height:
             return found
+        if pauses * _PAUSE >= seconds:
+            raise Behind(f"the node has executed up to block {found.tip_height}, not {height}; ask another node")
+        pauses += 1
         yield Pause(_PAUSE)
 
 

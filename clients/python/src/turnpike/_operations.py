@@ -108,13 +108,10 @@ class Receipt:
     """The promise that the node made."""
 
 
-def receipt(entry: bytes, status: Status, value: int, promise: Promise, was_sent_before: bool) -> Receipt:
-    """The receipt of an executed operation. Raises the status's error if the operation was refused."""
+def receipt(entry: bytes, value: int, promise: Promise) -> Receipt:
+    """The receipt of an executed operation."""
     operation = protocol.Operation.unpack(entry)
-    transaction, source = uuid.UUID(bytes=operation.transaction), int.from_bytes(operation.source, "big")
-    if status is Status.OK:
-        return Receipt(transaction, source, value, promise)
-    raise refused(entry, status, value, was_sent_before)
+    return Receipt(uuid.UUID(bytes=operation.transaction), int.from_bytes(operation.source, "big"), value, promise)
 
 
 def refused(entry: bytes, status: Status, value: int, was_sent_before: bool) -> Error:

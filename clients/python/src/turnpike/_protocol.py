@@ -370,6 +370,37 @@ class UnknownChain(StatusError):
     status = Status.UNKNOWN_CHAIN
 
 
+__all__ = [
+    "AccountExists",
+    "SourceUnknown",
+    "DestinationUnknown",
+    "InsufficientBalance",
+    "Overflow",
+    "TableFull",
+    "ZeroAmount",
+    "SelfTransfer",
+    "TransactionIdReused",
+    "Expired",
+    "UnknownCommand",
+    "Malformed",
+    "NotTrusted",
+    "NotAuthorised",
+    "NotIssuer",
+    "StaleTimestamp",
+    "BadSignature",
+    "RateLimited",
+    "Busy",
+    "StorageFailed",
+    "UnsupportedVersion",
+    "DepositRequired",
+    "StaleGeneration",
+    "NotFinal",
+    "NotFound",
+    "ReplyTooLarge",
+    "NotProvable",
+    "UnknownChain",
+]
+
 STATUS_ERRORS: Final[dict[Status, type[StatusError]]] = {
     Status.ACCOUNT_EXISTS: AccountExists,
     Status.SOURCE_UNKNOWN: SourceUnknown,
@@ -846,7 +877,7 @@ FINALITY_FRAME: Final = Struct(">HBBIHHBBB1xQQ32sII")
 
 class FinalityFrame(NamedTuple):
     """Request for a certificate of the replicas, 72 bytes, and the first 72 bytes of its reply; the keys of the
-    replicas"""
+    replicas of a generation and a certificate follow."""
 
     magic: int = MAGIC
     """`0x5450`, "TP"."""

@@ -6,11 +6,15 @@ Every text states the reason and the remedy. `Error` is the base of all.
 from . import _protocol
 from ._base import Error as Error
 from ._base import StatusError as StatusError
-from ._protocol import *  # noqa: F403 (the errors of statuses; `__all__` below selects them)
+from ._protocol import *  # noqa: F403 (the errors of statuses, which the schema generates)
 
 
 class NoReply(Error):
     """No node answered in time."""
+
+
+class Behind(Error):
+    """A node did not execute up to a block in time."""
 
 
 class WrongReply(Error):
@@ -63,6 +67,7 @@ class Fork(Error):
 
 
 __all__ = [
+    "Behind",
     "Closed",
     "Error",
     "Fork",
@@ -76,4 +81,4 @@ __all__ = [
     "WrongNetwork",
     "WrongReply",
 ]
-__all__ += [error.__name__ for error in _protocol.STATUS_ERRORS.values()]
+__all__ += _protocol.__all__
