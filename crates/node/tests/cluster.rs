@@ -259,6 +259,9 @@ fn what_leaves_no_trace_is_answered_and_not_ordered() {
     nodes.into_iter().for_each(Node::stop);
 }
 
+/// How long a replica waits for the CREATE of an account: three times its wait for a leader.
+const GRACE: Duration = Duration::from_secs(3);
+
 /// An account is created and used at once, at the same replica and at another one, whatever order the frames come in.
 #[test]
 fn an_account_that_was_just_created_is_known() {
@@ -272,6 +275,7 @@ fn an_account_that_was_just_created_is_known() {
         let operations = operations.map(|operation| issuer.sign(operation, Promise::Final).unwrap());
         let pay = Operation::transfer(id(number + 2), own, issuer.account(), 1);
         let pay = owner.sign(pay, Promise::Final).unwrap();
+        let since = Instant::now();
         let paid = std::thread::scope(|scope| {
             let mut other = connect(&nodes[usize::from(round % 2)]);
             // It comes before the CREATE, at the same time, or just after.
@@ -280,8 +284,11 @@ fn an_account_that_was_just_created_is_known() {
             assert!(opened.iter().all(|(status, _)| *status == Status::Ok), "{opened:?}");
             paying.join().unwrap()
         });
-        // The issuer has no account.
-        assert_eq!(paid.status, Status::DestinationUnknown, "round {round}");
+        // The issuer has no account. Another replica that lags by more than the grace, as beside other work, may not
+        // know the new one yet.
+        let may_lag = round % 2 == 1 && since.elapsed() >= GRACE;
+        let is_refused = paid.status == Status::SourceUnknown && may_lag;
+        assert!(is_refused || paid.status == Status::DestinationUnknown, "round {round}: {}", paid.status);
     }
     nodes.into_iter().for_each(Node::stop);
 }
