@@ -256,11 +256,9 @@ fn replicas_of_several_hosts_are_made_at_once_and_one_more_is_added() {
     let free = order::free_addresses(7).unwrap();
     // Hosts are addresses of loopback here, so each replica's HTTP needs a port of its own.
     let SocketAddr::V4(first) = free[0] else { unreachable!("loopback is IPv4") };
-    let hosts = Vec::from_iter((0..4).map(|number| {
-        let [a, b, c, d] = first.ip().octets();
-        Ipv4Addr::new(a, b, c, (d + number * 50) % 254 + 1).to_string()
-    }));
-    let options = ["--port", &PORT.to_string(), "--trusted", "127.0.0.0/8", "--accounts", "4096"];
+    let [a, b, c, d] = first.ip().octets();
+    let hosts = [0, 50, 100, 150].map(|step| Ipv4Addr::new(a, b, c, d.wrapping_add(step).clamp(1, 254)).to_string());
+    let options = ["--port", &PORT.to_string(), "--trusted", "127.0.0.0/8", "--accounts", "4096", "--epoch", "32"];
     cluster.succeeds("init", &[&["--hosts", &hosts.join(",")][..], &options].concat());
     for (number, host) in hosts.iter().enumerate() {
         let path = cluster.folder(number).join("turnpike.toml");
