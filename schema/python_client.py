@@ -1,12 +1,10 @@
 """The codes, errors and layouts of the Python client library, as one module."""
 
-import generate
-from generate import snake, text
+import re
+
+from words import CLIENT_CODES, CLIENT_FRAMES, made_by, quoted, sentence, snake, text, wrap
 
 SOURCES = "protocol.toml and schema/frames.toml"
-CODES = ("FrameType", "BatchFormat", "Command", "Promise", "Chain", "Query")
-FRAMES = ("FrameHeader", "ErrorFrame", "Operation", "SignedOperation", "BatchHeader", "ProofRequest", "ProofReply",
-          "IndexReply", "IndexEntry", "HeadersFrame", "InfoFrame", "FinalityFrame")
 # The entries of batches: their columns are read without a Python object per entry.
 ENTRIES = ("Operation", "SignedOperation")
 LETTERS = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q"}
@@ -15,8 +13,8 @@ ID_DTYPE = '[("high", ">u8"), ("low", ">u8")]'
 
 
 def docstring(words, indent="    "):
-    words = generate.re.sub(r"\[([^]]*)\]\([^)]*\)|\[`(\w+)`\]", r"\1\2", words)
-    first, *rest = generate.wrap(f'{indent}"""', words, 118).splitlines()
+    words = re.sub(r"\[([^]]*)\]\([^)]*\)|\[`(\w+)`\]", r"\1\2", words)
+    first, *rest = wrap(f'{indent}"""', words, 118).splitlines()
     first = first.replace('""" ', '"""', 1)
     return "\n".join([first, *(indent + line.replace('"""', "", 1).strip() for line in rest)]) + '"""'
 
@@ -32,7 +30,7 @@ def status(protocol):
     lines = enum("Status", "Outcome of an operation or of a frame.", protocol.statuses)[:-2]
     lines += ["", "    @property", "    def advice(self) -> str:", '        """The text that programs print: the reason, and the remedy."""',
               "        return _ADVICE[self]", "", "", "_ADVICE: Final = {"]
-    lines += [f"    Status.{text(value)}: {generate.quoted(value['advice'])}," for value in protocol.statuses]
+    lines += [f"    Status.{text(value)}: {quoted(value['advice'])}," for value in protocol.statuses]
     lines += ["}", "", ""]
     failures = [value for value in protocol.statuses if value["code"]]
     for value in failures:
@@ -64,9 +62,9 @@ def layout(frames, frame):
         default = {"magic": "MAGIC", "version": "VERSION"}.get(field["name"], 'b""' if is_bytes else 0)
         # The field hides a method of tuples, which has no use here.
         ignore = "  # type: ignore[assignment]" if field["name"] in ("count", "index") else ""
-        lines += [f"    {field['name']}: {'bytes' if is_bytes else 'int'} = {default}{ignore}", docstring(generate.sentence(field["doc"]))]
+        lines += [f"    {field['name']}: {'bytes' if is_bytes else 'int'} = {default}{ignore}", docstring(sentence(field["doc"]))]
     name = snake(frame["name"]).upper()
-    return [f"{name}: Final = Struct({generate.quoted(form)})", "", "", f"class {frame['name']}(NamedTuple):", docstring(frame["doc"].split("\n\n")[0]), "",
+    return [f"{name}: Final = Struct({quoted(form)})", "", "", f"class {frame['name']}(NamedTuple):", docstring(frame["doc"].split("\n\n")[0]), "",
             *lines, "",
             "    def pack(self) -> bytes:", '        """The bytes of the fixed part, reserved ones zero."""',
             f"        return {name}.pack(*self)", "", "    @classmethod", "    def unpack(cls, data: Buffer, offset: int = 0) -> Self:",
@@ -95,22 +93,22 @@ def dtype(frames, name):
 
 
 def module(protocol, frames):
-    lines = [docstring(f"The codes, errors and layouts of docs/protocol.md. {generate.made_by(SOURCES)}", ""), "",
+    lines = [docstring(f"The codes, errors and layouts of docs/protocol.md. {made_by(SOURCES)}", ""), "",
              "from enum import IntEnum", "from struct import Struct", "from typing import Any, Final, NamedTuple, Self", "",
              "from ._base import Buffer, StatusError", ""]
     for name, constant in protocol.constants.items():
         doc = constant["doc"].replace('"TP"', "`TP`")
         lines += [f"{name.upper()}: Final = {constant['value']:#x}", docstring(doc, "")]
     lines += ["", ""]
-    for name in CODES:
+    for name in CLIENT_CODES:
         codes = protocol.of(name)
         lines += enum(name, codes["doc"], codes["values"])
     lines += status(protocol)
     for tag in protocol.tags:
         if "spv" in tag["crates"]:
-            lines += [f"{tag['name'].upper()}_TAG: Final = {generate.quoted(tag['text'])}", docstring(f"Tag of {tag['of']}.", "")]
+            lines += [f"{tag['name'].upper()}_TAG: Final = {quoted(tag['text'])}", docstring(f"Tag of {tag['of']}.", "")]
     lines += [""]
-    for name in FRAMES:
+    for name in CLIENT_FRAMES:
         lines += layout(frames, frames.frames[name])
     for name in ENTRIES:
         upper = snake(name).upper()

@@ -2,7 +2,7 @@
 
 import re
 
-from generate import camel, made_by, quoted, sentence, text, wrap
+from words import camel, made_by, quoted, sentence, text, wrap
 
 # Names that would hide a global of JavaScript.
 RENAMED = {"Promise": "PromiseLevel"}
