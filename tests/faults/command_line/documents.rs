@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// First words of commands; other blocks are diagrams, source code or formats.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "turnpike", "target/", "make", "cargo", "curl", "export", "printf", "kill", "cc", "pip", "ip", "openssl",
-    "scripts/", "./",
+    "scripts/", "./", "apt",
 ];
 
 /// The use of a block.
@@ -74,10 +74,11 @@ fn blocks(document: &str) -> Vec<Block> {
                 Some(rest) => rest.starts_with(' ') || rest.is_empty() || word.ends_with('/'),
                 None => false,
             });
-            if is_command || marker.is_some() {
+            if is_command || matches!(marker, Some(Kind::File(_))) {
                 let kind = marker.take().unwrap_or(Kind::Run);
                 found.push(Block { line: start + 1, kind, text: text.join("\n") });
             }
+            assert!(marker.is_none(), "{document}:{}: the marked block has no commands", start + 1);
             continue;
         } else if !lines[at].is_empty() {
             assert!(marker.is_none(), "{document}:{}: the marker has no block", at + 1);
