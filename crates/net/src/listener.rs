@@ -21,7 +21,7 @@ use rustix::{
     },
 };
 
-use crate::refuse::{LogLimit, SpareDescriptor, is_exhausted};
+use crate::refuse::{LogLimit, SpareDescriptor, is_exhausted, listen_advice};
 
 /// Neither the listening socket nor its connections make a thread wait, and no child process inherits them.
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
@@ -39,12 +39,17 @@ pub struct Listener {
 /// Why a path cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
-    /// It is a file of another kind, which is not removed.
-    #[error("{0} exists and is not a socket: choose another path, or remove it")]
+    /// It is that of another kind of file, which is not removed.
+    #[error("cannot listen on {0}: the file there is not a socket; remove it, or choose another path")]
     NotASocket(PathBuf),
     /// The system refuses it.
-    #[error(transparent)]
-    System(#[from] io::Error),
+    #[error("cannot listen on {path}: {source}; {}", listen_advice(source))]
+    System {
+        /// The path.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
 }
 
 impl Listener {
@@ -71,8 +76,9 @@ impl Listener {
         if fs::symlink_metadata(path).is_ok_and(|file| !file.file_type().is_socket()) {
             return Err(PathError::NotASocket(path.to_owned()));
         }
-        let socket = bind_path(path, mode, backlog)?;
-        let file = fs::symlink_metadata(path)?;
+        let fail = |source| PathError::System { path: path.to_owned(), source };
+        let socket = bind_path(path, mode, backlog).map_err(fail)?;
+        let file = fs::symlink_metadata(path).map_err(fail)?;
         let file = SocketFile { path: path.to_owned(), device: file.dev(), inode: file.ino() };
         Ok(Self { socket, address: None, _file: Some(file) })
     }
@@ -213,7 +219,10 @@ mod tests {
         let listener = Listener::unix(&path, 0o700, 16).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         let error = Listener::unix(&path, 0o700, 16).unwrap_err();
-        assert!(matches!(&error, PathError::System(error) if error.kind() == io::ErrorKind::AddrInUse), "{error}");
+        assert!(
+            matches!(&error, PathError::System { source, .. } if source.kind() == io::ErrorKind::AddrInUse),
+            "{error}"
+        );
         let mut client = UnixStream::connect(&path).unwrap();
         let mut acceptor = Acceptor::new().unwrap();
         // The one that tried to listen connected, to see whether anybody does.

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use net::{Accepted, Acceptor, Listener, PathError, Waker};
+use net::{Accepted, Acceptor, Listener, Waker};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     net::sockopt,
@@ -59,11 +59,7 @@ impl Listeners {
         });
         let mut sockets = tcp.collect::<Result<Vec<_>, Error>>()?;
         if let Some((path, mode)) = &config.unix {
-            let listener = Listener::unix(path, *mode, config.backlog).map_err(|error| match error {
-                PathError::NotASocket(path) => Error::NotASocket(path),
-                PathError::System(source) => Error::Listen { at: path.display().to_string(), source },
-            })?;
-            sockets.push(Socket { listener, tls: false });
+            sockets.push(Socket { listener: Listener::unix(path, *mode, config.backlog)?, tls: false });
         }
         let (waker, acceptor) = (Waker::new().map_err(Error::Thread)?, Acceptor::new().map_err(Error::Thread)?);
         Ok(Self { service: Arc::clone(service), waker, sockets, acceptor })

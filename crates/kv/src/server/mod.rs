@@ -93,14 +93,14 @@ pub enum Error {
     /// An address cannot be listened on.
     #[error("cannot listen on {at}: {source}; {}", net::listen_advice(source))]
     Listen {
-        /// The address or the file.
+        /// The address.
         at: String,
         /// The system's error.
         source: io::Error,
     },
-    /// The path of a socket is that of another kind of file.
-    #[error("cannot listen on {0}: the file there is not a socket; remove it, or choose another path")]
-    NotASocket(PathBuf),
+    /// The path of a socket cannot be listened on.
+    #[error(transparent)]
+    Path(#[from] net::PathError),
     /// There is nothing to listen on.
     #[error("nothing to listen on: set a TCP port, a UDP port, or the path of a Unix socket")]
     Nowhere,
