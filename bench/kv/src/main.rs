@@ -15,10 +15,7 @@ mod udp;
 use std::{
     error::Error,
     net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
     thread,
     time::Duration,
 };
@@ -102,11 +99,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    let rate = LATENCY_SHARE * highest_rate(&arguments, time)?;
-    compare_latency(&arguments, rate, time, "")?;
-    let busy = BusyLoops::start(BUSY_LOOPS);
-    compare_latency(&arguments, rate, time, " beside two busy loops")?;
-    drop(busy);
+    compare_latencies(&arguments, time)?;
     compare_fairness(&arguments, time)?;
     match arguments.processes.as_deref() {
         Some(&[ours, memcached]) => compare_udp(&arguments, [ours, memcached], time),
@@ -121,31 +114,8 @@ const LATENCY_SHARE: f64 = 0.7;
 /// Loops that use a processor each, as other programs of the machine do.
 const BUSY_LOOPS: usize = 2;
 
-/// Threads that use the processors until this is dropped.
-struct BusyLoops {
-    stop: Arc<AtomicBool>,
-    threads: Vec<thread::JoinHandle<()>>,
-}
-
-impl BusyLoops {
-    fn start(count: usize) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let spin = |stop: Arc<AtomicBool>| move || while !stop.load(Relaxed) {};
-        let threads = (0..count).map(|_| thread::spawn(spin(Arc::clone(&stop)))).collect();
-        Self { stop, threads }
-    }
-}
-
-impl Drop for BusyLoops {
-    fn drop(&mut self) {
-        self.stop.store(true, Relaxed);
-        // A loop does not panic.
-        self.threads.drain(..).for_each(|thread| drop(thread.join()));
-    }
-}
-
-/// The highest rate of the slower one of both stores, in gets per second: latencies are measured at one rate for both.
-fn highest_rate(arguments: &Arguments, time: Duration) -> Result<f64, Box<dyn Error>> {
+/// Compares latencies at one rate for both stores, a share of the slower one's highest, quiet and beside busy loops.
+fn compare_latencies(arguments: &Arguments, time: Duration) -> Result<(), Box<dyn Error>> {
     let servers = [arguments.turnpike, arguments.memcached];
     let draws = keys::draws(Spread::Zipf, arguments.items, DRAWS);
     let shape = Shape { connections: LATENCY_CONNECTIONS, pipeline: 1, reads: 100, value: arguments.value };
@@ -155,16 +125,35 @@ fn highest_rate(arguments: &Arguments, time: Duration) -> Result<f64, Box<dyn Er
             rates.push(load::run(*server, Protocol::Memcached, &shape, &draws, time)?);
         }
     }
-    Ok(highest.map(median).into_iter().fold(f64::INFINITY, f64::min))
+    let rate = LATENCY_SHARE * highest.map(median).into_iter().fold(f64::INFINITY, f64::min);
+    compare_latency(arguments, &draws, rate, time, "")?;
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..BUSY_LOOPS {
+            scope.spawn(|| {
+                while !stop.load(Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let compared = compare_latency(arguments, &draws, rate, time, " beside two busy loops");
+        stop.store(true, Relaxed);
+        compared
+    })
 }
 
-fn compare_latency(arguments: &Arguments, rate: f64, time: Duration, beside: &str) -> Result<(), Box<dyn Error>> {
+fn compare_latency(
+    arguments: &Arguments,
+    draws: &[u32],
+    rate: f64,
+    time: Duration,
+    beside: &str,
+) -> Result<(), Box<dyn Error>> {
     let servers = [arguments.turnpike, arguments.memcached];
-    let draws = keys::draws(Spread::Zipf, arguments.items, DRAWS);
     let mut latencies = servers.map(|_| Vec::new());
     for _ in 0..arguments.rounds {
         for (server, latencies) in servers.iter().zip(&mut latencies) {
-            let p99 = paced::p99(*server, LATENCY_CONNECTIONS, rate, arguments.value, &draws, time)?;
+            let p99 = paced::p99(*server, LATENCY_CONNECTIONS, rate, arguments.value, draws, time)?;
             latencies.push(p99.as_secs_f64() * 1e6);
         }
     }

@@ -119,15 +119,40 @@ struct Bodies {
     size: usize,
 }
 
-struct Progress {
+/// Maximum number of remembered proposals: those of views that were given up are never final.
+const PROPOSED: usize = 1024;
+
+/// Proposals of a replica, and the log of final blocks.
+pub(crate) struct Progress {
     log: File,
-    /// When each block was proposed here that is not final, by body.
+    /// When each payload was proposed here that is not final, by its hash.
     proposed: BTreeMap<spv::Hash, u64>,
-    /// The place in the stream of bytes that bodies are made of.
-    next: u64,
+    /// The place in the stream of numbers that payloads are made of.
+    pub(crate) next: u64,
 }
 
-pub(crate) fn now() -> u64 {
+impl Progress {
+    pub(crate) fn new(log: File) -> Self {
+        Self { log, proposed: BTreeMap::new(), next: now() }
+    }
+
+    pub(crate) fn propose(&mut self, payload: spv::Hash) {
+        self.proposed.insert(payload, now());
+    }
+
+    /// Writes the line of a final block.
+    pub(crate) fn finalize(&mut self, height: u64, hash: &spv::Hash, payload: &spv::Hash) {
+        let at = now();
+        let took = self.proposed.remove(payload).map_or("-".into(), |since| (at - since).to_string());
+        let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.log.write_all(format!("{height} {hash} {at} {took}\n").as_bytes()).expect("the log can be written");
+        while self.proposed.len() > PROPOSED {
+            self.proposed.pop_first();
+        }
+    }
+}
+
+fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64)
 }
 
@@ -140,7 +165,7 @@ impl Application for Bodies {
             state.next = state.next.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
             word.copy_from_slice(&state.next.to_be_bytes()[..word.len()]);
         }
-        state.proposed.insert(body_hash(&body), now());
+        state.propose(body_hash(&body));
         Box::pin(ready(Some(Payload { statement: [0; 32], body: Bytes::from(body) })))
     }
 
@@ -154,16 +179,9 @@ impl Application for Bodies {
     }
 
     fn finalized(&self, found: Final) -> Answer<'_, ()> {
+        let block = &found.block;
         let mut state = self.state.lock().expect("no thread panicked");
-        let (header, at) = (found.block.header(), now());
-        let took = state.proposed.remove(&header.body).map_or("-".into(), |since| (at - since).to_string());
-        let hash: String = found.block.hash().iter().map(|byte| format!("{byte:02x}")).collect();
-        let line = format!("{} {hash} {at} {took}\n", found.block.height());
-        state.log.write_all(line.as_bytes()).expect("the log can be written");
-        // Bodies of views that were given up are never final.
-        while state.proposed.len() > 1024 {
-            state.proposed.pop_first();
-        }
+        state.finalize(block.height(), &block.hash(), &block.header().body);
         Box::pin(ready(()))
     }
 }
@@ -180,8 +198,7 @@ pub fn run(arguments: Arguments) {
         panic!("the engine ended");
     }
     let (committee, keys) = committee(addresses.len());
-    let state = Progress { log, proposed: BTreeMap::new(), next: now() };
-    let bodies = Bodies { committee: committee.clone(), state: Mutex::new(state), size: body };
+    let bodies = Bodies { committee: committee.clone(), state: Mutex::new(Progress::new(log)), size: body };
     let listen = addresses[number];
     let member = |(key, address): (&ReplicaKey, _)| Member { name: key.name(), address };
     let members = keys.iter().zip(addresses).map(member).collect();

@@ -2,7 +2,7 @@
 //! hashes without bodies, and nobody stores or delivers blocks. A replica adds bodies, their store and delivery, BIP340
 //! certificates, channels and epochs.
 
-use crate::replica::{NETWORK, now};
+use crate::replica::{NETWORK, Progress};
 use commonware_actor::Feedback;
 use commonware_consensus::simplex::elector::RoundRobin;
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
@@ -25,9 +25,7 @@ use commonware_utils::ordered::{Map, Set};
 use commonware_utils::{NZU16, NZU32, NZUsize, NonZeroDuration, TryFromIterator as _};
 use order::Timing;
 use spv::hash::body_hash;
-use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -43,14 +41,7 @@ const QUOTA: Quota = Quota::per_second(NZU32!(16_384));
 /// Payloads, which are hashes.
 #[derive(Clone)]
 struct Payloads {
-    state: Arc<Mutex<State>>,
-}
-
-struct State {
-    log: File,
-    /// When each payload was proposed here that is not final.
-    proposed: BTreeMap<Digest, u64>,
-    next: u64,
+    state: Arc<Mutex<Progress>>,
 }
 
 impl Automaton for Payloads {
@@ -61,13 +52,10 @@ impl Automaton for Payloads {
         let (sender, receiver) = oneshot::channel();
         let mut state = self.state.lock().expect("no thread panicked");
         state.next += 1;
-        let payload = Digest(body_hash(&state.next.to_be_bytes()));
-        state.proposed.insert(payload, now());
-        while state.proposed.len() > 1024 {
-            state.proposed.pop_first();
-        }
+        let payload = body_hash(&state.next.to_be_bytes());
+        state.propose(payload);
         // The engine may have given the view up.
-        let _ = sender.send(payload);
+        let _ = sender.send(Digest(payload));
         receiver
     }
 
@@ -96,10 +84,8 @@ impl Reporter for Payloads {
     fn report(&mut self, activity: Self::Activity) -> Feedback {
         if let Activity::Finalization(found) = activity {
             let mut state = self.state.lock().expect("no thread panicked");
-            let (payload, at) = (found.proposal.payload, now());
-            let took = state.proposed.remove(&payload).map_or("-".into(), |since| (at - since).to_string());
-            let line = format!("{} {payload} {at} {took}\n", found.view().get());
-            state.log.write_all(line.as_bytes()).expect("the log can be written");
+            let Digest(payload) = found.proposal.payload;
+            state.finalize(found.view().get(), &payload, &payload);
         }
         Feedback::Ok
     }
@@ -109,8 +95,7 @@ impl Reporter for Payloads {
 pub fn run(directory: PathBuf, number: usize, addresses: &[SocketAddr], patience: Duration, threads: usize, log: File) {
     let key = |number: usize| PrivateKey::from_seed(number as u64);
     let all = Vec::from_iter((0..addresses.len()).map(|number| key(number).public_key()));
-    let state = State { log, proposed: BTreeMap::new(), next: now() };
-    let payloads = Payloads { state: Arc::new(Mutex::new(state)) };
+    let payloads = Payloads { state: Arc::new(Mutex::new(Progress::new(log))) };
     let config = tokio::Config::new().with_worker_threads(threads).with_storage_directory(directory);
     tokio::Runner::new(config).start(|context| async move {
         let signer = key(number);
