@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::cluster::{Cluster, REPLICAS};
 use crate::http_client;
+use crate::members::copy;
 
 /// Longest wait, on a machine that does much else.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -173,9 +174,6 @@ fn a_replica_with_a_flipped_byte_in_any_file_runs_or_says_what_helps() {
     stop(&mut cluster);
     cluster.open_account(0);
     let (own, whole) = (cluster.folders[DAMAGED].clone(), folder.path().join("whole"));
-    let copy = |from: &Path, to: &Path| {
-        assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
-    };
     copy(&own, &whole);
     let files = file_of_each_kind(&own.join("data"));
     assert!(files.len() >= 20, "{files:?}");

@@ -405,7 +405,8 @@ fn commands_that_change_the_members_are_resumed_wherever_they_were_killed() {
     assert!(is_member(4));
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies a folder with everything in it.
+pub fn copy(from: &Path, to: &Path) {
     let status = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
     assert!(status.success());
 }
