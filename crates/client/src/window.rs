@@ -30,9 +30,10 @@ pub struct Limits {
 /// Why a request has no reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// There was no reply to any attempt. The request may have been executed nevertheless.
+    /// An attempt had no reply, and no later one a result. The request may have been executed.
     NoReply,
-    /// The node had no room until the end: what it refused was not executed. Of a batch, some operations may have been.
+    /// The node had no room at any attempt: what it refused was not executed. Of a batch, some operations may have been.
+    /// With [`Status::NotFinal`] the request may still be executed.
     Refused(Status),
 }
 
@@ -81,6 +82,16 @@ struct Slot {
     refusals: u32,
     /// The last refusal, unless an attempt has gone without a reply since.
     refused: Option<Status>,
+    /// Whether an attempt has gone without a reply: it may have been executed, whatever later ones are refused with.
+    unanswered: bool,
+}
+
+impl Slot {
+    /// The failure, if it is given up now. A refusal only says that nothing was executed if every attempt was refused.
+    fn failure(&self) -> Failure {
+        let refused = self.refused.filter(|status| *status == Status::NotFinal || !self.unanswered);
+        refused.map_or(Failure::NoReply, Failure::Refused)
+    }
 }
 
 /// The requests in flight.
@@ -166,7 +177,7 @@ impl Window {
         self.next_deadline = Duration::MAX;
         for slot in self.slots.iter_mut().flatten() {
             slot.retries += 1;
-            slot.refused = None;
+            slot.unanswered |= slot.refused.take().is_none();
             slot.deadline = now + self.limits.retry_after;
             self.next_deadline = slot.deadline;
             self.outgoing.push_back(slot.id);
@@ -241,14 +252,17 @@ impl Window {
             self.strays += 1;
             return;
         }
+        let want = want_of_room(&reply);
         if now.saturating_sub(slot.submitted) < slot.give_up_after
-            && let Some(status) = want_of_room(&reply)
+            && let Some(status) = want
         {
             return self.postpone(index, status, now);
         }
         let latency = now.saturating_sub(slot.due);
+        let is_ambiguous = want.is_some() && slot.unanswered;
+        let (reply, bytes) = if is_ambiguous { (Err(Failure::NoReply), &[][..]) } else { (Ok(reply), bytes) };
         let Slot { tag, due, retries, .. } = slot;
-        report(Completion { tag, request, reply: Ok(reply), bytes, due, latency, retries });
+        report(Completion { tag, request, reply, bytes, due, latency, retries });
         self.release(index);
         if slot.retries == 0 {
             let more = FRACTION * FRACTION / self.allowed.max(1);
@@ -271,7 +285,7 @@ impl Window {
             let waited = now.saturating_sub(slot.submitted);
             if waited >= slot.give_up_after {
                 let ended = *slot;
-                let failure = ended.refused.map_or(Failure::NoReply, Failure::Refused);
+                let failure = ended.failure();
                 let request = buffer(&self.memory, &self.limits, &ended);
                 let latency = now.saturating_sub(ended.due);
                 let reply = Err(failure);
@@ -281,6 +295,7 @@ impl Window {
                 continue;
             }
             let missing = slot.refused.is_none();
+            slot.unanswered |= missing;
             slot.retries += 1;
             slot.deadline = now + backoff(&self.limits, self.limits.retry_after, slot.retries);
             // An operation that may still be executed keeps that status, whatever happens to this attempt.
@@ -299,7 +314,8 @@ impl Window {
         // A node without room soon has some, sooner than a lost datagram is noticed.
         let first = self.limits.retry_after / 64;
         if let Some(slot) = &mut self.slots[index] {
-            slot.refused = Some(status);
+            // One that may still be executed keeps that status.
+            slot.refused = slot.refused.filter(|before| *before == Status::NotFinal).or(Some(status));
             slot.deadline = now + backoff(&self.limits, first, slot.refusals);
             slot.refusals += 1;
             self.next_deadline = self.next_deadline.min(slot.deadline);

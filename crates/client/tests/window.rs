@@ -205,6 +205,37 @@ fn a_node_that_stays_busy_is_given_up() {
     assert_eq!(failures, [Failure::Refused(Status::Busy)]);
 }
 
+/// A lost reply may have been that of an execution, so a caller who hears of a refusal only might pay twice.
+#[test]
+fn a_refusal_after_a_lost_reply_does_not_say_that_nothing_was_executed() {
+    for (statuses, expected) in [
+        (vec![None, Some(Status::Busy)], Failure::NoReply),
+        (vec![Some(Status::Busy), None, Some(Status::Busy)], Failure::NoReply),
+        (vec![Some(Status::Busy)], Failure::Refused(Status::Busy)),
+        (vec![Some(Status::NotFinal), Some(Status::Busy)], Failure::Refused(Status::NotFinal)),
+        (vec![None, Some(Status::NotFinal)], Failure::Refused(Status::NotFinal)),
+    ] {
+        let mut client = Window::new(Limits { give_up_after: 300 * MILLISECOND, ..limits(1) }, 0);
+        let draft = client.begin().unwrap();
+        let frame = CompactFrame::new(wire::Command::Refer, 0, 1, 0, 0);
+        draft.submit_compact(frame, 5, Duration::ZERO, Duration::ZERO);
+        let (mut now, mut attempts, mut failures) = (Duration::ZERO, statuses.iter(), Vec::new());
+        while client.in_flight() > 0 {
+            client.expire(now, |completion| failures.push(completion.reply.unwrap_err()));
+            while let Some(outgoing) = client.next_outgoing() {
+                // The last status goes on.
+                let Some(status) = *attempts.next().or(statuses.last()).unwrap() else { continue };
+                let mut datagram = client.memory()[outgoing.offset..outgoing.offset + outgoing.length].to_vec();
+                let FrameMut::Compact(frame) = FrameMut::parse(&mut datagram).unwrap() else { panic!() };
+                frame.set_reply(status, 0);
+                client.receive(&datagram, now, |completion| panic!("{completion:?}"));
+            }
+            now += MILLISECOND;
+        }
+        assert_eq!(failures, [expected], "{statuses:?}");
+    }
+}
+
 #[test]
 fn missing_replies_halve_what_may_be_in_flight() {
     let mut client = Window::new(Limits { give_up_after: 15 * MILLISECOND, ..limits(8) }, 0);

@@ -72,6 +72,7 @@ impl<'a> Draft<'a> {
             retries: 0,
             refusals: 0,
             refused: None,
+            unanswered: false,
         };
         window.outgoing.push_back(self.id);
         window.next_deadline = window.next_deadline.min(slot.deadline);
