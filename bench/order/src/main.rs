@@ -159,7 +159,7 @@ fn kill(run: &Run) -> Result<(), Box<dyn std::error::Error>> {
     let settled = between(at_kill + 1_000_000, at_restart) / ((at_restart - at_kill - 1_000_000) as f64 / 1e6);
     run.record("longest gap after a kill", gap as f64 / 1000.0, "ms");
     run.record("rate from 1 s after the kill, of that before", settled / before, "x");
-    run.record("until it has what was final", joined.saturating_sub(at_restart) as f64 / 1000.0, "ms");
+    run.record("until it has caught up", joined.saturating_sub(at_restart) as f64 / 1000.0, "ms");
     Ok(())
 }
 

@@ -32,7 +32,7 @@ pub struct Limits {
 pub enum Failure {
     /// An attempt had no reply, and no later one a result. The request may have been executed.
     NoReply,
-    /// The node had no room at any attempt: what it refused was not executed. Of a batch, some operations may have been.
+    /// The node refused every attempt for want of room. Nothing was executed; of a batch, some operations may be.
     /// With [`Status::NotFinal`] the request may still be executed.
     Refused(Status),
 }
