@@ -154,11 +154,16 @@ export class LightClient {
     }
   }
 
-  /** Proves the balance of an account and the position of its latest transaction, or that there is no such account. */
-  async proveBalance(account: AccountId, signal?: AbortSignal): Promise<ProvedBalance> {
+  /** Fetches the proof of a balance without verifying it: its entries are what the node claims. */
+  async claimBalance(account: AccountId, signal?: AbortSignal): Promise<IndexProof> {
     const key = new Uint8Array(32);
     key.set(account);
-    const proof = IndexProof.decode(await this.#fetch("index", key, signal));
+    return IndexProof.decode(await this.#fetch("index", key, signal));
+  }
+
+  /** Proves the balance of an account and the position of its latest transaction, or that there is no such account. */
+  async proveBalance(account: AccountId, signal?: AbortSignal): Promise<ProvedBalance> {
+    const proof = await this.claimBalance(account, signal);
     const entry = await this.#verified(() => proof.verify(account, this.#chain), signal);
     return { entry, proof };
   }

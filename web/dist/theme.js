@@ -1,0 +1,1 @@
+try{const t=localStorage.getItem("turnpike.theme");"dark"!==t&&"light"!==t||(document.documentElement.dataset.theme=t)}catch{}

@@ -1,0 +1,34 @@
+/** The chosen theme; without a choice the system's. */
+
+const KEY = "turnpike.theme";
+
+function read(): string | null {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null;
+  }
+}
+
+class Theme {
+  #chosen = $state(read());
+  #system = $state(matchMedia("(prefers-color-scheme: dark)").matches);
+  readonly isDark = $derived(this.#chosen === "dark" || (this.#chosen !== "light" && this.#system));
+
+  constructor() {
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => (this.#system = event.matches));
+  }
+
+  /** Chooses the other theme, and remembers it. */
+  toggle(): void {
+    this.#chosen = this.isDark ? "light" : "dark";
+    document.documentElement.dataset["theme"] = this.#chosen;
+    try {
+      localStorage.setItem(KEY, this.#chosen);
+    } catch {
+      // Without storage the choice lasts until the page is closed.
+    }
+  }
+}
+
+export const theme = new Theme();
