@@ -16,13 +16,18 @@ class Theme {
   readonly isDark = $derived(this.#chosen === "dark" || (this.#chosen !== "light" && this.#system));
 
   constructor() {
+    this.#apply();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => (this.#system = event.matches));
+  }
+
+  #apply(): void {
+    if (this.#chosen === "dark" || this.#chosen === "light") document.documentElement.dataset["theme"] = this.#chosen;
   }
 
   /** Chooses the other theme, and remembers it. */
   toggle(): void {
     this.#chosen = this.isDark ? "light" : "dark";
-    document.documentElement.dataset["theme"] = this.#chosen;
+    this.#apply();
     try {
       localStorage.setItem(KEY, this.#chosen);
     } catch {

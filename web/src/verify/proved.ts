@@ -30,6 +30,8 @@ export interface Proved {
   readonly network: string;
   /** Number of headers whose links were checked. */
   readonly headers: number;
+  /** Number of headers that were left out, because the chain is long and each seal vouches for its header. */
+  readonly leftOut: number;
   /** Height and time of the header that an earlier visit had pinned. */
   readonly pinned: { readonly height: number; readonly time: number } | undefined;
   /** Whether the browser remembers the chain for the next visit. */

@@ -15,8 +15,10 @@ import { post } from "./transport.js";
 
 export type { Proved } from "./proved.js";
 
-/** Each header takes about a kilobyte of memory, so more than this is for the command line. */
-const MAX_HEADERS = 400_000n;
+/** Where a key seals the chain, more missing headers than this are left out: each seal vouches for its header. */
+const MAX_LINKED = 50_000n;
+/** Certificates vouch by links. Each header takes about a kilobyte of memory: more are for the command line. */
+const MAX_CERTIFIED = 400_000n;
 
 /** The chain is not the one that this browser verified before. */
 export class HistoryChanged extends Error {
@@ -82,7 +84,8 @@ class Session {
   async sync(progress: Progress): Promise<LightClient> {
     const [light, { tipHeight }] = [await this.light(), await this.info()];
     const missing = tipHeight - light.chain.height;
-    if (missing > MAX_HEADERS) {
+    if (missing > MAX_LINKED && !light.chain.isOrdered) await this.#compared(() => light.skip(tipHeight));
+    else if (missing > MAX_CERTIFIED) {
       throw new Error(
         `The chain has ${missing} more headers than this browser holds. Verify with the command line, which stores ` +
           "them in a file: turnpike proof get --headers headers.own …",
@@ -90,18 +93,25 @@ class Session {
     }
     const timer = setInterval(() => progress(Number(light.chain.height), Number(tipHeight)), 100);
     try {
-      await light.sync();
-    } catch (error) {
-      if (error instanceof ForkError) throw new HistoryChanged(this.#before, error.message);
-      throw error;
+      await this.#compared(() => light.sync());
     } finally {
       clearInterval(timer);
     }
-    this.#pin(light);
+    await this.#pin(light);
     return light;
   }
 
-  #pin({ chain }: LightClient): void {
+  /** Makes a fork that the light client finds a change of history. */
+  async #compared(action: () => Promise<void>): Promise<void> {
+    try {
+      await action();
+    } catch (error) {
+      throw error instanceof ForkError ? new HistoryChanged(this.#before, error.message) : error;
+    }
+  }
+
+  async #pin(light: LightClient): Promise<void> {
+    const { chain } = light;
     const store = new Store(items, toHex(chain.network));
     const { pin } = store;
     if (pin && chain.trusted < BigInt(pin.height)) {
@@ -110,6 +120,7 @@ class Session {
           "the node lags, or its chain was cut. Try again later; if it stays like this, ask its operator.",
       );
     }
+    if (pin && chain.hash(BigInt(pin.height)) === undefined) await light.fetchSingle(BigInt(pin.height));
     if (pin && toHex(chain.hash(BigInt(pin.height))!) !== pin.hash) {
       throw new HistoryChanged(pin, `the node has another block at height ${pin.height}`);
     }
@@ -127,7 +138,7 @@ class Session {
         ? await light.proveLocator(BigInt(subject.height), Number(subject.position))
         : undefined;
     const proof = (balance?.proof ?? transaction)!;
-    this.#pin(light);
+    await this.#pin(light);
     const { chain } = light;
     const header = chain.find(proof.height, proof.blockHash)!;
     const leaf = toHex(proof.leaf);
@@ -149,7 +160,8 @@ class Session {
       },
       voucher: voucherOf(chain),
       network: toHex(chain.network),
-      headers: Number(chain.trusted) + 1,
+      headers: Number(chain.trusted - chain.base) + 2,
+      leftOut: Number(chain.base) - 1,
       pinned: this.#before && { height: this.#before.height, time: this.#before.time },
       isPinned: this.#isPinned,
       flip: () => {

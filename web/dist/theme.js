@@ -1,1 +1,0 @@
-try{const t=localStorage.getItem("turnpike.theme");"dark"!==t&&"light"!==t||(document.documentElement.dataset.theme=t)}catch{}
