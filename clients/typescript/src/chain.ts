@@ -86,12 +86,21 @@ export class ForkError extends ProofError {
   }
 }
 
+/** Maximum number of single headers that a chain holds; when it is full, they are dropped and fetched again. */
+const MAX_SINGLE = 1024;
+
 /**
  * Headers from genesis to the tip. The network id is the hash of genesis, which names the chain's key or its replicas,
  * so a client that knows the network id needs nothing else to check a header.
+ *
+ * A chain with a key may leave out headers after genesis ({@link skipTo}), because each seal vouches for one header.
  */
 export class HeaderChain {
+  /** Genesis, then all headers from `#base` on. */
   readonly #headers: Sealed[];
+  #base = 1;
+  /** Headers between genesis and `#base`, each of them by its seal. */
+  readonly #single = new Map<bigint, Sealed>();
   readonly #key: Uint8Array | undefined;
   #certified = 0;
   #vouched: Vouched | undefined;
@@ -119,8 +128,14 @@ export class HeaderChain {
     let end = SEALED_HEADER;
     // Each header begins with its version, which differs from the first bytes of what follows the headers.
     const version = bytes.subarray(0, 4);
+    const second = bytes.subarray(SEALED_HEADER, 2 * SEALED_HEADER);
+    if (!chain.isOrdered && second.length === SEALED_HEADER && decodeHeader(second).height > 1n) {
+      chain.skipTo(second.slice());
+      end += SEALED_HEADER;
+    }
+    const rest = end;
     while (bytes.length >= end + SEALED_HEADER && equal(bytes.subarray(end, end + 4), version)) end += SEALED_HEADER;
-    chain.extend(bytes.subarray(SEALED_HEADER, end));
+    chain.extend(bytes.subarray(rest, end));
     if (end < bytes.length) chain.certify(Vouched.decode(bytes.subarray(end)));
     chain.forgetUnvouched();
     return chain;
@@ -143,7 +158,16 @@ export class HeaderChain {
 
   /** The height of the last header. */
   get height(): bigint {
-    return BigInt(this.#headers.length - 1);
+    return BigInt(this.#base + this.#headers.length - 2);
+  }
+
+  /** The height of the first header after genesis that is here. More than 1 if headers were left out. */
+  get base(): bigint {
+    return BigInt(this.#base);
+  }
+
+  #at(height: bigint): Sealed | undefined {
+    return this.#headers[height === 0n ? 0 : height < this.base ? -1 : Number(height) - this.#base + 1];
   }
 
   /** The height of the last header that the key or the replicas vouch for. */
@@ -158,17 +182,17 @@ export class HeaderChain {
 
   /** The header at a height. */
   header(height: bigint): BlockHeader | undefined {
-    return this.#headers[Number(height)]?.header;
+    return (this.#at(height) ?? this.#single.get(height))?.header;
   }
 
   /** The hash of the header at a height. */
   hash(height: bigint): Hash | undefined {
-    return this.#headers[Number(height)]?.hash;
+    return (this.#at(height) ?? this.#single.get(height))?.hash;
   }
 
   /** The header at a height, if it has this hash and somebody vouches for it. */
   find(height: bigint, hash: Hash): BlockHeader | undefined {
-    const sealed = height <= this.trusted ? this.#headers[Number(height)] : undefined;
+    const sealed = height <= this.trusted ? (this.#at(height) ?? this.#single.get(height)) : undefined;
     return sealed && equal(sealed.hash, hash) ? sealed.header : undefined;
   }
 
@@ -193,10 +217,37 @@ export class HeaderChain {
   compare(bytes: Uint8Array): void {
     const other = new Sealed(bytes);
     const { height } = other.header;
-    const here = this.#headers[Number(height)];
+    const here = this.#at(height);
     if (here && equal(here.hash, other.hash)) return;
     if (here && this.#key && other.isSealed(this.#key)) throw new ForkError(height, [here.bytes, bytes]);
     throw unsealed(height);
+  }
+
+  /**
+   * Continues from a later header with its seal, and leaves out those before it. The seal vouches for them, but whether
+   * the header descends from those that were here is not checked: {@link compare} the last one with the node's first.
+   */
+  skipTo(bytes: Uint8Array): void {
+    const next = this.#sealedAlone(bytes);
+    if (next.header.height <= this.height)
+      throw new ProofError("height", `height ${next.header.height} is here already`);
+    this.#headers.splice(1, Infinity, next);
+    this.#base = Number(next.header.height);
+  }
+
+  /** Adds a header that was left out. Its seal alone vouches for it. */
+  addSingle(bytes: Uint8Array): void {
+    const single = this.#sealedAlone(bytes);
+    if (this.#single.size >= MAX_SINGLE) this.#single.clear();
+    this.#single.set(single.header.height, single);
+  }
+
+  #sealedAlone(bytes: Uint8Array): Sealed {
+    const sealed = new Sealed(bytes);
+    const { version, height } = sealed.header;
+    if (version !== this.#headers[0]!.header.version) throw unknownVersion(sealed.header);
+    if (!this.#key || !sealed.isSealed(this.#key)) throw unsealed(height);
+    return sealed;
   }
 
   /** Makes final the header whose hash a certificate states, and all headers before it. Returns its height. */
@@ -226,7 +277,7 @@ export class HeaderChain {
 
   /** Drops the headers that nobody vouches for: the node that sent them may have made them up. */
   forgetUnvouched(): void {
-    this.#headers.length = Number(this.trusted) + 1;
+    if (this.isOrdered) this.#headers.length = this.#certified + 1;
   }
 }
 

@@ -1,7 +1,7 @@
 /** A light client: trusts only the network id, and verifies what any node sends. */
 
 import { equalAt, viewOf } from "./bytes.js";
-import { HeaderChain, SEALED_HEADER } from "./chain.js";
+import { HeaderChain, SEALED_HEADER, decodeHeader } from "./chain.js";
 import { ProofError, StatusError, statusName } from "./errors.js";
 import { Certificate, MAX_RECONFIGURATIONS, Reconfiguration, ReplicaSet, Vouched } from "./finality.js";
 import type { Hash } from "./hash.js";
@@ -90,6 +90,28 @@ export class LightClient {
     }
   }
 
+  /**
+   * Verifies the header at a height by its seal, and continues from there without the headers before it: for chains that
+   * are too long to fetch, if a key seals them. Compares the last verified header with the node's, as {@link sync} does.
+   */
+  async skip(height: bigint, signal?: AbortSignal): Promise<void> {
+    const { bytes } = await fetchHeaders(this.#requests, this.#chain.height, 1, signal);
+    if (bytes.length > 0) this.#chain.compare(bytes);
+    this.#chain.skipTo(await this.#fetchOne(height, signal));
+  }
+
+  /** Fetches a header that was left out, and verifies its seal. */
+  async fetchSingle(height: bigint, signal?: AbortSignal): Promise<void> {
+    this.#chain.addSingle(await this.#fetchOne(height, signal));
+  }
+
+  async #fetchOne(height: bigint, signal?: AbortSignal): Promise<Uint8Array> {
+    const { bytes } = await fetchHeaders(this.#requests, height, 1, signal);
+    const isRequested = bytes.length === SEALED_HEADER && decodeHeader(bytes).height === height;
+    if (!isRequested) throw new ProofError("height", `the node sent no header of height ${height}`);
+    return bytes.slice();
+  }
+
   /** Fetches the headers that a certificate vouches for, and no others. */
   async #certify(vouched: Vouched, signal?: AbortSignal): Promise<void> {
     for (;;) {
@@ -154,12 +176,17 @@ export class LightClient {
     }
   }
 
-  /** Proves the balance of an account and the position of its latest transaction, or that there is no such account. */
-  async proveBalance(account: AccountId, signal?: AbortSignal): Promise<ProvedBalance> {
+  /** Fetches the proof of a balance without verifying it: its entries are what the node claims. */
+  async claimBalance(account: AccountId, signal?: AbortSignal): Promise<IndexProof> {
     const key = new Uint8Array(32);
     key.set(account);
-    const proof = IndexProof.decode(await this.#fetch("index", key, signal));
-    const entry = await this.#verified(() => proof.verify(account, this.#chain), signal);
+    return IndexProof.decode(await this.#fetch("index", key, signal));
+  }
+
+  /** Proves the balance of an account and the position of its latest transaction, or that there is no such account. */
+  async proveBalance(account: AccountId, signal?: AbortSignal): Promise<ProvedBalance> {
+    const proof = await this.claimBalance(account, signal);
+    const entry = await this.#verified(proof, () => proof.verify(account, this.#chain), signal);
     return { entry, proof };
   }
 
@@ -190,7 +217,7 @@ export class LightClient {
     signal?: AbortSignal,
   ): Promise<TransactionProof> {
     const proof = TransactionProof.decode(await this.#fetch(query, key, signal));
-    await this.#verified(() => proof.verify(this.#chain), signal);
+    await this.#verified(proof, () => proof.verify(this.#chain), signal);
     if (!fits(proof)) throw new ProofError("subject", "the node proved another transaction than the requested one");
     return proof;
   }
@@ -200,7 +227,9 @@ export class LightClient {
   }
 
   /** Verifies a proof; if its block is unknown, fetches headers, and on an ordered chain waits for a certificate. */
-  async #verified<T>(verify: () => T, signal?: AbortSignal): Promise<T> {
+  async #verified<T>({ height }: { readonly height: bigint }, verify: () => T, signal?: AbortSignal): Promise<T> {
+    const isLeftOut = height > 0n && height < this.#chain.base;
+    if (isLeftOut) await this.fetchSingle(height, signal);
     const end = performance.now() + CERTIFIED_WITHIN;
     for (let isSynced = false; ; isSynced = true) {
       try {

@@ -28,6 +28,15 @@ function path(reader: Reader, depth: number): Hash[] {
   return Array.from({ length: depth }, () => reader.bytes(HASH));
 }
 
+/** A step of a path: a node, its sibling, and the parent that both hash to. */
+export interface PathStep {
+  readonly node: Hash;
+  readonly sibling: Hash;
+  /** Whether the node is the right child of its parent. */
+  readonly isRight: boolean;
+  readonly parent: Hash;
+}
+
 function findHeader(chain: HeaderChain, height: bigint, hash: Hash): BlockHeader {
   const header = chain.find(height, hash);
   if (!header) throw new ProofError("unknown block", `block ${height} of the proof is not among the trusted headers`);
@@ -89,6 +98,23 @@ export class TransactionProof {
     return isSigned ? SignedOperation.decode(viewOf(this.#transaction)) : undefined;
   }
 
+  /** The hash of the transaction, as the reply states it. */
+  get leaf(): Hash {
+    return this.#fixed.leaf;
+  }
+
+  /** The steps from the leaf up, hashed from the reply. Nothing vouches for them until {@link verify} has returned. */
+  steps(): readonly PathStep[] {
+    let [node, index] = [this.leaf, this.position];
+    return this.#path.map((sibling) => {
+      const isRight = (index & 1) === 1;
+      const parent = isRight ? transactionNode(sibling, node) : transactionNode(node, sibling);
+      const step = { node, sibling, isRight, parent };
+      [node, index] = [parent, index >>> 1];
+      return step;
+    });
+  }
+
   /** Checks the proof against the block's header in the chain. */
   verify(chain: HeaderChain): void {
     this.verifyIn(findHeader(chain, this.height, this.blockHash));
@@ -108,15 +134,12 @@ export class TransactionProof {
     if (this.#path.length !== depth) {
       throw new ProofError("depth", `the path has ${this.#path.length} nodes, not ${depth}`);
     }
-    let [node, index, last] = [leaf, position, transactionCount - 1];
-    for (const sibling of this.#path) {
+    for (const [level, sibling] of this.#path.entries()) {
       // Beyond the tree's edge siblings are zero, and nowhere else.
-      const isInside = (index ^ 1) <= last;
+      const isInside = ((position >>> level) ^ 1) <= (transactionCount - 1) >>> level;
       if (isInside === equal(sibling, ZERO_HASH)) throw new ProofError("shape", "a sibling does not fit the tree");
-      node = index & 1 ? transactionNode(sibling, node) : transactionNode(node, sibling);
-      [index, last] = [index >>> 1, last >>> 1];
     }
-    if (!equal(node, header.transactionRoot)) {
+    if (!equal(this.steps().at(-1)?.parent ?? leaf, header.transactionRoot)) {
       throw new ProofError("root", "the path does not lead to the header's transaction root");
     }
   }
@@ -172,6 +195,29 @@ export class IndexProof {
     return this.#fixed.blockHash;
   }
 
+  /** The entries of the leaf. Nothing vouches for them until {@link verify} has returned. */
+  get entries(): readonly IndexEntry[] {
+    return this.#entries;
+  }
+
+  /** The hash of the entries. */
+  get leaf(): Hash {
+    return indexLeaf(this.#leaf);
+  }
+
+  /** The steps from the leaf up, hashed from the reply. Nothing vouches for them until {@link verify} has returned. */
+  steps(account: AccountId): readonly PathStep[] {
+    const route = accountPath(account);
+    let node = this.leaf;
+    return this.#path.map((sibling, level) => {
+      const isRight = ((route >> BigInt(PATH_BITS - this.#path.length + level)) & 1n) === 1n;
+      const parent = isRight ? indexNode(sibling, node) : indexNode(node, sibling);
+      const step = { node, sibling, isRight, parent };
+      node = parent;
+      return step;
+    });
+  }
+
   /**
    * Checks the proof against the block's header in the chain, and returns the account's entry; `undefined` if the
    * account provably does not exist in that block.
@@ -182,14 +228,8 @@ export class IndexProof {
 
   /** Checks the proof against a header that the caller trusts. Returns the same as {@link verify}. */
   verifyIn(account: AccountId, header: BlockHeader): IndexEntry | undefined {
-    const route = accountPath(account);
-    this.#checkLeaf(route, header.accounts);
-    let node = indexLeaf(this.#leaf);
-    for (const [level, sibling] of this.#path.entries()) {
-      const step = BigInt(PATH_BITS - this.#path.length + level);
-      node = (route >> step) & 1n ? indexNode(sibling, node) : indexNode(node, sibling);
-    }
-    if (!equal(node, header.indexRoot)) {
+    this.#checkLeaf(accountPath(account), header.accounts);
+    if (!equal(this.steps(account).at(-1)?.parent ?? this.leaf, header.indexRoot)) {
       throw new ProofError("root", "the path does not lead to the header's index root");
     }
     return this.#entries.find((entry) => equal(entry.account, account));

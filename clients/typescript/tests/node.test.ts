@@ -191,6 +191,7 @@ test("proofs hold, and with any byte changed they do not", needsNode, async () =
   assert.equal((await light.proveLocator(proof.height, proof.position)).operation.amount, 250n);
   await rejects(light.proveTransaction(newTransactionId(), alice), "NOT_FOUND");
 
+  assert((await light.claimBalance(alice)).entries.length > 0);
   const proved = await light.proveBalance(alice);
   assert.equal(proved.entry?.balance, 750n);
   assert.equal(proved.entry.height, Number(proof.height));
@@ -220,6 +221,25 @@ test("proofs hold, and with any byte changed they do not", needsNode, async () =
   await client.transfer(alice, bob, 50n);
   while ((await kept.proveBalance(alice)).entry?.balance !== 700n) await kept.sync();
   await assert.rejects(client.light(new Uint8Array(32)), ProofError);
+
+  // One that left out headers verifies earlier transactions by the seal of their block's header alone.
+  const short = await client.light(node.network);
+  const { tipHeight } = await client.info();
+  assert(tipHeight > proof.height);
+  await short.skip(tipHeight);
+  assert.deepEqual([short.chain.base, short.chain.height, short.chain.header(1n)], [tipHeight, tipHeight, undefined]);
+  assert.equal((await short.proveLocator(proof.height, proof.position)).operation.amount, 250n);
+  assert.equal((await short.proveBalance(alice)).entry?.balance, 700n);
+  await assert.rejects(short.skip(1n), ProofError);
+  const headers = short.headers();
+  const decoded = HeaderChain.decode(node.network, headers);
+  assert.deepEqual([decoded.base, decoded.height], [tipHeight, short.chain.height]);
+  // The seal of the first header after the gap vouches for it.
+  const second = headers.with(192 + 100, headers[192 + 100]! ^ 1);
+  assert.throws(() => HeaderChain.decode(node.network, second), ProofError);
+  assert.throws(() => decoded.addSingle(headers.slice(192, 384).with(100, 0xaa)), ProofError);
+  await client.transfer(alice, bob, 1n);
+  while ((await short.proveBalance(alice)).entry?.balance !== 699n) await short.sync();
 });
 
 test("kill -9 under load: nothing that was answered is lost, and nothing is executed twice", needsNode, async () => {

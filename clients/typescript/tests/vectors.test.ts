@@ -12,6 +12,7 @@ import {
   ADVICE,
   Certificate,
   IndexProof,
+  type PathStep,
   ProofError,
   Reconfiguration,
   ReplicaSet,
@@ -222,6 +223,37 @@ test("index proofs, of presence and of absence", () => {
     assert.equal(isValid, verdict !== "bad", name);
     assert.equal(entry !== undefined, verdict === "entry", name);
   }
+});
+
+test("the steps of a valid proof lead from its leaf to the root in the header", () => {
+  let steps = 0;
+  const check = (leaf: Uint8Array, path: readonly PathStep[], root: Uint8Array, name: string): void => {
+    let node = leaf;
+    for (const step of path) {
+      assert.deepEqual(step.node, node, name);
+      node = step.parent;
+      steps++;
+    }
+    assert.deepEqual(node, root, name);
+  };
+  for (const [name, verdict, header, reply] of vectors("chain/transaction_proofs.txt")) {
+    if (verdict !== "good") continue;
+    const proof = TransactionProof.decode(fromHex(reply!));
+    check(proof.leaf, proof.steps(), decodeHeader(fromHex(header!)).transactionRoot, name!);
+    proof.steps().forEach(({ isRight }, level) => assert.equal(isRight, ((proof.position >>> level) & 1) === 1, name));
+  }
+  for (const [name, verdict, account, header, reply] of vectors("chain/index_proofs.txt")) {
+    if (verdict === "bad") continue;
+    const proof = IndexProof.decode(fromHex(reply!));
+    const id = accountId(fromHex(account!));
+    check(proof.leaf, proof.steps(id), decodeHeader(fromHex(header!)).indexRoot, name!);
+    assert.equal(
+      proof.entries.some((entry) => toHex(entry.account) === account),
+      verdict === "entry",
+      name,
+    );
+  }
+  assert(steps > 20);
 });
 
 test("certificates of finality", () => {

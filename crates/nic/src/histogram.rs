@@ -50,9 +50,54 @@ impl Histogram {
     }
 }
 
+impl HistogramSnapshot {
+    /// The durations that were added after an earlier snapshot of the same histogram.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut cumulative = self.cumulative;
+        for (count, before) in cumulative.iter_mut().zip(&earlier.cumulative) {
+            *count -= before;
+        }
+        Self { cumulative, sum: self.sum.saturating_sub(earlier.sum) }
+    }
+
+    /// The duration that a share of all durations, from 0 to 1, does not exceed: within its bucket by linear
+    /// interpolation, as Prometheus's `histogram_quantile` does; at most the last of [`BOUNDS`]. `None` without durations.
+    pub fn quantile(&self, share: f64) -> Option<Duration> {
+        let all = *self.cumulative.last()?;
+        if all == 0 {
+            return None;
+        }
+        let rank = share * all as f64;
+        let bucket = self.cumulative.partition_point(|count| (*count as f64) < rank);
+        let Some(above) = BOUNDS.get(bucket) else { return BOUNDS.last().map(|last| Duration::from_micros(*last)) };
+        let (below, before) = match bucket.checked_sub(1) {
+            Some(previous) => (BOUNDS[previous], self.cumulative[previous]),
+            None => (0, 0),
+        };
+        let part = (rank - before as f64) / (self.cumulative[bucket] - before).max(1) as f64;
+        Some(Duration::from_secs_f64((below as f64 + part * (above - below) as f64) / 1e6))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quantile_lies_within_its_bucket() {
+        let histogram = Histogram::default();
+        assert_eq!(histogram.snapshot().quantile(0.5), None);
+        histogram.record(Duration::from_micros(70), 90);
+        histogram.record(Duration::from_millis(3), 10);
+        let first = histogram.snapshot();
+        assert_eq!(first.quantile(0.45), Some(Duration::from_micros(75)));
+        assert_eq!(first.quantile(0.9), Some(Duration::from_micros(100)));
+        assert_eq!(first.quantile(1.0), Some(Duration::from_millis(5)));
+        histogram.record(Duration::from_secs(60), 1);
+        let later = histogram.snapshot().since(&first);
+        assert_eq!((later.quantile(0.0), later.quantile(0.99)), (Some(Duration::ZERO), Some(Duration::from_secs(10))));
+        assert_eq!(later.sum, Duration::from_secs(60));
+    }
 
     #[test]
     fn a_duration_is_in_the_first_bucket_that_is_not_below_it() {

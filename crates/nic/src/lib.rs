@@ -77,7 +77,7 @@ pub use cost::Costs;
 pub use counters::Counters;
 pub use either::Either;
 pub use held::{Class, Held, Pools};
-pub use histogram::Histogram;
+pub use histogram::{Histogram, HistogramSnapshot};
 pub use parking::{Departures, Parking};
 pub use path::DataPath;
 pub use rtl::{RtlBackend, RtlConfig};

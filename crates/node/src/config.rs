@@ -5,6 +5,7 @@ mod check;
 mod cluster;
 mod electrum;
 mod kv;
+mod page;
 
 use std::{
     fmt,
@@ -23,6 +24,7 @@ use check::Findings;
 pub use cluster::{Cluster, Member, Transport};
 pub use electrum::Electrum;
 pub use kv::{ITEM_SIZES, Kv, KvIo, KvTls};
+pub use page::Page;
 
 /// The configuration file with every key at its default, and what each is for.
 pub const DEFAULT_TOML: &str = include_str!("config.toml");
@@ -37,7 +39,7 @@ pub struct Config {
     pub log: String,
     /// Address of the protocol.
     pub listen: SocketAddr,
-    /// Address of metrics and health.
+    /// Address of the page, metrics and health.
     #[serde(with = "optional_address")]
     pub http: Option<SocketAddr>,
     /// Name of the network, for the genesis block.
@@ -67,6 +69,8 @@ pub struct Config {
     pub proofs: Proofs,
     /// The data path.
     pub io: Io,
+    /// The page.
+    pub page: Page,
     /// The key-value store.
     pub kv: Kv,
     /// The Bitcoin node that is followed.
@@ -239,6 +243,7 @@ impl Default for Config {
             limits: Limits::default(),
             proofs: Proofs::default(),
             io: Io::default(),
+            page: Page::default(),
             kv: Kv::default(),
             bitcoin: Bitcoin::default(),
             electrum: Electrum::default(),
@@ -372,6 +377,7 @@ impl Config {
         findings.within("limits.connections", self.limits.connections as u64, 1, 16_384);
         findings.within("limits.prefix_connections", self.limits.prefix_connections as u64, 1, 16_384);
         findings.within("limits.frame_timeout", self.limits.frame_timeout, 100, 600_000);
+        self.page.find(findings);
         self.kv.find(findings);
         self.bitcoin.find(findings);
         self.electrum.find(findings);

@@ -25,7 +25,8 @@ use nic::{
     Counters, Peer, generator,
     selector::{Selection, Selector, SelectorConfig},
 };
-use wire::{Command, CompactFrame, Operation, Status};
+use proof::{OwnSource, Service};
+use wire::{Chain, Command, CompactFrame, Operation, Status};
 use xdp::{Committed, Flags, InNicConfig, InNicLedger, LedgerCounter, Link, Mode};
 
 use crate::{
@@ -35,9 +36,10 @@ use crate::{
     listings::Listings,
     memory,
     node_state::{NodeState, lock},
+    queries::Queries,
     recovery::{self, Recovered},
     scrub::Scrubber,
-    site::NodeSite,
+    site::{Frames, NodeSite},
     sockets::listening,
     threads::{self, join, spawn},
     tier,
@@ -150,7 +152,10 @@ impl InNic {
             move || refuse(&socket, selector, &node_state, &stop)
         })?);
         if let Some(address) = config.http {
-            let http = Http::bind(address, config.http_trusted(), NodeSite::new(node_state, Listings::new(reader)))?;
+            let proofs = Service::new(None).with(Chain::Own, Arc::new(OwnSource::new(reader.clone())));
+            let queries = Queries::new(reader.clone(), None, proofs.clone(), config, node_state.clone());
+            let site = NodeSite::new(node_state, Listings::new(reader), Frames::new(queries, proofs), config);
+            let http = Http::bind(address, config.http_trusted(), site)?;
             service.http = Some(http.local_address());
             service.threads.push(spawn("http", None, move || http.run(&stop))?);
         }

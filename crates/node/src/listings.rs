@@ -1,10 +1,10 @@
-//! Lists for people, over HTTP as JSON: the accounts, and the transactions of one. They are not proved; the protocol
+//! Lists for people, over HTTP as JSON: accounts, blocks, and the transactions of one. They are not proved; the protocol
 //! returns a proof of each transaction and each balance.
 
 use chain::own::OwnReader;
 use serde::{Deserialize, Serialize};
-use spv::{IndexEntry, Locator};
-use wire::{AccountId, Operation};
+use spv::{Hash, IndexEntry, Locator, Seal, SealedHeader};
+use wire::{AccountId, Operation, TransactionId};
 
 /// Default number of rows of a list.
 const COUNT: usize = 100;
@@ -56,7 +56,63 @@ pub struct History {
     pub more: bool,
 }
 
-/// A transaction of a history.
+/// A transaction that its account named.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct OneTransaction {
+    /// Height of the last block.
+    pub height: u64,
+    /// The id of the network, in hexadecimal.
+    pub network: Option<String>,
+    /// The transaction.
+    pub transaction: Transaction,
+}
+
+/// A part of the list of all blocks.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct BlockList {
+    /// Height of the last block.
+    pub height: u64,
+    /// The id of the network, in hexadecimal.
+    pub network: Option<String>,
+    /// The blocks, the latest first.
+    pub blocks: Vec<Block>,
+    /// Whether there are more before the last one.
+    pub more: bool,
+}
+
+/// A block without its transactions.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Block {
+    /// Its height.
+    pub height: u64,
+    /// Its hash.
+    pub hash: String,
+    /// The hash of the block before.
+    pub parent: String,
+    /// When it was made, in seconds since the Unix epoch.
+    pub time: f64,
+    /// Number of its transactions.
+    pub transactions: u32,
+    /// Whether the chain's key has sealed it; replicas certify blocks instead.
+    pub sealed: bool,
+}
+
+/// A part of the transactions of a block.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct BlockTransactions {
+    /// Height of the last block.
+    pub height: u64,
+    /// The id of the network, in hexadecimal.
+    pub network: Option<String>,
+    /// The block.
+    pub block: Block,
+    /// Its transactions, in order.
+    pub transactions: Vec<Transaction>,
+    /// Whether there are more after the last one.
+    pub more: bool,
+}
+
+/// A transaction of a history or a block.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Transaction {
     /// Height of its block.
@@ -90,6 +146,17 @@ pub enum Refusal {
     /// The account has no transaction in a block.
     #[error("no transaction of account {0} is in a block")]
     NoSuchAccount(AccountId),
+    /// The account has named no such transaction.
+    #[error("no block has a transaction {0} of account {1}")]
+    NoSuchTransaction(TransactionId, AccountId),
+    /// The chain is shorter.
+    #[error("there is no block {height}: the last one is {tip}")]
+    NoSuchBlock {
+        /// The height that was asked for.
+        height: u64,
+        /// Height of the last block.
+        tip: u64,
+    },
     /// The store cannot be read.
     #[error("the chain cannot be read: {0}")]
     Failed(#[from] chain::own::Error),
@@ -126,6 +193,22 @@ impl Listings {
                 range.refuse(range.after, "after", "a history")?;
                 Ok(json(&self.history(parse_account(account)?, range.before, range.count()?)?))
             }
+            ["accounts", account, "transactions", transaction] => {
+                let transaction = transaction.parse().map_err(|_| {
+                    Refusal::BadRequest(format!("{transaction} is no transaction's id: 32 hexadecimal digits"))
+                })?;
+                Ok(json(&self.transaction(parse_account(account)?, transaction)?))
+            }
+            ["blocks"] => {
+                range.refuse(range.after, "after", "/blocks")?;
+                Ok(json(&self.blocks(parse_number(range.before, "before")?, range.count()?)?))
+            }
+            ["blocks", height] => {
+                range.refuse(range.before, "before", "a block")?;
+                let height =
+                    height.parse().map_err(|_| Refusal::BadRequest(format!("{height} is no block's height")))?;
+                Ok(json(&self.block(height, parse_number(range.after, "after")?, range.count()?)?))
+            }
             _ => Err(Refusal::NoSuchList),
         }
     }
@@ -134,7 +217,7 @@ impl Listings {
         let after = after.map(parse_account).transpose()?;
         let (height, entries) = self.0.accounts(after.as_ref(), count + 1);
         let accounts = entries.iter().take(count).map(Account::from).collect();
-        Ok(AccountList { height, network: self.network(), accounts, more: entries.len() > count })
+        Ok(AccountList { height, network: Some(self.network()), accounts, more: entries.len() > count })
     }
 
     fn history(&self, account: AccountId, before: Option<&str>, count: usize) -> Result<History, Refusal> {
@@ -150,11 +233,48 @@ impl Listings {
         if transactions.is_empty() && before.is_none() {
             return Err(Refusal::NoSuchAccount(account));
         }
-        Ok(History { height, network: self.network(), transactions, more: walk.is_unfinished() })
+        Ok(History { height, network: Some(self.network()), transactions, more: walk.is_unfinished() })
     }
 
-    fn network(&self) -> Option<String> {
-        Some(self.0.network_id().iter().map(|byte| format!("{byte:02x}")).collect())
+    fn transaction(&self, account: AccountId, transaction: TransactionId) -> Result<OneTransaction, Refusal> {
+        let found = self.0.by_id(&transaction, &account)?.ok_or(Refusal::NoSuchTransaction(transaction, account))?;
+        let at = Locator { height: found.height as u32, position: found.position };
+        let transaction = Transaction::new(at, &found.operation);
+        Ok(OneTransaction { height: found.tip_height, network: Some(self.network()), transaction })
+    }
+
+    fn blocks(&self, before: Option<u64>, count: usize) -> Result<BlockList, Refusal> {
+        let height = self.0.tip().height();
+        let end = before.unwrap_or(u64::MAX).min(height + 1);
+        let first = end.saturating_sub(count as u64);
+        let headers = self.0.headers(first, (end - first) as usize)?;
+        let blocks = headers.iter().rev().map(Block::from).collect();
+        Ok(BlockList { height, network: Some(self.network()), blocks, more: first > 0 })
+    }
+
+    fn block(&self, height: u64, after: Option<u64>, count: usize) -> Result<BlockTransactions, Refusal> {
+        let tip = self.0.tip().height();
+        let header = self.0.headers(height, 1)?.into_iter().next().ok_or(Refusal::NoSuchBlock { height, tip })?;
+        let total = header.header.transactions.get();
+        let first = after.map_or(0, |after| after.saturating_add(1)).min(total.into()) as u32;
+        let end = first.saturating_add(count as u32).min(total);
+        // A chain has fewer blocks than there are numbers of 32 bits.
+        let row = |(position, operation): (u32, Operation)| {
+            Transaction::new(Locator { height: height as u32, position }, &operation)
+        };
+        let transactions = (first..end).zip(self.0.operations(height, first..end)?).map(row).collect();
+        Ok(BlockTransactions {
+            height: tip,
+            network: Some(self.network()),
+            block: Block::from(&header),
+            transactions,
+            more: end < total,
+        })
+    }
+
+    /// The network's id, in hexadecimal.
+    pub fn network(&self) -> String {
+        hex(&self.0.network_id())
     }
 }
 
@@ -199,6 +319,20 @@ impl From<&IndexEntry> for Account {
     }
 }
 
+impl From<&SealedHeader> for Block {
+    fn from(sealed: &SealedHeader) -> Self {
+        let header = &sealed.header;
+        Self {
+            height: header.height.get(),
+            hash: hex(&header.hash()),
+            parent: hex(&header.previous),
+            time: header.timestamp.get() as f64 / 1e6,
+            transactions: header.transactions.get(),
+            sealed: sealed.seal != Seal::NONE,
+        }
+    }
+}
+
 impl Transaction {
     fn new(at: Locator, operation: &Operation) -> Self {
         Self {
@@ -216,6 +350,16 @@ impl Transaction {
 
 fn parse_account(text: &str) -> Result<AccountId, Refusal> {
     text.parse().map_err(|_| Refusal::BadRequest(format!("{text} is no account: a number, or 32 hexadecimal digits")))
+}
+
+fn parse_number(text: Option<&str>, name: &str) -> Result<Option<u64>, Refusal> {
+    let parse =
+        |text: &str| text.parse().map_err(|_| Refusal::BadRequest(format!("{name} is {text}, but must be a number")));
+    text.map(parse).transpose()
+}
+
+fn hex(hash: &Hash) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn parse_locator(text: &str) -> Result<Locator, Refusal> {

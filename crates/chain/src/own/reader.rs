@@ -8,6 +8,7 @@ use super::tip::Tip;
 use crate::index::IndexAnswer;
 use crate::merkle::{SignedTail, TAIL_SIZE};
 use spv::{BlockHeader, Hash, IndexEntry, Locator, SealedHeader};
+use std::ops::Range;
 use std::sync::Arc;
 use wire::{AccountId, Operation, TransactionId};
 
@@ -91,6 +92,14 @@ impl OwnReader {
         let tails: Vec<Tail> = store.section(&record, Section::Tails)?;
         let tails = tails.iter().map(|tail| SignedTail { position: tail.position.get(), tail: tail.tail }).collect();
         Ok(WholeBlock { header: record.header, operations, tails })
+    }
+
+    /// The transactions at some positions of a block, each verified against the block's root; positions that the block
+    /// does not have are left out.
+    pub fn operations(&self, height: u64, positions: Range<u32>) -> Result<Vec<Operation>, Error> {
+        let record = self.0.store.record(height)?;
+        let end = positions.end.min(record.transactions());
+        (positions.start..end).map(|position| self.0.store.operation(&record, position)).collect()
     }
 
     /// The last operation of the journal covered by the blocks up to a height, and the block's time in microseconds

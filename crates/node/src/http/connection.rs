@@ -3,6 +3,7 @@
 use std::{
     io::{self, ErrorKind, Read, Write},
     net::{IpAddr, Shutdown, TcpStream},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -11,7 +12,7 @@ use rustix::event::PollFlags;
 
 use super::{
     body::Body,
-    reply::Encoded,
+    reply::{Encoded, Then},
     request::{self, Head, REQUEST_BYTES, Request},
 };
 
@@ -56,18 +57,19 @@ enum Phase {
         body: Body,
     },
     /// Somebody answers this.
-    Asked {
-        is_last: bool,
-    },
+    Asked,
     Writing {
         reply: Vec<u8>,
         sent: usize,
-        is_last: bool,
-        /// Whether the next request waits a while.
-        pauses: bool,
+        then: Then,
     },
     /// Until `until`.
     Paused,
+    /// Events follow each other: the one that is being sent, if any.
+    Streaming {
+        event: Arc<[u8]>,
+        sent: usize,
+    },
     Closing,
 }
 
@@ -100,13 +102,15 @@ impl Connection {
         match self.phase {
             Phase::Reading | Phase::ReadingBody { .. } | Phase::Closing => PollFlags::IN,
             Phase::Writing { .. } => PollFlags::OUT,
-            Phase::Asked { .. } | Phase::Paused => PollFlags::empty(),
+            Phase::Streaming { ref event, sent } if sent < event.len() => PollFlags::IN | PollFlags::OUT,
+            Phase::Streaming { .. } => PollFlags::IN,
+            Phase::Asked | Phase::Paused => PollFlags::empty(),
         }
     }
 
     /// Whether a request is under way.
     pub fn is_busy(&self) -> bool {
-        matches!(self.phase, Phase::Asked { .. } | Phase::Writing { .. })
+        matches!(self.phase, Phase::Asked | Phase::Writing { .. })
     }
 
     /// Whether its time is over.
@@ -125,7 +129,7 @@ impl Connection {
 
     /// Whether the client has closed the connection.
     pub fn has_left(&self, events: PollFlags) -> bool {
-        matches!(self.phase, Phase::Asked { .. } | Phase::Paused) && events.intersects(PollFlags::HUP | PollFlags::ERR)
+        matches!(self.phase, Phase::Asked | Phase::Paused) && events.intersects(PollFlags::HUP | PollFlags::ERR)
     }
 
     /// Bytes of its request and of the reply, which is in memory until the client has read all of it.
@@ -133,24 +137,35 @@ impl Connection {
         let phase = match &self.phase {
             Phase::Writing { reply, .. } => reply.len(),
             Phase::ReadingBody { body, .. } => body.len(),
-            Phase::Reading | Phase::Asked { .. } | Phase::Paused | Phase::Closing => 0,
+            // Streams share their events.
+            Phase::Reading | Phase::Asked | Phase::Paused | Phase::Streaming { .. } | Phase::Closing => 0,
         };
         self.received.len() + phase
     }
 
     /// Sends the reply to its request.
-    pub fn send(&mut self, Encoded { bytes, pauses }: Encoded, now: Instant) {
-        let is_last = !matches!(self.phase, Phase::Asked { is_last: false });
+    pub fn send(&mut self, Encoded { bytes, then }: Encoded, now: Instant) {
         self.until = Some(now + PATIENCE + Duration::from_secs(bytes.len() as u64 / SLOWEST));
-        self.phase = Phase::Writing { reply: bytes, sent: 0, is_last, pauses };
+        self.phase = Phase::Writing { reply: bytes, sent: 0, then };
         self.is_due = true;
+    }
+
+    /// Sends an event, if the connection is for events. A client that has not read the one before misses it.
+    pub fn send_event(&mut self, next: &Arc<[u8]>, now: Instant) {
+        if let Phase::Streaming { event, sent } = &mut self.phase
+            && *sent == event.len()
+        {
+            (*event, *sent) = (Arc::clone(next), 0);
+            self.until = Some(now + PATIENCE);
+            self.is_due = true;
+        }
     }
 
     /// Advances until a request is complete, or it must wait.
     pub fn advance(&mut self, now: Instant) -> io::Result<Step> {
         loop {
             match &mut self.phase {
-                Phase::Asked { .. } => return Ok(Step::Waits),
+                Phase::Asked => return Ok(Step::Waits),
                 Phase::Reading => match request::parse(&self.received) {
                     Ok(Some((head, length))) => {
                         self.received.drain(..length);
@@ -175,7 +190,7 @@ impl Connection {
                 Phase::ReadingBody { head, body } => match body.take(&mut self.received) {
                     Ok(Some(body)) => {
                         let request = Request::new(Head::clone(head), body);
-                        self.phase = Phase::Asked { is_last: request.is_last };
+                        self.phase = Phase::Asked;
                         self.until = None;
                         return Ok(Step::Asked(request));
                     }
@@ -188,20 +203,31 @@ impl Connection {
                 },
                 Phase::Paused if self.until.is_some_and(|until| now <= until) => return Ok(Step::Waits),
                 Phase::Paused => (self.phase, self.until) = (Phase::Reading, Some(now + PATIENCE)),
-                Phase::Writing { reply, sent, is_last, pauses } => {
+                Phase::Writing { reply, sent, then } => {
                     if !write(&mut self.stream, reply, sent)? {
                         return Ok(Step::Waits);
                     }
                     self.since = now;
-                    if *is_last {
-                        self.stream.shutdown(Shutdown::Write)?;
-                        (self.phase, self.until) = (Phase::Closing, Some(now + LINGER));
-                    } else if *pauses {
-                        (self.phase, self.until) = (Phase::Paused, Some(now + PAUSE));
-                    } else {
-                        let patience = if self.received.is_empty() { IDLE } else { PATIENCE };
-                        (self.phase, self.until) = (Phase::Reading, Some(now + patience));
+                    (self.phase, self.until) = match then {
+                        Then::End => {
+                            self.stream.shutdown(Shutdown::Write)?;
+                            (Phase::Closing, Some(now + LINGER))
+                        }
+                        Then::Pause => (Phase::Paused, Some(now + PAUSE)),
+                        Then::Next if self.received.is_empty() => (Phase::Reading, Some(now + IDLE)),
+                        Then::Next => (Phase::Reading, Some(now + PATIENCE)),
+                        Then::Events => (Phase::Streaming { event: Arc::default(), sent: 0 }, None),
+                    };
+                }
+                Phase::Streaming { event, sent } => {
+                    if *sent < event.len() && write(&mut self.stream, event, sent)? {
+                        (self.since, self.until) = (now, None);
                     }
+                    // Nothing more is expected from the client than its end.
+                    return Ok(match self.read()? {
+                        Some(bytes) if bytes.is_empty() => Step::Done,
+                        _ => Step::Waits,
+                    });
                 }
                 Phase::Closing => {
                     let has_ended = self.read()?.is_some_and(|bytes| bytes.is_empty());

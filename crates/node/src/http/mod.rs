@@ -30,6 +30,7 @@ use crate::{Error, sockets::listening};
 use connection::{Connection, Step};
 use readers::{HELD, ReadRequest, Readers};
 pub use reply::Reply;
+pub use request::Fields;
 use request::Request;
 pub use site::{Get, Site};
 
@@ -91,6 +92,9 @@ impl<S: Site> Http<S> {
                 if let Ok(at) = self.connections.binary_search_by_key(&number, |connection| connection.number) {
                     self.connections[at].send(reply, now);
                 }
+            }
+            if let Some(event) = self.site.tick(now).map(Arc::from) {
+                self.connections.iter_mut().for_each(|connection| connection.send_event(&event, now));
             }
             let mut connections = std::mem::take(&mut self.connections);
             let mut events = events.into_iter();

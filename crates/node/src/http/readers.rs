@@ -39,9 +39,9 @@ impl ReadRequest {
     pub fn get(&self) -> Get<'_> {
         let target = self.request.target.as_str();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let Request { method, origin, posted, .. } = &self.request;
+        let Request { method, fields, posted, .. } = &self.request;
         let is_preflight = *method == Method::Options;
-        Get { path, query, posted: posted.as_deref(), is_preflight, origin: origin.as_deref(), from: self.from }
+        Get { path, query, posted: posted.as_deref(), is_preflight, fields, from: self.from }
     }
 
     /// The encoded reply of the site.

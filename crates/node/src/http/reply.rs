@@ -7,13 +7,27 @@ pub struct Reply {
     /// Whole lines of further headers.
     headers: String,
     body: Vec<u8>,
+    /// Whether events follow.
+    is_stream: bool,
 }
 
 /// A reply as it is sent.
 pub struct Encoded {
     pub bytes: Vec<u8>,
-    /// Whether the next request of the connection waits a while: the client asks for more than it may.
-    pub pauses: bool,
+    pub then: Then,
+}
+
+/// What follows a reply on its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// The next request.
+    Next,
+    /// The next request, after a while: the client asks for more than it may.
+    Pause,
+    /// Nothing: the connection ends.
+    End,
+    /// Events, until the client leaves.
+    Events,
 }
 
 /// The status of a reply to a client above its limit.
@@ -44,9 +58,23 @@ impl Reply {
         Self { status: "204 No Content", ..Self::bytes("", Vec::new()) }
     }
 
+    /// The client has the current version already, which has this entity tag.
+    pub(crate) fn not_modified(tag: &str) -> Self {
+        Self { status: "304 Not Modified", ..Self::bytes("", Vec::new()) }.with_header("ETag", tag)
+    }
+
+    /// Server-sent events: what [`Site::tick`](super::Site::tick) returns from now on.
+    pub fn events() -> Self {
+        let reply = Self::bytes("text/event-stream", Vec::new());
+        // Proxies must not collect them.
+        Self { is_stream: true, ..reply }
+            .with_header("Cache-Control", "no-store")
+            .with_header("X-Accel-Buffering", "no")
+    }
+
     /// Bytes of any kind.
     pub fn bytes(kind: &'static str, body: Vec<u8>) -> Self {
-        Self { status: "200 OK", kind, headers: String::new(), body }
+        Self { status: "200 OK", kind, headers: String::new(), body, is_stream: false }
     }
 
     /// The same reply, cacheable for this number of seconds.
@@ -70,16 +98,25 @@ impl Reply {
 
     /// Encodes the reply. `is_last` announces that the connection ends with it.
     pub(super) fn encode(&self, with_body: bool, is_last: bool) -> Encoded {
-        let Self { status, kind, headers, body } = self;
+        let Self { status, kind, headers, body, is_stream } = self;
         let length = body.len();
-        let end = if is_last { "Connection: close\r\n" } else { "" };
-        let content = match kind.is_empty() {
-            // A 204 has neither.
-            true => String::new(),
-            false => format!("Content-Type: {kind}\r\nContent-Length: {length}\r\n"),
+        let then = match (is_stream, with_body) {
+            (true, true) => Then::Events,
+            // Without a length, only the end of the connection ends a body.
+            (true, false) => Then::End,
+            (false, _) if is_last => Then::End,
+            (false, _) if *status == TOO_MANY => Then::Pause,
+            (false, _) => Then::Next,
+        };
+        let end = if matches!(then, Then::End | Then::Events) { "Connection: close\r\n" } else { "" };
+        let content = match (kind.is_empty(), is_stream) {
+            // A 204 or a 304 has neither.
+            (true, _) => String::new(),
+            (false, true) => format!("Content-Type: {kind}\r\n"),
+            (false, false) => format!("Content-Type: {kind}\r\nContent-Length: {length}\r\n"),
         };
         let head = format!("HTTP/1.1 {status}\r\n{content}{headers}{end}\r\n");
         let bytes = [head.as_bytes(), if with_body { body } else { b"" }].concat();
-        Encoded { bytes, pauses: *status == TOO_MANY }
+        Encoded { bytes, then }
     }
 }

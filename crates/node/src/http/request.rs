@@ -32,6 +32,34 @@ pub enum Framing {
     Chunked,
 }
 
+/// The header fields that sites read. One that is not text is absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fields {
+    /// `Accept`.
+    pub accept: Option<String>,
+    /// `Accept-Encoding`.
+    pub accept_encoding: Option<String>,
+    /// `Host`: the name by which the client knows this server.
+    pub host: Option<String>,
+    /// `If-None-Match`: the entity tags of what the client has already.
+    pub if_none_match: Option<String>,
+    /// `Origin`: the page's origin, if a browser requests for a page.
+    pub origin: Option<String>,
+}
+
+impl Fields {
+    fn new(values: &Values<'_>) -> Self {
+        let text = |name| values.get_all(name).next().and_then(|value| str::from_utf8(value).ok()).map(str::to_owned);
+        Self {
+            accept: text("Accept"),
+            accept_encoding: text("Accept-Encoding"),
+            host: text("Host"),
+            if_none_match: text("If-None-Match"),
+            origin: text("Origin"),
+        }
+    }
+}
+
 /// A head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
@@ -39,8 +67,8 @@ pub struct Head {
     pub method: Method,
     /// The path with its query.
     pub target: String,
-    /// The page's origin, if a browser requests for a page.
-    pub origin: Option<String>,
+    /// Header fields.
+    pub fields: Fields,
     /// How the body is framed.
     pub framing: Framing,
     /// Whether the client waits for 100 Continue before it sends the body.
@@ -56,8 +84,8 @@ pub struct Request {
     pub method: Method,
     /// The path with its query.
     pub target: String,
-    /// The page's origin, if a browser requests for a page.
-    pub origin: Option<String>,
+    /// Header fields.
+    pub fields: Fields,
     /// The body of a POST.
     pub posted: Option<Vec<u8>>,
     /// Whether the client asks nothing more on this connection.
@@ -67,8 +95,8 @@ pub struct Request {
 impl Request {
     /// The request of a head and its body.
     pub fn new(head: Head, body: Vec<u8>) -> Self {
-        let Head { method, target, origin, is_last, .. } = head;
-        Self { method, target, origin, posted: (method == Method::Post).then_some(body), is_last }
+        let Head { method, target, fields, is_last, .. } = head;
+        Self { method, target, fields, posted: (method == Method::Post).then_some(body), is_last }
     }
 
     /// Whether the body of the answer is sent.
@@ -160,7 +188,7 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Refusal> {
     let head = Head {
         method,
         target: path(target, method)?.to_owned(),
-        origin: values.get_all("Origin").next().and_then(|origin| str::from_utf8(origin).ok()).map(str::to_owned),
+        fields: Fields::new(&values),
         framing,
         expects_continue: is_1_1 && has_body && values.get_all("Expect").next().is_some(),
         is_last: !is_1_1 || values.items("Connection").any(|option| option.eq_ignore_ascii_case(b"close")),
@@ -228,8 +256,15 @@ mod tests {
     use super::*;
 
     fn head(target: &str, method: Method) -> Head {
-        let (target, origin, framing) = (target.to_owned(), None, Framing::Length(0));
-        Head { method, target, origin, framing, expects_continue: false, is_last: false }
+        let fields = Fields { host: Some("node".into()), ..Fields::default() };
+        Head {
+            method,
+            target: target.to_owned(),
+            fields,
+            framing: Framing::Length(0),
+            expects_continue: false,
+            is_last: false,
+        }
     }
 
     fn parsed(text: &str) -> Head {
@@ -242,7 +277,7 @@ mod tests {
 
     #[test]
     fn requests_follow_each_other() {
-        let bytes = b"GET /a?b HTTP/1.1\r\nHost: node\r\n\r\nHEAD / HTTP/1.1\r\nHost:\r\n\r\n";
+        let bytes = b"GET /a?b HTTP/1.1\r\nHost: node\r\n\r\nHEAD / HTTP/1.1\r\nHost: node\r\n\r\n";
         let (first, length) = parse(bytes).unwrap().unwrap();
         assert_eq!(first, head("/a?b", Method::Get));
         assert_eq!(parse(&bytes[length..]).unwrap().unwrap(), (head("/", Method::Head), bytes.len() - length));
@@ -277,6 +312,18 @@ mod tests {
         assert_eq!(refused("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n"), Refusal::Body);
         assert_eq!(refused("GET / HTTP/1.1\r\nHost: a\r\ntransfer-encoding: chunked\r\n\r\n"), Refusal::Body);
         assert_eq!(refused("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding : chunked\r\n\r\n"), Refusal::Malformed);
+    }
+
+    #[test]
+    fn fields_have_their_first_value() {
+        let text = "GET / HTTP/1.1\r\nhost: a\r\nAccept: text/html\r\naccept: text/plain\r\nOrigin: \u{e9}\r\n\r\n";
+        let mut bytes = text.as_bytes().to_vec();
+        let expected = Fields { host: Some("a".into()), accept: Some("text/html".into()), ..Fields::default() };
+        let fields = parse(&bytes).unwrap().unwrap().0.fields;
+        assert_eq!(fields, Fields { origin: Some("\u{e9}".into()), ..expected.clone() });
+        let at = bytes.iter().position(|byte| *byte == 0xc3).unwrap();
+        bytes.remove(at);
+        assert_eq!(parse(&bytes).unwrap().unwrap().0.fields, expected);
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod electrum;
 mod in_nic;
 pub mod kv;
 mod order;
-mod process;
+pub mod process;
 mod text;
 
 use std::{sync::atomic::Ordering::Relaxed, time::Duration};

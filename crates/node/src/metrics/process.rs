@@ -27,6 +27,22 @@ pub fn text() -> String {
     metrics.into_text()
 }
 
+/// What the process uses.
+pub struct Usage {
+    /// User and system processor time.
+    pub processor: Duration,
+    pub resident_bytes: u64,
+    pub threads: u64,
+}
+
+/// What this process uses; `None` where `/proc` is missing.
+pub fn usage() -> Option<Usage> {
+    let Stat { processor_ticks, threads, resident_pages, .. } =
+        Stat::parse(&fs::read_to_string("/proc/self/stat").ok()?)?;
+    let resident_bytes = resident_pages * rustix::param::page_size() as u64;
+    Some(Usage { processor: ticks(processor_ticks), resident_bytes, threads })
+}
+
 /// The fields of `/proc/PID/stat`, numbered as in proc(5).
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {

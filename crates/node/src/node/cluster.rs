@@ -24,6 +24,7 @@ use crate::{
     queries::Queries,
     recovery,
     replica::{Identity, Replica},
+    site::Frames,
     sockets::{self, MESSAGES, listening},
     threads::{self, spawn},
     tier::{self, Tier},
@@ -58,7 +59,8 @@ impl Node {
         let local = backend.local_address().map_err(listening("listen", config.listen))?;
         let transmitter = backend.transmitter().map_err(|source| Error::System { what: "a socket", source })?;
         let waker = backend.waker();
-        let queries = Queries::new(reader.clone(), bitcoin.clone(), proofs.clone(), config, node_state.clone());
+        let queries = || Queries::new(reader.clone(), bitcoin.clone(), proofs.clone(), config, node_state.clone());
+        let (http_frames, queries) = (Frames::new(queries(), proofs.clone()), queries());
         let workers = workers::start(config, network, &backend, &node_state, proofs)?;
         let selector = Selector::new(selection(config, node_state.costs.clone()), local);
         let (running, parts, execute) = replica.start(config, transmitter, node_state.clone())?;
@@ -79,7 +81,7 @@ impl Node {
         node.threads.push(node.start_streams(streams)?);
         node.start_services(config, bitcoin)?;
         node.start_scrub(reader.clone())?;
-        node.start_http(config, Listings::new(reader))?;
+        node.start_http(config, Listings::new(reader), http_frames)?;
         node.io = Some(node.start_io(path, pin(0))?);
         node.tier = tier.map(|tier| tier.open(config, local.port(), choice.backend == Backend::AfXdp));
         tracing::info!(address = %local, backend = ?choice.backend, reason = choice.reason, "serving as a replica");

@@ -40,7 +40,7 @@ use crate::{
     recovery::{self, Recovered},
     rtl,
     scrub::Scrubber,
-    site::NodeSite,
+    site::{Frames, NodeSite},
     sockets::{self, Carrier, MESSAGES, listening},
     threads::{self, spawn},
     tier::{self, Tier},
@@ -98,12 +98,14 @@ impl Node {
         let work = committer.work();
         let completer = Completer::new(committer, departures, transmitter, node_state.clone());
         let completer = Arc::new(Mutex::new(completer));
+        let queries = || Queries::new(reader.clone(), bitcoin.clone(), proofs.clone(), config, node_state.clone());
+        let http_frames = Frames::new(queries(), proofs.clone());
         let controller = Controller::new(
             ledger,
             submitter.clone(),
             completer.clone(),
             config.promise,
-            Queries::new(reader.clone(), bitcoin.clone(), proofs.clone(), config, node_state.clone()),
+            queries(),
             workers::start(config, network, &backend, &node_state, proofs)?,
             node_state.clone(),
         );
@@ -127,7 +129,7 @@ impl Node {
         }
         node.start_services(config, bitcoin)?;
         node.start_scrub(reader.clone())?;
-        node.start_http(config, Listings::new(reader))?;
+        node.start_http(config, Listings::new(reader), http_frames)?;
         node.io = Some(node.start_io(path, pin(0))?);
         node.tier = tier.map(|tier| tier.open(config, local.port(), choice.backend == Backend::AfXdp));
         tracing::info!(address = %local, backend = ?choice.backend, reason = choice.reason, "serving");
@@ -187,11 +189,11 @@ impl Node {
         Ok(())
     }
 
-    pub(super) fn start_http(&mut self, config: &Config, listings: Listings) -> Result<(), Error> {
+    pub(super) fn start_http(&mut self, config: &Config, listings: Listings, frames: Frames) -> Result<(), Error> {
         let Some(address) = config.http else { return Ok(()) };
         let service = self.node_state.electrum().filter(|_| config.electrum.esplora);
         let esplora = service.map(|service| Api::new(service.clone()));
-        let site = NodeSite::new(self.node_state.clone(), listings).with_esplora(esplora, &config.electrum);
+        let site = NodeSite::new(self.node_state.clone(), listings, frames, config).with_esplora(esplora, config);
         let http = Http::bind(address, config.http_trusted(), site)?;
         self.http = Some(http.local_address());
         let stop = self.stop.clone();

@@ -1,4 +1,10 @@
-//! The pages over HTTP: metrics, health, lists.
+//! The pages over HTTP: the page for people and what it reads, metrics, health, lists.
+
+mod access;
+mod assets;
+mod figures;
+mod frames;
+mod report;
 
 use std::{sync::Arc, time::Instant};
 
@@ -7,13 +13,17 @@ use esplora::Api;
 use kv::service::Service;
 
 use crate::{
-    config::Electrum,
+    Config,
     http::{Get, Reply, Site},
     listings::{Listings, Refusal},
     metrics,
     node_state::NodeState,
     replica::state_sync,
 };
+use access::Access;
+use figures::Figures;
+pub use frames::Frames;
+use report::Reporter;
 
 /// What the root says of a node.
 const NODE: &str = concat!(
@@ -25,13 +35,22 @@ const NODE: &str = concat!(
 /ready                whether it takes writes, or why not
 /accounts             the accounts, 100 at a time: ?count=N, ?after=ACCOUNT to go on
 /accounts/ID/history  the transactions of one, the latest first: ?count=N, ?before=HEIGHT:POSITION to go on
+/accounts/ID/transactions/TRANSACTION  one of them by its id
+/blocks               the blocks, the latest first: ?count=N, ?before=HEIGHT to go on
+/blocks/HEIGHT        the transactions of one: ?count=N, ?after=POSITION to go on
+/figures              an hour of figures; /figures/events sends them each second
+/status               the node's state and its configuration
 /replica              what a replica that joins is given, where this node is one: `turnpike cluster join --sync`
 /api                  Esplora's API over Bitcoin blocks, where the configuration has `electrum.esplora`
 
 The protocol is spoken on the other port, over UDP and TCP: `turnpike info`. The book is docs/ of the
 source: quick-start.md to begin with, operations.md for what the figures mean, protocol.md for the bytes.
+A browser gets a page for people here.
 "
 );
+
+/// The path of the protocol's queries.
+const FRAMES: &str = "/frames";
 
 /// The root page of Esplora's API.
 const ESPLORA: &str = "Esplora's API over Bitcoin blocks
@@ -64,20 +83,53 @@ memcached's protocols are spoken on the other port. The book is docs/ of the sou
 pub struct NodeSite {
     node_state: Arc<NodeState>,
     listings: Listings,
+    access: Access,
+    figures: Figures,
+    reporter: Reporter,
+    frames: Frames,
     esplora: Option<Api>,
     /// Origins whose pages may use Esplora's API; `*` is all of them.
     origins: Vec<String>,
 }
 
 impl NodeSite {
-    /// A site of a node with these metrics and lists.
-    pub fn new(node_state: Arc<NodeState>, listings: Listings) -> Self {
-        Self { node_state, listings, esplora: None, origins: Vec::new() }
+    /// A site of a node with this configuration, these lists and answers to queries.
+    pub fn new(node_state: Arc<NodeState>, listings: Listings, frames: Frames, config: &Config) -> Self {
+        Self {
+            access: Access::new(&config.page),
+            figures: Figures::new(node_state.clone()),
+            reporter: Reporter::new(node_state.clone(), listings.network(), config),
+            frames,
+            node_state,
+            listings,
+            esplora: None,
+            origins: Vec::new(),
+        }
     }
 
     /// Adds Esplora's API, if any.
-    pub fn with_esplora(self, esplora: Option<Api>, config: &Electrum) -> Self {
-        Self { esplora, origins: config.esplora_origins.clone(), ..self }
+    pub fn with_esplora(self, esplora: Option<Api>, config: &Config) -> Self {
+        Self { esplora, origins: config.electrum.esplora_origins.clone(), ..self }
+    }
+
+    /// Answers the page and what it reads; `None` for all other paths.
+    fn answer_page(&self, get: &Get<'_>) -> Option<Result<Reply, Reply>> {
+        let answer = || match get.path {
+            "/" => Some(assets::index(get)),
+            "/status" => Some(Reply::json(self.reporter.json())),
+            "/figures" => Some(Reply::json(self.figures.history())),
+            "/figures/events" => Some(Reply::events()),
+            FRAMES => Some(match get.posted {
+                Some(frame) => self.frames.answer(frame),
+                None => Reply::text("POST a frame of the protocol\n").with_status("405 Method Not Allowed"),
+            }),
+            path => assets::file(path.strip_prefix("/page/")?, get),
+        };
+        if get.path == "/" && !get.accepts_html() {
+            return None;
+        }
+        let access = || self.access.check_client(get).and_then(|()| self.access.check_host(get));
+        answer().map(|reply| access().map(|()| reply))
     }
 
     /// Esplora's answer at `path`, relative to its root.
@@ -98,7 +150,7 @@ impl NodeSite {
         }
         // A cached reply is for one origin.
         let reply = if self.origins.is_empty() { reply } else { reply.with_header("Vary", "Origin") };
-        match self.origins.iter().find(|origin| get.origin == Some(origin)) {
+        match self.origins.iter().find(|origin| get.fields.origin.as_ref() == Some(origin)) {
             Some(origin) => reply.with_header("Access-Control-Allow-Origin", origin),
             None => reply,
         }
@@ -120,6 +172,9 @@ impl Site for NodeSite {
             }
             (_, None) => {}
         }
+        if let Some(answer) = self.answer_page(get) {
+            return answer.unwrap_or_else(|refusal| refusal);
+        }
         if let (Some(order), Some(path)) = (self.node_state.order(), get.path.strip_prefix("/replica/")) {
             return match order.sync.answer(path, get.query) {
                 Ok(page) => Reply::bytes("application/octet-stream", page),
@@ -137,23 +192,28 @@ impl Site for NodeSite {
                 },
                 Some(reason) => Reply::text(format!("{reason}\n")).with_status("503 Service Unavailable"),
             },
-            _ => match self.listings.answer(get.path, get.query) {
-                Ok(list) => Reply::json(list),
-                Err(refusal) => Reply::text(format!("{refusal}\n")).with_status(status(&refusal)),
+            _ => match self.access.check_host(get).map(|()| self.listings.answer(get.path, get.query)) {
+                Ok(Ok(list)) => Reply::json(list),
+                Ok(Err(refusal)) => Reply::text(format!("{refusal}\n")).with_status(status(&refusal)),
+                Err(refusal) => refusal,
             },
         }
     }
 
     fn is_slow(&self, path: &str) -> bool {
-        !matches!(path, "/" | "/metrics" | "/health" | "/ready")
+        !matches!(path, "/" | "/metrics" | "/health" | "/ready" | "/figures/events") && !path.starts_with("/page/")
+    }
+
+    fn tick(&self, now: Instant) -> Option<Vec<u8>> {
+        self.figures.tick(now).map(String::into_bytes)
     }
 
     fn takes_posts(&self, path: &str) -> bool {
-        self.esplora.is_some() && below_api(path).is_some()
+        path == FRAMES || self.esplora.is_some() && below_api(path).is_some()
     }
 
     fn preflight(&self, get: &Get<'_>) -> Option<Reply> {
-        let is_open = self.takes_posts(get.path) && !self.origins.is_empty();
+        let is_open = self.esplora.is_some() && below_api(get.path).is_some() && !self.origins.is_empty();
         is_open.then(|| {
             let reply = Reply::empty()
                 .with_header("Access-Control-Allow-Methods", "GET, HEAD, POST")
@@ -178,7 +238,10 @@ fn health(damage: &[DamagedBlock]) -> Reply {
 
 fn status(refusal: &Refusal) -> &'static str {
     match refusal {
-        Refusal::NoSuchList | Refusal::NoSuchAccount(_) => "404 Not Found",
+        Refusal::NoSuchList
+        | Refusal::NoSuchAccount(_)
+        | Refusal::NoSuchTransaction(..)
+        | Refusal::NoSuchBlock { .. } => "404 Not Found",
         Refusal::BadRequest(_) => "400 Bad Request",
         Refusal::Failed(_) => "500 Internal Server Error",
     }
