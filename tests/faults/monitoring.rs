@@ -67,8 +67,9 @@ fn panels_and_alerts_select_metrics_that_running_programs_print() {
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let [listen, http, store] = order::free_addresses(3).unwrap().try_into().unwrap();
 
-    fs::write(path("kv.toml"), format!("[kv]\nlisten = [\"{listen}\"]\n")).unwrap();
-    let arguments = ["--config", &path("kv.toml"), "--accounts", "1000"];
+    let config = path("kv.toml");
+    fs::write(&config, format!("[kv]\nlisten = [\"{listen}\"]\n")).unwrap();
+    let arguments = ["--config", config.as_str(), "--accounts", "1000"];
     let node = node::start(&folder.path().join("data"), "127.0.0.1:0".parse().unwrap(), &arguments);
     let wallets = Served::start("");
     let port = store.port().to_string();
