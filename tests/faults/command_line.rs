@@ -1,6 +1,7 @@
 //! Faults of commands, their options and their messages.
 
 mod documents;
+mod top;
 mod txoutproof;
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};

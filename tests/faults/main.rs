@@ -24,5 +24,6 @@ mod http;
 mod kv;
 mod kv_protocol;
 mod members;
+mod monitoring;
 mod process;
 mod storage;

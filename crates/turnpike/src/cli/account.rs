@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint, value_parser};
 use wire::{AccountId, TransactionId};
 
-use super::common::{NodeArgs, PinArgs, PromiseArg, variable};
+use super::common::{NodeArgs, PinArgs, PromiseArg, http_address};
 use super::host::Host;
 use crate::error::Error;
 
@@ -124,8 +124,6 @@ pub struct ListArgs {
 impl ListArgs {
     /// The HTTP address given by the option or else by the environment; `None` if neither sets it.
     pub fn http(&self) -> Result<Option<Host>, Error> {
-        let environment = || variable("TURNPIKE_HTTP").map(|text| text.parse()).transpose();
-        let invalid = |error: String| Error::Input(format!("TURNPIKE_HTTP: {error}"));
-        self.http.clone().map_or_else(|| environment().map_err(invalid), |http| Ok(Some(http)))
+        http_address(self.http.as_ref())
     }
 }

@@ -21,6 +21,13 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// The HTTP address that an option or else the environment gives; `None` if neither does.
+pub fn http_address(option: Option<&Host>) -> Result<Option<Host>, Error> {
+    let environment = || variable("TURNPIKE_HTTP").map(|text| text.parse()).transpose();
+    let invalid = |error: String| Error::Input(format!("TURNPIKE_HTTP: {error}"));
+    option.cloned().map_or_else(|| environment().map_err(invalid), |http| Ok(Some(http)))
+}
+
 /// The default port of a node.
 pub const NODE_PORT: u16 = 7400;
 

@@ -25,6 +25,7 @@ pub mod pages;
 mod proof;
 mod replay;
 mod serve;
+mod top;
 mod verify;
 
 use std::path::PathBuf;
@@ -38,7 +39,7 @@ pub use cluster::{
     ClusterAddArgs, ClusterApproveArgs, ClusterArgs, ClusterCommand, ClusterConfigureArgs, ClusterInitArgs,
     ClusterJoinArgs, ClusterKeyArgs, ClusterNetworkArgs, ClusterRemoveArgs, ClusterSyncArgs,
 };
-pub use common::{ChainArg, HTTP_PORT, IoArg, NODE_PORT};
+pub use common::{ChainArg, HTTP_PORT, IoArg, NODE_PORT, variable};
 pub use config::ConfigCommand;
 pub use coproc::{CoprocAssembleArgs, CoprocCommand, CoprocDisassembleArgs, CoprocRunArgs};
 pub use delay::{DelayCommand, DelayEvaluateArgs, DelayUnlockArgs, DelayVerifyArgs, ModulusChoice};
@@ -57,6 +58,7 @@ pub use load::{DistributionArg, LoadArgs, MixArg};
 pub use proof::{ProofCommand, ProofGetArgs, ProofVerifyArgs};
 pub use replay::ReplayArgs;
 pub use serve::ServeArgs;
+pub use top::TopArgs;
 pub use verify::{
     VerifyBlockArgs, VerifyCommand, VerifyEcdsaArgs, VerifyEquihashArgs, VerifyFiles, VerifyGroth16Args, VerifyOptions,
 };
@@ -142,6 +144,10 @@ pub enum Command {
     Coproc(CoprocCommand),
     /// Show what a node serves, and the state of its chain
     Info(InfoArgs),
+    /// Watch rates, latencies and the state of a node in the terminal
+    ///
+    /// Keys: q quits, Ctrl-Z suspends. The node needs its HTTP address.
+    Top(TopArgs),
     /// Run a key-value store that speaks memcached's protocols
     Kv(KvArgs),
     /// Measure message channels between processes

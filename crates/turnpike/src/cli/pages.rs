@@ -16,7 +16,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| match option_env!("TURNPIKE_
 /// The commands, in the groups and the order in which help lists them.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Node", &["serve", "kv", "cluster", "in-nic", "import", "backup", "check", "config", "doctor"]),
-    ("Client", &["account", "key", "info", "load", "replay"]),
+    ("Client", &["account", "key", "info", "top", "load", "replay"]),
     ("Chain", &["proof", "headers"]),
     ("Tools", &["verify", "delay", "link", "completions", "man"]),
     ("Development", &["demo", "coproc"]),
@@ -47,6 +47,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("key new", &["turnpike key new alice.key"]),
     ("key show", &["turnpike key show alice.key", "turnpike key show alice.key --account"]),
     ("info", &["turnpike info --node localhost:7400", "turnpike info --wait 10"]),
+    ("top", &["turnpike top", "turnpike top --http localhost:7480 --once --json"]),
     ("load", &["turnpike load --accounts 1000 --operations 100000 --batch 60 --check"]),
     ("replay", &["turnpike replay capture.pcap --timed"]),
     (
@@ -91,8 +92,8 @@ const FILES: &[(&str, &[(&str, &str)])] = &[
 /// Environment variables.
 pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("TURNPIKE_NODE", "node that client commands use without --node"),
-    ("TURNPIKE_HTTP", "HTTP address that lists come from without --http"),
-    ("NO_COLOR", "if not empty, the log has no colours"),
+    ("TURNPIKE_HTTP", "HTTP address that lists and `top` read without --http"),
+    ("NO_COLOR", "if not empty, the log and `top` have no colours"),
 ];
 
 /// The program's command line, complete with groups and examples.

@@ -24,6 +24,7 @@ mod manual;
 mod proof;
 mod replay;
 mod serve;
+mod top;
 mod verify;
 
 use rustix::fs::Mode;
@@ -59,6 +60,7 @@ pub fn run(command: Command, output: Output) -> Result<(), Error> {
         Command::Load(args) => load::run(&args, output),
         Command::Replay(args) => replay::run(&args, output),
         Command::Info(args) => info::run(&args, output),
+        Command::Top(args) => top::run(&args, output),
         Command::Config(command) => config::run(&command, output),
         Command::Completions { shell } => {
             manual::completions(shell);
