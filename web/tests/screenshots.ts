@@ -21,13 +21,13 @@ test("pictures", async () => {
   const load = ["load", "--node", node.address, "--accounts", "10000", "--operations", "1000000000"];
   const running = spawn(program, [...load, "--batch", "100", "--in-flight", "2"], { stdio: "ignore" });
   try {
-    const dark = { colorScheme: "dark", viewport: { width: 1280, height: 900 } } as const;
+    const dark = { colorScheme: "dark", viewport: { width: 1080, height: 660 } } as const;
     const live = await chromium.open(node.http, "#/", dark);
     await new Promise((resolve) => setTimeout(resolve, 1000 * SECONDS));
     await live.getByRole("button", { name: "1 min" }).click();
     await new Promise((resolve) => setTimeout(resolve, 1500));
     await live.screenshot({ path: join(WEB, "../docs/page-live.png") });
-    const light = { colorScheme: "light", viewport: { width: 1000, height: 880 } } as const;
+    const light = { colorScheme: "light", viewport: { width: 900, height: 800 } } as const;
     const proof = await chromium.open(node.http, `#/transaction/${height}:7`, light);
     await proof.getByRole("button", { name: "Verify" }).click();
     await proof.locator(".tree svg").waitFor();
