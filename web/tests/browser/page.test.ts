@@ -63,7 +63,7 @@ test("a node without transfers explains how to send one, and counts it", async (
   large = await settled(client);
   expect(found).toEqual([]);
   await page.getByText("No transfers yet.").waitFor({ state: "detached" });
-  await page.getByText("61 since the start").waitFor();
+  await page.getByText("61 since start").waitFor();
   await page.locator(`.strip a[href="#/block/${large}"]`).waitFor();
   await page.context().close();
 });
