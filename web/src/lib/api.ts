@@ -127,16 +127,16 @@ export const api = {
   figures: (signal?: AbortSignal) => getJson<Figures>("/figures", signal),
   status: (signal?: AbortSignal) => getJson<NodeStatus>("/status", signal),
   accounts: (after: string | null, signal?: AbortSignal) =>
-    getJson<AccountList>(`/accounts?count=${ROWS}${after ? `&after=${encodeURIComponent(after)}` : ""}`, signal),
+    getJson<AccountList>(`/accounts?count=${ROWS}${after ? `&after=${after}` : ""}`, signal),
   history: (account: string, before: string | null, signal?: AbortSignal) =>
     getJson<TransactionHistory>(
-      `/accounts/${account}/history?count=${ROWS}${before ? `&before=${encodeURIComponent(before)}` : ""}`,
+      `/accounts/${account}/history?count=${ROWS}${before ? `&before=${before}` : ""}`,
       signal,
     ),
   named: (account: string, transaction: string, signal?: AbortSignal) =>
     getJson<{ transaction: Transaction }>(`/accounts/${account}/transactions/${transaction}`, signal),
   blocks: (count: number, before: string | null, signal?: AbortSignal) =>
-    getJson<BlockList>(`/blocks?count=${count}${before ? `&before=${encodeURIComponent(before)}` : ""}`, signal),
+    getJson<BlockList>(`/blocks?count=${count}${before ? `&before=${before}` : ""}`, signal),
   block: (height: string, after: string | null, count = ROWS, signal?: AbortSignal) =>
-    getJson<BlockPage>(`/blocks/${height}?count=${count}${after ? `&after=${encodeURIComponent(after)}` : ""}`, signal),
+    getJson<BlockPage>(`/blocks/${height}?count=${count}${after ? `&after=${after}` : ""}`, signal),
 };

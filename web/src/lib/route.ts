@@ -13,25 +13,32 @@ export type Route =
   | { view: "nowhere"; path: string };
 
 const ID = /^[0-9a-f]{32}$/;
+/** A height, a position, both, or an account. */
+const START = /^(\d{1,10}(:\d{1,10})?|[0-9a-f]{32})$/;
 const NUMBER = /^\d{1,10}$/;
 
 /** The route of a location's hash. */
 export function parseRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#/, "").split("?");
   const parameters = new URLSearchParams(query);
+  /** Where a page of a list starts: as it is, because the node decodes no percent signs. */
+  const start = (name: string): string | null => {
+    const value = parameters.get(name);
+    return value !== null && START.test(value) ? value : null;
+  };
   const [first = "", second = "", third = "", fourth = "", ...rest] = path.split("/").filter(Boolean);
   const nowhere: Route = { view: "nowhere", path };
   if (rest.length > 0) return nowhere;
   if (first === "") return { view: "live" };
   if (first === "operators" && !second) return { view: "operators" };
-  if (first === "blocks" && !second) return { view: "blocks", before: parameters.get("before") };
-  if (first === "accounts" && !second) return { view: "accounts", after: parameters.get("after") };
+  if (first === "blocks" && !second) return { view: "blocks", before: start("before") };
+  if (first === "accounts" && !second) return { view: "accounts", after: start("after") };
   if (first === "account" && ID.test(second)) {
-    if (!third) return { view: "account", account: second, before: parameters.get("before") };
+    if (!third) return { view: "account", account: second, before: start("before") };
     if (third === "transaction" && ID.test(fourth)) return { view: "named", account: second, transaction: fourth };
   }
   if (first === "block" && NUMBER.test(second) && !third) {
-    return { view: "block", height: second, after: parameters.get("after") };
+    return { view: "block", height: second, after: start("after") };
   }
   if (first === "transaction" && !third) {
     const [height = "", position = "", more] = second.split(":");

@@ -42,7 +42,10 @@ export function stagesOf(history: History): Stage[] {
     {
       name: "Clients",
       rate: perSecond(history.rate("replies_total")),
-      detail: connections === null ? "replies" : `${grouped(connections)} connections`,
+      detail:
+        connections === null
+          ? "replies"
+          : `${grouped(connections)} ${connections === 1 ? "connection" : "connections"}`,
       lag: null,
       isPresent: true,
     },

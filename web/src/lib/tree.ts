@@ -95,7 +95,7 @@ export function treeOf(proved: Proved, damage: Damage | undefined, width: number
 
   const isBroken = damage !== undefined;
   const { header, voucher, rootName, root } = proved;
-  const expected = isBroken ? `: not ${rootName}` : `, ${rootName}`;
+  const expected = isBroken ? `: another ${rootName}` : `, ${rootName}`;
   const label = `header ${header.height}${expected}`;
   add(
     { id: "header", kind: "header", state: isBroken ? "broken" : "good", label, text: root, title: root },

@@ -76,13 +76,13 @@ class Session {
       store.forgetHeaders();
       this.#light = await LightClient.open(this.requests, network);
     }
-    this.#before = store.pin;
     return this.#light;
   }
 
   /** Fetches and verifies the headers that are missing, and compares them with those of earlier visits. */
   async sync(progress: Progress): Promise<LightClient> {
     const [light, { tipHeight }] = [await this.light(), await this.info()];
+    this.#before = new Store(items, toHex(light.chain.network)).pin;
     const missing = tipHeight - light.chain.height;
     if (missing > MAX_LINKED && !light.chain.isOrdered) await this.#compared(() => light.skip(tipHeight));
     else if (missing > MAX_CERTIFIED) {

@@ -10,6 +10,7 @@ test("every address that the page links to is parsed", () => {
   expect(parseRoute(to.operators())).toEqual({ view: "operators" });
   expect(parseRoute(to.blocks())).toEqual({ view: "blocks", before: null });
   expect(parseRoute(to.blocks(7))).toEqual({ view: "blocks", before: "7" });
+  expect(parseRoute("#/blocks?before=1%263")).toEqual({ view: "blocks", before: null });
   expect(parseRoute(to.accounts(ID))).toEqual({ view: "accounts", after: ID });
   expect(parseRoute(to.account(ID))).toEqual({ view: "account", account: ID, before: null });
   expect(parseRoute(to.account(ID, "3:4"))).toEqual({ view: "account", account: ID, before: "3:4" });
