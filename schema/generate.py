@@ -10,6 +10,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import c_client
 import go
 import python_client
 import typescript
@@ -542,6 +543,7 @@ def files():
         "rtl/wire/src/frame_pkg.sv": sv_frames(frames),
         "rtl/common/tb/protocol.hpp": testbench_header(protocol),
         "vectors/protocol.py": python_module(protocol),
+        "clients/c/src/codes.rs": rust("protocol.toml and schema/c_client.toml", "The codes of the header.", c_client.body(protocol)),
         "clients/go/protocol.go": go.module(protocol, frames),
         "clients/python/src/turnpike/_protocol.py": python_client.module(protocol, frames),
         "docs/protocol.md": chapter("docs/protocol.md", doc_tables(protocol) | frame_tables(frames, "docs/protocol.md")),

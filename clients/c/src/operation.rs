@@ -1,0 +1,169 @@
+//! Operations. The safety requirements, the same for all functions, are at the beginning of the header.
+#![allow(clippy::missing_safety_doc, reason = "the texts are those of the header, which has it at its beginning")]
+
+use wire::{AccountId, TransactionId, U16, U32, U64};
+
+use crate::error::run;
+use crate::failure::Failure;
+use crate::id::FreshIds;
+use crate::memory::{Output, id};
+use crate::{ClientStatus, Command, Id};
+
+/// Flag of an operation: its transaction id is a UUIDv7, as those of turnpike_transaction_new. A node never executes
+/// a repetition of it, however late. Without the flag a node recognises repetitions only for the retry time of
+/// turnpike_info; the library stops its own before that.
+pub const TURNPIKE_OPERATION_TIMED: u8 = 1;
+
+const _: () = assert!(TURNPIKE_OPERATION_TIMED == wire::Operation::TIMED);
+
+/// An operation, 64 bytes, in the byte order of the machine.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operation {
+    /// A turnpike_command.
+    pub command: u8,
+    /// 0 or TURNPIKE_OPERATION_TIMED.
+    pub flags: u8,
+    /// Zero.
+    pub reserved: u16,
+    /// Code of the contract that the operation belongs to; the ledger does not interpret it.
+    pub contract: u32,
+    /// Names the operation, together with its source. If it is zero and not marked as timed, the call that sends or
+    /// signs the operation writes a new id and the flag here, so that the caller can repeat the same operation.
+    pub transaction: Id,
+    /// The account that the operation is about.
+    pub source: Id,
+    /// The receiver of a transfer, or the payer of the deposit for a new account; otherwise zero.
+    pub destination: Id,
+    /// The amount, in the ledger's units; zero for TURNPIKE_COMMAND_REFER, and for TURNPIKE_COMMAND_CREATE without
+    /// payer.
+    pub amount: u64,
+}
+
+const _: () = assert!(size_of::<Operation>() == 64);
+
+impl Operation {
+    pub(crate) fn new(command: Command, source: Id, destination: Id, amount: u64) -> Self {
+        Self { command: command as u8, source, destination, amount, ..Self::default() }
+    }
+
+    /// Checks the reserved field, and gives the operation an id if it has none.
+    pub(crate) fn prepare(&mut self, ids: &mut FreshIds) -> Result<(), Failure> {
+        if self.reserved != 0 {
+            let message = "the reserved field of an operation is not zero".into();
+            return Err(Failure::argument(ClientStatus::TurnpikeArgument, message));
+        }
+        if self.transaction.is_zero() && self.flags & TURNPIKE_OPERATION_TIMED == 0 {
+            self.transaction = ids.next()?;
+            self.flags |= TURNPIKE_OPERATION_TIMED;
+        }
+        Ok(())
+    }
+
+    /// Whether a repetition is harmless at any time: the id carries a time, or the operation only reads.
+    pub(crate) fn is_recognised_for_ever(&self) -> bool {
+        self.flags & TURNPIKE_OPERATION_TIMED != 0
+            || wire::Command::try_from(self.command).is_ok_and(|command| !command.is_executed())
+    }
+
+    /// The operation on the wire.
+    #[inline]
+    pub(crate) fn to_wire(self) -> wire::Operation {
+        wire::Operation {
+            flags: self.flags,
+            command: self.command,
+            status: U16::ZERO,
+            contract: U32::new(self.contract),
+            transaction: TransactionId(self.transaction.bytes),
+            source: AccountId(self.source.bytes),
+            destination: AccountId(self.destination.bytes),
+            amount: U64::new(self.amount),
+        }
+    }
+
+    /// An operation on the wire.
+    pub(crate) fn from_wire(operation: &wire::Operation) -> Self {
+        Self {
+            command: operation.command,
+            flags: operation.flags,
+            reserved: 0,
+            contract: operation.contract.get(),
+            transaction: Id { bytes: operation.transaction.0 },
+            source: Id { bytes: operation.source.0 },
+            destination: Id { bytes: operation.destination.0 },
+            amount: operation.amount(),
+        }
+    }
+}
+
+/// # Safety
+///
+/// `operation` is NULL or to memory for an operation, and the other two are NULL or to ids, which nobody else uses
+/// until the call that has the pointers returns.
+unsafe fn fill(
+    operation: *mut Operation,
+    command: Command,
+    source: *const Id,
+    destination: Option<*const Id>,
+    amount: u64,
+) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    unsafe {
+        run(std::ptr::null_mut(), || {
+            let output = Output::required(operation)?;
+            let (source, destination) = (id(source)?, destination.map(|pointer| id(pointer)).transpose()?);
+            output.set(Operation::new(command, source, destination.unwrap_or_default(), amount));
+            Ok(())
+        })
+    }
+}
+
+/// Fills an operation that creates an account, with a balance of 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_operation_create(operation: *mut Operation, account: *const Id) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    unsafe { fill(operation, Command::Create, account, None, 0) }
+}
+
+/// Fills an operation that creates a keyed account with a deposit that another account pays. The deposit leaves
+/// circulation. Only the payer's key can sign it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_operation_create_for(
+    operation: *mut Operation,
+    account: *const Id,
+    payer: *const Id,
+    deposit: u64,
+) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    unsafe { fill(operation, Command::Create, account, Some(payer), deposit) }
+}
+
+/// Fills an operation that issues new money to an account.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_operation_issue(
+    operation: *mut Operation,
+    account: *const Id,
+    amount: u64,
+) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    unsafe { fill(operation, Command::Issue, account, None, amount) }
+}
+
+/// Fills an operation that moves money from the source to the destination.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_operation_transfer(
+    operation: *mut Operation,
+    source: *const Id,
+    destination: *const Id,
+    amount: u64,
+) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    unsafe { fill(operation, Command::Transfer, source, Some(destination), amount) }
+}
+
+/// Fills an operation that reads the balance of an account.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_operation_refer(operation: *mut Operation, account: *const Id) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    unsafe { fill(operation, Command::Refer, account, None, 0) }
+}
