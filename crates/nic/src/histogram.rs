@@ -60,8 +60,10 @@ impl HistogramSnapshot {
         Self { cumulative, sum: self.sum.saturating_sub(earlier.sum) }
     }
 
-    /// The duration that a share of all durations, from 0 to 1, does not exceed: within its bucket by linear
-    /// interpolation, as Prometheus's `histogram_quantile` does; at most the last of [`BOUNDS`]. `None` without durations.
+    /// The duration that a share of all durations, from 0 to 1, does not exceed; `None` without durations.
+    ///
+    /// Interpolates linearly within a bucket, like Prometheus's `histogram_quantile`. Returns at most the last of
+    /// [`BOUNDS`].
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let all = *self.cumulative.last()?;
         if all == 0 {

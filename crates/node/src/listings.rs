@@ -1,5 +1,5 @@
-//! Lists for people, over HTTP as JSON: accounts, blocks, and the transactions of one. They are not proved; the protocol
-//! returns a proof of each transaction and each balance.
+//! Lists for people, over HTTP as JSON: accounts, blocks, and the transactions of one. They are not proved: the
+//! protocol has a proof of each transaction and each balance.
 
 use chain::own::OwnReader;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The page for people, and what it reads over HTTP.
+//! The page for people, and its data over HTTP.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;

@@ -17,8 +17,8 @@ pub trait Site: Send + Sync + 'static {
         None
     }
 
-    /// Called several times a second on the connections' thread. Returns what is sent to all clients of
-    /// [`Reply::events`] now.
+    /// The next event for all clients of [`Reply::events`], if there is one. Called several times a second on the
+    /// connections' thread.
     fn tick(&self, _now: Instant) -> Option<Vec<u8>> {
         None
     }

@@ -1,8 +1,9 @@
 //! Who may use the page.
 //!
-//! The page has no login. Hosts outside [`Page::clients`](crate::config::Page) are refused. A browser of a host inside may
-//! be made to load a foreign page whose name then resolves to this node (DNS rebinding), and that page could read
-//! balances: so a name must be one that no stranger can register, or a configured one.
+//! The page has no login. Hosts outside [`Page::clients`](crate::config::Page) are refused.
+//!
+//! A browser of a host inside may load a foreign page whose name then resolves to this node (DNS rebinding), and that
+//! page could read balances. So a name must be configured, or be one that no stranger can register.
 
 use std::net::IpAddr;
 

@@ -42,7 +42,7 @@ const POLICY: &str = "default-src 'self'; script-src 'self'; style-src 'self'; i
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 fn tag(bytes: &[u8]) -> String {
-    // 64 bits tell the versions of a file apart.
+    // 64 bits distinguish the versions of a file.
     let hash: String = Sha256::digest(bytes)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("\"{hash}\"")
 }

@@ -15,9 +15,9 @@ use crate::{metrics::process, node_state::NodeState};
 
 /// Time between rows: what a person follows.
 const STEP: Duration = Duration::from_secs(1);
-/// Rows of the history: one of `EVERY`, for an hour.
+/// Rows of the history: an hour.
 const HISTORY: usize = 720;
-/// One row of so many goes into the history.
+/// The history has every fifth row.
 const EVERY: u64 = 5;
 /// Number of figures of a row.
 const FIGURES: usize = 37;
@@ -170,7 +170,7 @@ impl Figures {
 
 fn join(state: [Figure; FIGURES - 8], latencies: [Figure; 8]) -> [Figure; FIGURES] {
     let mut all = state.into_iter().chain(latencies);
-    // As many as both have.
+    // Both have this number of figures together.
     std::array::from_fn(|_| all.next().unwrap_or_default())
 }
 

@@ -1,4 +1,4 @@
-//! The pages over HTTP: the page for people and what it reads, metrics, health, lists.
+//! The pages over HTTP: the page for people with its data, metrics, health, lists.
 
 mod access;
 mod assets;
@@ -112,7 +112,7 @@ impl NodeSite {
         Self { esplora, origins: config.electrum.esplora_origins.clone(), ..self }
     }
 
-    /// Answers the page and what it reads; `None` for all other paths.
+    /// Answers requests of the page; `None` for all other paths.
     fn answer_page(&self, get: &Get<'_>) -> Option<Result<Reply, Reply>> {
         let answer = || match get.path {
             "/" => Some(assets::index(get)),
