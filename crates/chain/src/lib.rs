@@ -11,6 +11,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod bitcoin;
+pub mod database;
 mod flat;
 mod ids;
 pub mod index;

@@ -21,6 +21,7 @@ use std::{
 
 use chain::{
     bitcoin::{self, BitcoinChain},
+    database,
     own::{self, KeyValueCatalog, OwnChain},
 };
 use ledger::journal::{self, Journal};
@@ -61,11 +62,8 @@ pub fn open_journal(data: &DataDirectory) -> Result<(Journal, journal::Opened), 
 pub(crate) fn open_catalog(data: &dyn Directory) -> Result<KeyValueCatalog, Error> {
     let catalog = data.directory("catalog")?;
     // The store panics on some kinds of damage to its files. Its state is dropped.
-    let open = AssertUnwindSafe(|| {
-        let database = fjall::Database::builder(catalog.path()).cache_size(CATALOG_CACHE);
-        let database = database.max_cached_files(Some(CATALOG_FILES)).open()?;
-        KeyValueCatalog::new(&database)
-    });
+    let open =
+        AssertUnwindSafe(|| KeyValueCatalog::new(&database::open(catalog.path(), CATALOG_CACHE, CATALOG_FILES)?));
     Ok(catch_unwind(open).unwrap_or(Err(own::Error::CatalogDamaged))?)
 }
 

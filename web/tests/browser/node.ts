@@ -2,7 +2,7 @@
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,12 +11,11 @@ import { promisify } from "node:util";
 
 const ROOT = process.env["TURNPIKE_ROOT"] ?? join(import.meta.dirname, "../../..");
 
-/** The program: `TURNPIKE`, or the one that cargo built. */
-export const program = [
-  process.env["TURNPIKE"],
-  join(ROOT, "target/release/turnpike"),
-  join(ROOT, "target/debug/turnpike"),
-].find((path) => path !== undefined && existsSync(path))!;
+const built = ["release", "debug"].map((profile) => join(ROOT, "target", profile, "turnpike")).filter(existsSync);
+built.sort((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs);
+
+/** The program: `TURNPIKE`, or the newest that cargo built, since an older one serves an older page. */
+export const program = process.env["TURNPIKE"] ?? built[0]!;
 if (!program) throw new Error("no turnpike program; build it, or set TURNPIKE");
 
 /** Runs a command of the program. */

@@ -17,6 +17,7 @@
 use super::error::{Error, damaged};
 use super::records::Span;
 use super::view::Options;
+use crate::database;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
 use spv::bitcoin::BlockHeader;
 use spv::{Hash, Locator};
@@ -134,7 +135,7 @@ pub(super) struct Index {
 impl Index {
     pub fn open(path: &Path, options: &Options) -> Result<Self, Error> {
         let Options { cache_size, open_files, .. } = *options;
-        let database = Database::builder(path).cache_size(cache_size).max_cached_files(Some(open_files)).open()?;
+        let database = database::open(path, cache_size, open_files)?;
         let open = |name| database.keyspace(name, || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_SIZE));
         Ok(Self {
             catalog: open("catalog")?,
