@@ -4,9 +4,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use spv::HeaderChain;
 use spv::finality::Vouched;
-use spv::{HeaderChain, SealedHeader};
-use zerocopy::{FromBytes, IntoBytes};
 
 use crate::error::run;
 use crate::failure::Failure;
@@ -100,14 +99,10 @@ pub unsafe extern "C" fn turnpike_chain_restore(
 }
 
 fn restore(network: &[u8; 32], saved: &[u8]) -> Result<HeaderChain, Failure> {
-    let cut_off = || {
+    let (headers, rest) = HeaderChain::split(saved).ok_or_else(|| {
         let message = "the saved headers are cut off; synchronise them again".into();
         Failure::new(ClientStatus::TurnpikeLength, message)
-    };
-    // Each header begins with its version, which differs from the first bytes of a certificate.
-    let version = saved.first_chunk::<4>().ok_or_else(cut_off)?;
-    let count = saved.chunks(size_of::<SealedHeader>()).take_while(|header| header.starts_with(version)).count();
-    let (headers, rest) = <[SealedHeader]>::ref_from_prefix_with_elems(saved, count).map_err(|_| cut_off())?;
+    })?;
     let mut chain = HeaderChain::restore(network, headers)?;
     if !rest.is_empty() {
         let vouched = Vouched::decode(rest).map_err(client::Error::from)?;
@@ -131,9 +126,7 @@ pub unsafe extern "C" fn turnpike_chain_save(
     unsafe {
         run(error, || {
             let (chain, buffer) = (reference(chain)?, Buffer::new(saved, capacity, length)?);
-            let chain = chain.lock();
-            let vouched = chain.vouched().map(Vouched::encode).unwrap_or_default();
-            buffer.set(&[chain.all().as_bytes(), &vouched].concat())
+            buffer.set(&chain.lock().encode())
         })
     }
 }

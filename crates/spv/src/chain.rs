@@ -6,6 +6,7 @@ use crate::hash::{Hash, ZERO_HASH};
 use crate::header::{BlockHeader, MAX_BLOCK_TRANSACTIONS};
 use crate::seal::{CheckSeals, Equivocation, OneByOne, SealedHeader};
 use thiserror::Error;
+use zerocopy::{FromBytes, IntoBytes};
 
 /// Why a header cannot be part of the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -270,6 +271,21 @@ impl HeaderChain {
     /// All headers with their seals, from genesis on.
     pub fn all(&self) -> &[SealedHeader] {
         &self.headers
+    }
+
+    /// The chain as it is saved: all headers with their seals and, if replicas order it, the encoded [`Vouched`].
+    pub fn encode(&self) -> Vec<u8> {
+        let vouched = self.vouched().map(Vouched::encode).unwrap_or_default();
+        [self.headers.as_bytes(), &vouched].concat()
+    }
+
+    /// Splits the bytes of [`encode`](Self::encode) into the headers and the encoded [`Vouched`], which may be empty;
+    /// `None` if they are cut off. Nothing is verified: see [`restore`](Self::restore) and [`certify`](Self::certify).
+    pub fn split(bytes: &[u8]) -> Option<(&[SealedHeader], &[u8])> {
+        // Each header begins with its version, which differs from the first bytes of a certificate.
+        let version = bytes.first_chunk::<4>()?;
+        let count = bytes.chunks(size_of::<SealedHeader>()).take_while(|header| header.starts_with(version)).count();
+        <[SealedHeader]>::ref_from_prefix_with_elems(bytes, count).ok()
     }
 
     /// The hash of the header at a height.

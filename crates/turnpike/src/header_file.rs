@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use client::Client;
 use spv::finality::Vouched;
-use spv::{HeaderChain, HeaderError, SealedHeader, bitcoin};
+use spv::{HeaderChain, HeaderError, bitcoin};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::error::Error;
@@ -39,10 +39,7 @@ pub fn own_of(bytes: &[u8], file: &Path, network: Option<[u8; 32]>) -> Result<He
             file.display()
         )));
     }
-    // Each header begins with its version, which differs from the first bytes of a certificate.
-    let version = bytes.first_chunk::<4>().ok_or_else(|| not_headers(file))?;
-    let count = bytes.chunks(size_of::<SealedHeader>()).take_while(|header| header.starts_with(version)).count();
-    let (headers, rest) = <[SealedHeader]>::ref_from_prefix_with_elems(bytes, count).map_err(|_| not_headers(file))?;
+    let (headers, rest) = HeaderChain::split(bytes).ok_or_else(|| not_headers(file))?;
     let genesis = headers.first().ok_or_else(|| not_headers(file))?.hash();
     let mut chain = match HeaderChain::restore(&network.unwrap_or(genesis), headers) {
         Err(HeaderError::WrongNetwork) => {
@@ -58,8 +55,7 @@ pub fn own_of(bytes: &[u8], file: &Path, network: Option<[u8; 32]>) -> Result<He
 
 /// Writes the own chain to a file.
 pub fn write_own(file: &Path, chain: &HeaderChain) -> Result<(), Error> {
-    let vouched = chain.vouched().map(Vouched::encode).unwrap_or_default();
-    replace("write the headers", file, &[chain.all().as_bytes(), &vouched].concat())
+    replace("write the headers", file, &chain.encode())
 }
 
 /// The Bitcoin chain in a file, or a new one that begins with the network's genesis if there is no file yet.
