@@ -2,8 +2,8 @@
 //! the header.
 #![allow(clippy::missing_safety_doc, reason = "the texts are those of the header, which has it at its beginning")]
 
-use client::{ProvedEntry, ProvedTransaction};
-use spv::HeaderChain;
+use client::ProvedTransaction;
+use spv::{HeaderChain, IndexEntry};
 use wire::{AccountId, SignedOperation, TransactionId};
 use zerocopy::FromBytes;
 
@@ -56,23 +56,20 @@ pub struct TransactionProof {
 }
 
 impl BalanceProof {
-    fn new(entry: Option<(u64, u32, u32)>, height: u64) -> Self {
-        let (balance, latest_height, latest_position) = entry.unwrap_or_default();
-        Self { balance, height, latest_height, latest_position, exists: entry.is_some(), reserved: [0; 7] }
+    fn new(entry: Option<&IndexEntry>, height: u64) -> Self {
+        let absent = Self { height, ..Self::default() };
+        entry.map_or(absent, |entry| Self {
+            balance: entry.balance.get(),
+            latest_height: entry.height.get(),
+            latest_position: entry.position.get(),
+            exists: true,
+            ..absent
+        })
     }
 
     fn verify(chain: &HeaderChain, account: &Id, proof: &[u8]) -> Result<Self, Failure> {
         let proof = spv::IndexProof::parse(proof)?;
-        let entry = proof.verify(&account.bytes, chain)?;
-        let fields = entry.map(|entry| (entry.balance.get(), entry.height.get(), entry.position.get()));
-        Ok(Self::new(fields, proof.height))
-    }
-}
-
-impl From<&ProvedEntry> for BalanceProof {
-    fn from(proved: &ProvedEntry) -> Self {
-        let fields = proved.entry.as_ref().map(|entry| (entry.balance.get(), entry.height.get(), entry.position.get()));
-        Self::new(fields, proved.height)
+        Ok(Self::new(proof.verify(&account.bytes, chain)?.as_ref(), proof.height))
     }
 }
 
@@ -124,7 +121,7 @@ pub unsafe extern "C" fn turnpike_prove_balance(
             let (client, chain, account) = (reference(client)?, reference(chain)?, AccountId(id(account)?.bytes));
             let (output, buffer) = (Output::required(balance)?, Buffer::new(proof, capacity, length)?);
             let proved = client.pool.read(|client| client.prove_index(&mut chain.lock(), account))?;
-            output.set((&proved).into());
+            output.set(BalanceProof::new(proved.entry.as_ref(), proved.height));
             buffer.set_if_wanted(&proved.reply)
         })
     }

@@ -68,7 +68,25 @@ fn finish(operation: &Operation, result: &OperationResult, detail: Option<&str>)
     }
 }
 
-/// The outcome of a call with many operations.
+/// Executes many operations. `operation` returns the one at an index.
+fn submit(
+    client: &Client,
+    entries: Entries<'_>,
+    order: Order,
+    results: &mut [OperationResult],
+    operation: impl Fn(usize) -> Operation,
+) -> Result<Execution, Failure> {
+    if results.is_empty() {
+        return Ok(Execution::None);
+    }
+    let submitted = client.pool.submit(entries, order, results);
+    let detail = submitted.inspect_err(|failure| {
+        results.fill(OperationResult::failed(failure.status, failure.execution));
+    })?;
+    finish_all(results, operation, detail)
+}
+
+/// The outcome of a call with at least one operation.
 fn finish_all(
     results: &[OperationResult],
     operation: impl Fn(usize) -> Operation,
@@ -76,7 +94,7 @@ fn finish_all(
 ) -> Result<Execution, Failure> {
     let all_ok = results.iter().all(|result| result.status == ClientStatus::TurnpikeOk);
     if all_ok {
-        return Ok(if results.is_empty() { Execution::None } else { Execution::Done });
+        return Ok(Execution::Done);
     }
     let index = deciding(results);
     let failure = Failure::of_operation(&operation(index), &results[index], detail.as_deref());
@@ -293,14 +311,8 @@ pub unsafe extern "C" fn turnpike_submit(
             if !operations.iter().all(Operation::is_recognised_for_ever) {
                 client.pool.limit_retries()?;
             }
-            if operations.is_empty() {
-                return Ok(Execution::None);
-            }
-            let submitted = client.pool.submit(Entries::Operations(operations, promise), order, results);
-            let detail = submitted.inspect_err(|failure| {
-                results.fill(OperationResult::failed(failure.status, failure.execution));
-            })?;
-            finish_all(results, |index| operations[index], detail)
+            let entries = Entries::Operations(operations, promise);
+            submit(client, entries, order, results, |index| operations[index])
         })
     }
 }
@@ -346,14 +358,8 @@ pub unsafe extern "C" fn turnpike_submit_signed(
             let results = prepare_results(results, count)?;
             let order = order(flags)?;
             let signed: Vec<SignedOperation> = signed.iter().map(|signed| signed.to_wire()).collect();
-            if signed.is_empty() {
-                return Ok(Execution::None);
-            }
-            let submitted = client.pool.submit(Entries::Signed(&signed), order, results);
-            let detail = submitted.inspect_err(|failure| {
-                results.fill(OperationResult::failed(failure.status, failure.execution));
-            })?;
-            finish_all(results, |index| Operation::from_wire(&signed[index].operation), detail)
+            let operation = |index: usize| Operation::from_wire(&signed[index].operation);
+            submit(client, Entries::Signed(&signed), order, results, operation)
         })
     }
 }
