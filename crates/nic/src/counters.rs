@@ -162,6 +162,12 @@ impl Counters {
     pub fn closed(&self, why: Closed) -> &Counter {
         &self.closed[why as usize]
     }
+
+    /// TCP connections that are open. While others close, it may be an earlier number.
+    pub fn open_connections(&self) -> u64 {
+        let closed = Closed::ALL.iter().map(|why| self.closed(*why).get()).sum();
+        self.connections.get().saturating_sub(closed)
+    }
 }
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ pub mod signatures;
 pub mod site;
 mod sockets;
 mod staging;
+pub mod text;
 mod threads;
 mod tier;
 mod turns;

@@ -3,8 +3,10 @@
 
 use chain::own::OwnReader;
 use serde::{Deserialize, Serialize};
-use spv::{Hash, IndexEntry, Locator, Seal, SealedHeader};
+use spv::{IndexEntry, Locator, Seal, SealedHeader};
 use wire::{AccountId, Operation, TransactionId};
+
+use crate::text::hex;
 
 /// Default number of rows of a list.
 const COUNT: usize = 100;
@@ -356,10 +358,6 @@ fn parse_number(text: Option<&str>, name: &str) -> Result<Option<u64>, Refusal> 
     let parse =
         |text: &str| text.parse().map_err(|_| Refusal::BadRequest(format!("{name} is {text}, but must be a number")));
     text.map(parse).transpose()
-}
-
-fn hex(hash: &Hash) -> String {
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn parse_locator(text: &str) -> Result<Locator, Refusal> {

@@ -8,7 +8,7 @@ use std::{io, path::PathBuf, time::Duration};
 use chain::own::{self, Sealer, seal};
 use spv::{Authority, BlockHeader, ChainKey, SealedHeader};
 
-use crate::{Config, admission, layout};
+use crate::{Config, admission, layout, text::hex};
 pub use remote::RemoteSigner;
 
 /// The only safe remedy for a replica that lost votes.
@@ -224,8 +224,4 @@ fn signer(config: &Config) -> Option<RemoteSigner> {
     let is_configured = !config.chain_signer.as_os_str().is_empty();
     let timeout = Duration::from_millis(config.chain_signer_timeout);
     is_configured.then(|| RemoteSigner::new(config.chain_signer.clone(), timeout))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

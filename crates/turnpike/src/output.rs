@@ -8,6 +8,8 @@ use serde::Serialize;
 
 use crate::error::Error;
 
+pub use node::text::thousands;
+
 /// The output of results.
 #[derive(Clone, Copy)]
 pub struct Output {
@@ -93,17 +95,4 @@ impl Output {
             eprintln!("error: {text}");
         }
     }
-}
-
-/// A number with its thousands set apart.
-pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -11,12 +11,11 @@ use crate::open_files;
 /// All of them as Prometheus reads them; none where `/proc` is missing.
 pub fn text() -> String {
     let mut metrics = Metrics::with_prefix("process");
-    if let Some(stat) = fs::read_to_string("/proc/self/stat").ok().as_deref().and_then(Stat::parse) {
+    if let Some(stat) = Stat::read() {
         let help = "User and system processor time.";
-        metrics.counter_seconds("cpu_seconds_total", help, ticks(stat.processor_ticks));
+        metrics.counter_seconds("cpu_seconds_total", help, stat.processor());
         metrics.gauge("virtual_memory_bytes", "Virtual memory.", stat.virtual_bytes);
-        let resident = stat.resident_pages * rustix::param::page_size() as u64;
-        metrics.gauge("resident_memory_bytes", "Resident memory.", resident);
+        metrics.gauge("resident_memory_bytes", "Resident memory.", stat.resident_bytes());
         metrics.gauge("threads", "Threads.", stat.threads);
         if let Some(start) = start_time(stat.start_ticks) {
             metrics.gauge_seconds("start_time_seconds", "Start of the process, since the Unix epoch.", start);
@@ -27,33 +26,32 @@ pub fn text() -> String {
     metrics.into_text()
 }
 
-/// What the process uses.
-pub struct Usage {
-    /// User and system processor time.
-    pub processor: Duration,
-    pub resident_bytes: u64,
-    pub threads: u64,
-}
-
-/// What this process uses; `None` where `/proc` is missing.
-pub fn usage() -> Option<Usage> {
-    let Stat { processor_ticks, threads, resident_pages, .. } =
-        Stat::parse(&fs::read_to_string("/proc/self/stat").ok()?)?;
-    let resident_bytes = resident_pages * rustix::param::page_size() as u64;
-    Some(Usage { processor: ticks(processor_ticks), resident_bytes, threads })
-}
-
 /// The fields of `/proc/PID/stat`, numbered as in proc(5).
 #[derive(Debug, PartialEq, Eq)]
-struct Stat {
+pub struct Stat {
     processor_ticks: u64,
-    threads: u64,
+    pub threads: u64,
     start_ticks: u64,
     virtual_bytes: u64,
     resident_pages: u64,
 }
 
 impl Stat {
+    /// Those of this process; `None` where `/proc` is missing.
+    pub fn read() -> Option<Self> {
+        Self::parse(&fs::read_to_string("/proc/self/stat").ok()?)
+    }
+
+    /// User and system processor time.
+    pub fn processor(&self) -> Duration {
+        ticks(self.processor_ticks)
+    }
+
+    /// Resident memory.
+    pub fn resident_bytes(&self) -> u64 {
+        self.resident_pages * rustix::param::page_size() as u64
+    }
+
     fn parse(text: &str) -> Option<Self> {
         // The name of the program, in parentheses, may have spaces and parentheses in it. Field 3 follows.
         let fields = Vec::from_iter(text.rsplit_once(") ")?.1.split_whitespace());
@@ -100,7 +98,7 @@ mod tests {
 
     #[test]
     fn this_process_started_before_now() {
-        let stat = Stat::parse(&fs::read_to_string("/proc/self/stat").unwrap()).unwrap();
+        let stat = Stat::read().unwrap();
         let start = start_time(stat.start_ticks).unwrap();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         assert!(start < now + Duration::from_secs(1) && now - start < Duration::from_secs(86_400), "{start:?}");

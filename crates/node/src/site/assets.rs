@@ -1,17 +1,22 @@
 //! The files of the page, as `web/dist` has them: built by `web/build`, embedded here.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 
-use crate::http::{Get, Reply};
+use crate::{
+    http::{Get, Reply},
+    text::hex,
+};
 
 /// A file of the page.
-struct Asset {
+pub struct Asset {
     name: &'static str,
     kind: &'static str,
     plain: &'static [u8],
     gzip: &'static [u8],
+    /// The entity tag, once it was needed.
+    tag: OnceLock<String>,
 }
 
 /// Embeds files, each with its compressed form beside it.
@@ -22,6 +27,7 @@ macro_rules! assets {
             kind: $kind,
             plain: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/dist/", $name)),
             gzip: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/dist/", $name, ".gz")),
+            tag: OnceLock::new(),
         }),*]
     };
 }
@@ -34,45 +40,45 @@ static ASSETS: [Asset; 5] = assets![
     ("icon.svg", "image/svg+xml"),
 ];
 
-/// Entity tags of the files, in their order.
-static TAGS: LazyLock<[String; ASSETS.len()]> = LazyLock::new(|| ASSETS.each_ref().map(|asset| tag(asset.plain)));
-
 /// The page loads nothing from elsewhere, and cannot be framed.
 const POLICY: &str = "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 fn tag(bytes: &[u8]) -> String {
     // 64 bits distinguish the versions of a file.
-    let hash: String = Sha256::digest(bytes)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("\"{hash}\"")
+    format!("\"{}\"", hex(&Sha256::digest(bytes)[..8]))
 }
 
 /// The page itself.
-pub fn index(get: &Get<'_>) -> Reply {
-    serve(0, get)
+pub fn index() -> &'static Asset {
+    // The first of them.
+    &ASSETS[0]
 }
 
 /// A file of the page by its name.
-pub fn file(name: &str, get: &Get<'_>) -> Option<Reply> {
-    ASSETS.iter().position(|asset| asset.name == name).map(|at| serve(at, get))
+pub fn find(name: &str) -> Option<&'static Asset> {
+    ASSETS.iter().find(|asset| asset.name == name)
 }
 
-fn serve(at: usize, get: &Get<'_>) -> Reply {
-    let (asset, tag) = (&ASSETS[at], &TAGS[at]);
-    let reply = if get.has(tag) {
-        Reply::not_modified(tag)
-    } else if get.accepts_gzip() {
-        Reply::bytes(asset.kind, asset.gzip.to_vec()).with_header("Content-Encoding", "gzip").with_header("ETag", tag)
-    } else {
-        Reply::bytes(asset.kind, asset.plain.to_vec()).with_header("ETag", tag)
-    };
-    // The same address has other bytes after an upgrade, and another form for other clients.
-    reply
-        .with_header("Cache-Control", "no-cache")
-        .with_header("Vary", "Accept, Accept-Encoding")
-        .with_header("Content-Security-Policy", POLICY)
-        .with_header("X-Content-Type-Options", "nosniff")
-        .with_header("Referrer-Policy", "no-referrer")
+impl Asset {
+    /// The file, unless the client has it already.
+    pub fn serve(&self, get: &Get<'_>) -> Reply {
+        let tag = self.tag.get_or_init(|| tag(self.plain));
+        let reply = if get.has(tag) {
+            Reply::not_modified(tag)
+        } else if get.accepts_gzip() {
+            Reply::bytes(self.kind, self.gzip.to_vec()).with_header("Content-Encoding", "gzip").with_header("ETag", tag)
+        } else {
+            Reply::bytes(self.kind, self.plain.to_vec()).with_header("ETag", tag)
+        };
+        // The same address has other bytes after an upgrade, and another form for other clients.
+        reply
+            .with_header("Cache-Control", "no-cache")
+            .with_header("Vary", "Accept, Accept-Encoding")
+            .with_header("Content-Security-Policy", POLICY)
+            .with_header("X-Content-Type-Options", "nosniff")
+            .with_header("Referrer-Policy", "no-referrer")
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use nic::{Histogram, HistogramSnapshot, counters::Closed};
+use nic::{Histogram, HistogramSnapshot};
 use wire::{Command, Promise, Status};
 use xdp::Counter;
 
@@ -19,8 +19,10 @@ const STEP: Duration = Duration::from_secs(1);
 const HISTORY: usize = 720;
 /// The history has every fifth row.
 const EVERY: u64 = 5;
+/// Number of figures of a row that are percentiles.
+const PERCENTILES: usize = 8;
 /// Number of figures of a row.
-const FIGURES: usize = 37;
+const FIGURES: usize = 29 + PERCENTILES;
 
 /// A figure and its value; `None` where this node has no such figure, or nothing to take it from.
 type Figure = (&'static str, Option<f64>);
@@ -58,7 +60,7 @@ impl Latencies {
     }
 
     /// The percentiles since an earlier time.
-    fn figures_since(&self, earlier: &Self) -> [Figure; 8] {
+    fn figures_since(&self, earlier: &Self) -> [Figure; PERCENTILES] {
         let since = |at: usize, share| self.0[at].since(&earlier.0[at]).quantile(share).map(|time| time.as_secs_f64());
         [
             ("accepted_p50_seconds", since(0, 0.5)),
@@ -123,16 +125,16 @@ impl Figures {
     }
 
     /// All figures but percentiles.
-    fn state(&self) -> [Figure; FIGURES - 8] {
+    fn state(&self) -> [Figure; FIGURES - PERCENTILES] {
         let node_state = &*self.node_state;
         let counters = &node_state.counters;
         let count = |value: u64| Some(value as f64);
         let operations = |command| count(counters.operations(command));
         let cache = node_state.cache.as_ref().map(|cache| cache.counters());
-        let closed: u64 = Closed::ALL.iter().map(|why| counters.closed(*why).get()).sum();
         let answered = [Counter::Refer, Counter::Retry, Counter::Proof].map(|counter| node_state.tier_count(counter));
         let kv = node_state.kv().map(|service| service.store.counters());
-        let usage = process::usage();
+        let stat = process::Stat::read();
+        let disk = node_state.disk();
         let time = SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|time| time.as_secs_f64());
         [
             ("time", time),
@@ -158,17 +160,17 @@ impl Figures {
             ("final_height", node_state.order().and_then(|order| count(order.engine.snapshot().height))),
             ("transactions", count(node_state.settled.load(Relaxed))),
             ("accounts", count(node_state.accounts.load(Relaxed))),
-            ("connections", count(counters.connections.get().saturating_sub(closed))),
-            ("resident_bytes", usage.as_ref().and_then(|usage| count(usage.resident_bytes))),
-            ("disk_free_bytes", node_state.disk().and_then(|disk| count(disk.free))),
-            ("cpu_seconds_total", usage.as_ref().map(|usage| usage.processor.as_secs_f64())),
+            ("connections", count(counters.open_connections())),
+            ("resident_bytes", stat.as_ref().and_then(|stat| count(stat.resident_bytes()))),
+            ("disk_free_bytes", disk.and_then(|disk| count(disk.free))),
+            ("cpu_seconds_total", stat.as_ref().map(|stat| stat.processor().as_secs_f64())),
             ("bitcoin_height", node_state.following().and_then(|status| count(status.height.load(Relaxed)))),
-            ("disk_size_bytes", node_state.disk().and_then(|disk| count(disk.size))),
+            ("disk_size_bytes", disk.and_then(|disk| count(disk.size))),
         ]
     }
 }
 
-fn join(state: [Figure; FIGURES - 8], latencies: [Figure; 8]) -> [Figure; FIGURES] {
+fn join(state: [Figure; FIGURES - PERCENTILES], latencies: [Figure; PERCENTILES]) -> [Figure; FIGURES] {
     let mut all = state.into_iter().chain(latencies);
     // Both have this number of figures together.
     std::array::from_fn(|_| all.next().unwrap_or_default())

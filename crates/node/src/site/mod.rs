@@ -21,6 +21,7 @@ use crate::{
     replica::state_sync,
 };
 use access::Access;
+use assets::Asset;
 use figures::Figures;
 pub use frames::Frames;
 use report::Reporter;
@@ -79,6 +80,29 @@ memcached's protocols are spoken on the other port. The book is docs/ of the sou
 "
 );
 
+/// What the page for people consists of.
+enum Page {
+    Asset(&'static Asset),
+    Status,
+    Figures,
+    Events,
+    Frames,
+}
+
+impl Page {
+    /// The part that a request is for; `None` for all other paths.
+    fn find(get: &Get<'_>) -> Option<Self> {
+        match get.path {
+            "/" if get.accepts_html() => Some(Self::Asset(assets::index())),
+            "/status" => Some(Self::Status),
+            "/figures" => Some(Self::Figures),
+            "/figures/events" => Some(Self::Events),
+            FRAMES => Some(Self::Frames),
+            path => path.strip_prefix("/page/").and_then(assets::find).map(Self::Asset),
+        }
+    }
+}
+
 /// The site of a node.
 pub struct NodeSite {
     node_state: Arc<NodeState>,
@@ -112,24 +136,21 @@ impl NodeSite {
         Self { esplora, origins: config.electrum.esplora_origins.clone(), ..self }
     }
 
-    /// Answers requests of the page; `None` for all other paths.
-    fn answer_page(&self, get: &Get<'_>) -> Option<Result<Reply, Reply>> {
-        let answer = || match get.path {
-            "/" => Some(assets::index(get)),
-            "/status" => Some(Reply::json(self.reporter.json())),
-            "/figures" => Some(Reply::json(self.figures.history())),
-            "/figures/events" => Some(Reply::events()),
-            FRAMES => Some(match get.posted {
+    /// Answers a request of the page, if the client may use it.
+    fn answer_page(&self, page: Page, get: &Get<'_>) -> Reply {
+        if let Err(refusal) = self.access.check_client(get).and_then(|()| self.access.check_host(get)) {
+            return refusal;
+        }
+        match page {
+            Page::Asset(asset) => asset.serve(get),
+            Page::Status => Reply::json(self.reporter.json()),
+            Page::Figures => Reply::json(self.figures.history()),
+            Page::Events => Reply::events(),
+            Page::Frames => match get.posted {
                 Some(frame) => self.frames.answer(frame),
                 None => Reply::text("POST a frame of the protocol\n").with_status("405 Method Not Allowed"),
-            }),
-            path => assets::file(path.strip_prefix("/page/")?, get),
-        };
-        if get.path == "/" && !get.accepts_html() {
-            return None;
+            },
         }
-        let access = || self.access.check_client(get).and_then(|()| self.access.check_host(get));
-        answer().map(|reply| access().map(|()| reply))
     }
 
     /// Esplora's answer at `path`, relative to its root.
@@ -172,8 +193,8 @@ impl Site for NodeSite {
             }
             (_, None) => {}
         }
-        if let Some(answer) = self.answer_page(get) {
-            return answer.unwrap_or_else(|refusal| refusal);
+        if let Some(page) = Page::find(get) {
+            return self.answer_page(page, get);
         }
         if let (Some(order), Some(path)) = (self.node_state.order(), get.path.strip_prefix("/replica/")) {
             return match order.sync.answer(path, get.query) {

@@ -8,7 +8,7 @@ use std::{
 use serde::Serialize;
 use xdp::probe::{self, Finding};
 
-use crate::{Config, metrics::process, node_state::NodeState, open_files, retries::KINDS};
+use crate::{Config, metrics::process, node_state::NodeState, open_files, retries::KINDS, text::thousands};
 
 /// The share of a limit from which on a row warns, in percent: there is still time to do something.
 const FULL: u64 = 90;
@@ -195,9 +195,8 @@ impl Reporter {
 
     fn clients(&self) -> Vec<Row> {
         let counters = &self.node_state.counters;
-        let closed: u64 = nic::counters::Closed::ALL.iter().map(|why| counters.closed(*why).get()).sum();
         let mut rows = vec![
-            Row::new("Connections", thousands(counters.connections.get().saturating_sub(closed))),
+            Row::new("Connections", thousands(counters.open_connections())),
             Row::new("Messages received", thousands(counters.messages.get())),
             Row::new("Replies lost", thousands(counters.lost.get())),
         ];
@@ -278,10 +277,10 @@ impl Reporter {
     fn process(&self) -> Vec<Row> {
         let advice = "raise the limit of open files (`ulimit -n`, LimitNOFILE=)";
         let mut rows = vec![Row::limited("Open files", open_files::open(), open_files::limit(), advice)];
-        if let Some(process::Usage { processor, resident_bytes, threads }) = process::usage() {
-            rows.push(Row::new("Memory", bytes(resident_bytes)));
-            rows.push(Row::new("Processor time", duration(processor)));
-            rows.push(Row::new("Threads", threads));
+        if let Some(stat) = process::Stat::read() {
+            rows.push(Row::new("Memory", bytes(stat.resident_bytes())));
+            rows.push(Row::new("Processor time", duration(stat.processor())));
+            rows.push(Row::new("Threads", stat.threads));
         }
         rows
     }
@@ -298,13 +297,6 @@ impl Reporter {
         };
         findings.iter().map(row).collect()
     }
-}
-
-/// A number with its thousands separated.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let separated = digits.as_bytes().rchunks(3).rev().map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>();
-    separated.join(",")
 }
 
 fn bytes(number: u64) -> String {
@@ -330,7 +322,6 @@ mod tests {
 
     #[test]
     fn values_are_readable() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([0, 1023, 1536, 5 << 20, 3 << 30].map(bytes), ["0 B", "1023 B", "1.5 KiB", "5.0 MiB", "3.0 GiB"]);
         assert_eq!(
             [5, 61, 7260].map(|seconds| duration(Duration::from_secs(seconds))),

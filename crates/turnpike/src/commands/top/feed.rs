@@ -42,12 +42,8 @@ pub struct Feed {
 impl Feed {
     /// Opens the stream of figures.
     pub fn open(http: &Host) -> Result<Self, Error> {
-        let agent = http::agent(PATIENCE);
-        // The stream has no end, so only silence times out.
-        let streams = ureq::Agent::config_builder().timeout_connect(Some(PATIENCE)).timeout_per_read(Some(PATIENCE));
-        let streams: ureq::Agent = streams.proxy(None).http_status_as_error(false).build().into();
-        let body = get(&streams, http, "/figures/events")?;
-        Ok(Self { http: http.clone(), agent, events: BufReader::new(body.into_reader()) })
+        let body = get(&http::streaming_agent(PATIENCE), http, "/figures/events")?;
+        Ok(Self { http: http.clone(), agent: http::agent(PATIENCE), events: BufReader::new(body.into_reader()) })
     }
 
     /// The next row of figures.
