@@ -72,8 +72,9 @@ test-packages: build ## installs, runs, upgrades and removes the packages: two m
 python-wheel: ## the Python package, for Python 3.11 and newer: target/wheels/turnpike_verify-*.whl
 	@bindings/python/wheel
 
-simulate: ## the seeded simulator: make simulate SEED=7 HOURS=24
-	$(CARGO) run --release --locked --package turnpike-simulator -- --seed $(or $(SEED),1) --hours $(or $(HOURS),24)
+simulate: ## the seeded simulator: make simulate SEED=7 HOURS=24; OPERATIONS=100000000: many seeds, recorded in target/simulated.tsv
+	TURNPIKE_COMMIT=$$(git describe --always --dirty --abbrev=12 2>/dev/null) $(CARGO) run --release --locked --package turnpike-simulator -- \
+		--seed $(or $(SEED),1) $(if $(OPERATIONS),--operations $(OPERATIONS) --record target/simulated.tsv,--hours $(or $(HOURS),24))
 
 kill-loop: ## KILLS times kill -9 under load, nothing durable lost; the same of the in-NIC ledger and its journal
 	KILLS=$(KILLS) $(CARGO) test --release --locked --package turnpike --test kill_loop --test in_nic_kill -- --nocapture

@@ -1,7 +1,8 @@
 //! Measures what a transaction costs the block builder: index, tree, and then whole blocks with a store in a temporary
 //! directory.
 //!
-//! Prints medians of processor time; of wall time for whole blocks, since they wait for the disk.
+//! Prints medians of processor time; of wall time for whole blocks, since they wait for the disk. `ACCOUNTS=50000000`
+//! in the environment sets the number of accounts.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use spv::{BlockHeader, Locator, SealingKey};
@@ -15,6 +16,7 @@ use turnpike_chain::merkle::Tree;
 use turnpike_chain::own::{KeyValueCatalog, NextBlock, Options, OwnChain};
 use wire::{AccountId, Operation, TransactionId};
 
+/// Number of accounts, unless the environment has `ACCOUNTS`.
 const ACCOUNTS: u32 = 2_000_000;
 const BLOCK: u32 = 1 << 20;
 const ROUNDS: usize = 5;
@@ -37,11 +39,11 @@ impl Numbers {
     }
 }
 
-fn transfers(numbers: &mut Numbers) -> Vec<Operation> {
+fn transfers(numbers: &mut Numbers, accounts: u32) -> Vec<Operation> {
     (0..BLOCK)
         .map(|n| {
-            let source = numbers.below(ACCOUNTS);
-            let destination = (source + 1 + numbers.below(ACCOUNTS - 1)) % ACCOUNTS;
+            let source = numbers.below(accounts);
+            let destination = (source + 1 + numbers.below(accounts - 1)) % accounts;
             Operation::transfer(TransactionId::from(n), AccountId::from(source), AccountId::from(destination), 1)
         })
         .collect()
@@ -89,6 +91,7 @@ fn resident() -> usize {
 }
 
 fn main() {
+    let accounts = std::env::var("ACCOUNTS").map_or(ACCOUNTS, |number| number.parse().expect("ACCOUNTS is a number"));
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
     let mut index = Index::new();
     let mut pending = Pending::new(&index);
@@ -96,7 +99,7 @@ fn main() {
     let before = resident();
     let start = processor_time();
     // In small steps, so that little but the index is resident afterwards.
-    for first in (0..ACCOUNTS).step_by(5_000) {
+    for first in (0..accounts).step_by(5_000) {
         let creates = creates(first..first + 5_000);
         index.prepare(&mut pending, &creates);
         index.apply(&mut pending, start_of(1), &creates, &mut vec![Links::NONE; creates.len()]).unwrap();
@@ -105,14 +108,14 @@ fn main() {
     pending.root(&index);
     index.publish(&mut pending);
     println!(
-        "{ACCOUNTS} accounts: {:.0} ns for a CREATE and an ISSUE, root {:.0} ms more; {} MiB resident for the index",
-        created / f64::from(ACCOUNTS),
+        "{accounts} accounts: {:.0} ns for a CREATE and an ISSUE, root {:.0} ms more; {} MiB resident for the index",
+        created / f64::from(accounts),
         (processor_time() - start - created) / 1e6,
         resident() - before,
     );
     let mut times = Times::default();
     for round in 0..ROUNDS {
-        let operations = transfers(&mut numbers);
+        let operations = transfers(&mut numbers, accounts);
         let mut links = vec![Links::NONE; operations.len()];
         times.measure("index: apply", || {
             index.apply(&mut pending, start_of(round as u32 + 2), &operations, &mut links).unwrap()
@@ -123,11 +126,11 @@ fn main() {
     }
     times.print();
     drop((index, pending));
-    whole_blocks(&mut numbers);
+    whole_blocks(&mut numbers, accounts);
 }
 
 /// Whole blocks: everything that the builder does from operations to a durable block.
-fn whole_blocks(numbers: &mut Numbers) {
+fn whole_blocks(numbers: &mut Numbers, accounts: u32) {
     let folder = tempfile::tempdir().unwrap();
     let directory: Arc<dyn Directory> = Arc::new(RealDirectory::open(folder.path()).unwrap());
     let database = fjall::Database::builder(folder.path().join("catalog")).open().unwrap();
@@ -141,10 +144,11 @@ fn whole_blocks(numbers: &mut Numbers) {
         chain.append(next, &mut key).unwrap();
         (wall.elapsed().as_nanos() as f64 / f64::from(BLOCK), (processor_time() - processor) / f64::from(BLOCK))
     };
-    for first in (0..ACCOUNTS).step_by(500_000) {
+    for first in (0..accounts).step_by(500_000) {
         append(&creates(first..first + 500_000));
     }
-    let (mut wall, mut processor): (Vec<_>, Vec<_>) = (0..ROUNDS).map(|_| append(&transfers(numbers))).unzip();
+    let (mut wall, mut processor): (Vec<_>, Vec<_>) =
+        (0..ROUNDS).map(|_| append(&transfers(numbers, accounts))).unzip();
     for (name, times) in [("whole block, processor time", &mut processor), ("whole block, wall time", &mut wall)] {
         times.sort_by(f64::total_cmp);
         println!("{name:<28} {:7.1} ns a transaction", times[times.len() / 2]);

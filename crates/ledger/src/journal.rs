@@ -74,7 +74,7 @@ pub use copy::{Copied, copy};
 pub use error::Error;
 pub use format::{BATCH_HEADER_LENGTH, Newest, PAGE, Record, Tail, entries};
 pub use group_commit::{Committer, Due, Preparer, Submission, Submitter, Work, group_commit};
-pub use log::Log;
+pub use log::{Log, SPARES};
 pub use open::{Behind, Opened, Torn};
 pub use reader::{JournalBatch, JournalReader};
 pub use recall::JournalRecall;

@@ -131,6 +131,17 @@ impl Memory {
     }
 }
 
+/// Bytes of the window of signed operations, all of whose records are in memory.
+pub fn signed_bytes(limits: &Limits) -> usize {
+    let capacity = allowed(limits.signed);
+    Memory::sizes_of(capacity, signed_records(capacity)).iter().sum()
+}
+
+/// Records in the ring of the signed window: the journal does not reach back as far as it.
+fn signed_records(capacity: usize) -> usize {
+    (capacity + capacity / window::SLACK).next_power_of_two()
+}
+
 /// Clamps a requested capacity to the allowed range.
 fn allowed(capacity: usize) -> usize {
     capacity.clamp(MIN_CAPACITY, MAX_CAPACITY)
@@ -189,8 +200,7 @@ impl Retries {
         let [operations, signed] = [limits.operations, limits.signed].map(allowed);
         let memory = memory.map_or_else(|| Memory::anonymous(Memory::sizes(limits)), Ok)?;
         let window = Window::within(memory, operations, recent(operations), next, secret)?;
-        // All records of signed operations are in memory: the journal does not reach back as far.
-        let records = (signed + signed / window::SLACK).next_power_of_two();
+        let records = signed_records(signed);
         let memory = Memory::anonymous(Memory::sizes_of(signed, records))?;
         let signed = Window::within(memory, signed, records, 1, secret)?;
         Ok(Self { unsigned: window, signed, limits: *limits, signatures: 0, recall: None, origin: 0 })

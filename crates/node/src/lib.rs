@@ -34,6 +34,7 @@ mod metrics;
 mod node;
 mod node_state;
 pub mod open_files;
+pub mod plan;
 mod queries;
 mod recovery;
 pub mod reload;

@@ -714,3 +714,23 @@ fn programs_of_the_coprocessor_run() {
     fs::write(&again, ".text\nJUMP nowhere\n").unwrap();
     assert!(error(&["coproc", "run", text(&again)]).contains("line 2: there is no label"));
 }
+
+#[test]
+fn a_plan_is_for_the_accounts_and_the_rate() {
+    let plan = json(&["plan", "--accounts", "1000000", "--rate", "1000", "--signed-rate", "500", "--days", "10"]);
+    let number = |name: &str| plan[name].as_u64().unwrap();
+    // A tenth of the accounts is reserved for trusted senders; retries are recognised for 10 and 120 seconds.
+    assert_eq!(plan["settings"]["accounts"], 1_111_112);
+    assert_eq!(
+        (&plan["settings"]["retry_operations"], &plan["settings"]["signed_operations"]),
+        (&10_000.into(), &60_000.into())
+    );
+    let of =
+        |uses: &str| plan[uses].as_array().unwrap().iter().map(|part| part["bytes"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(of("memory"), number("memory_bytes"));
+    assert_eq!(of("disk") + 10 * number("daily"), number("disk_bytes"));
+    // Between an unsigned transaction and a signed one, see docs/operations.md.
+    let each = plan["bytes_per_transaction"].as_f64().unwrap();
+    assert!((92.0..216.5).contains(&each), "{each}");
+    assert!(error(&["plan", "--accounts", "0"]).contains("--accounts"));
+}

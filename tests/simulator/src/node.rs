@@ -72,6 +72,8 @@ pub struct Process {
     log: Arc<Log>,
     time: Arc<AtomicU64>,
     is_lone: Arc<AtomicBool>,
+    /// The next operation of the journal to check.
+    unchecked: u64,
 }
 
 impl Process {
@@ -133,7 +135,8 @@ impl Process {
             Arc::new(Counters::default()),
             16,
         );
-        Ok(Self { port, path, committer, preparer, departures, submitter, builder, log, time, is_lone })
+        let unchecked = log.first_sequence();
+        Ok(Self { port, path, committer, preparer, departures, submitter, builder, log, time, is_lone, unchecked })
     }
 
     /// Processes arrived datagrams.
@@ -206,9 +209,10 @@ impl Process {
         })
     }
 
-    /// Checks that the journal holds the model's operations with their results.
-    pub fn check_journal(&self, model: &Model) {
-        let mut reader = self.log.reader(self.log.first_sequence()).unwrap();
+    /// Checks that the journal holds the model's operations with their results. Each process reads every batch once.
+    pub fn check_journal(&mut self, model: &Model) {
+        let from = self.unchecked.max(self.log.first_sequence());
+        let mut reader = self.log.reader(from).unwrap();
         while let Some(batch) = reader.next().unwrap() {
             let executed = &model.log()[batch.first_sequence as usize - 1..];
             let mut tails = batch.signed();
@@ -224,6 +228,7 @@ impl Process {
             assert!(tails.next().is_none());
         }
         assert_eq!(reader.next_sequence(), self.log.durable() + 1);
+        self.unchecked = reader.next_sequence();
     }
 }
 

@@ -10,6 +10,16 @@ use zerocopy::IntoBytes;
 
 use crate::model::Model;
 
+/// How often [`Settled::prove`] asks for proofs: several times for each block, and more often would take most of a run.
+const PROVE_CHANCE: f64 = 0.3;
+
+/// How often it then looks for an id, which reads a table of each block.
+const ID_CHANCE: f64 = 0.05;
+
+/// How often it follows an account's whole history, whose length grows with the run, and how far otherwise.
+const HISTORY_CHANCE: f64 = 0.01;
+const HISTORY_STEPS: usize = 4;
+
 /// An account as of the last block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
@@ -135,17 +145,13 @@ impl Settled {
         self.proofs += 1;
     }
 
-    /// Requests various proofs as of the followed tip.
+    /// Requests various proofs as of the followed tip, or none at most times.
     pub fn prove(&mut self, chain: &OwnReader, model: &Model, random: &mut Random) -> Result<(), Error> {
-        if self.sequence == 0 {
+        if self.sequence == 0 || !random.chance(PROVE_CHANCE) {
             return Ok(());
         }
-        // Of a transaction by its id, or of its absence.
-        let executed = &model.log()[random.below(self.sequence) as usize];
-        let found = chain.by_id(&executed.operation.transaction, &executed.operation.namer())?;
-        match &found {
-            Some(answer) => self.verify(answer, &executed.operation, executed.signed),
-            None => assert_ne!(executed.status, Status::Ok, "settled, but not found: {executed:?}"),
+        if random.chance(ID_CHANCE) {
+            self.prove_by_id(chain, model, random)?;
         }
         // Of an account's latest transaction and its balance.
         let (&id, &account) = self.accounts.iter().nth(random.below(self.accounts.len() as u64) as usize).unwrap();
@@ -156,11 +162,23 @@ impl Settled {
         assert_eq!(Some(at), account.latest);
         let entry = self.entry(chain, &id)?.unwrap();
         assert_eq!((entry.balance.get(), Some(entry.latest())), (account.balance, account.latest));
-        let history = chain.history(&id)?.collect::<Result<Vec<_>, _>>()?;
-        assert_eq!(history.len(), account.transactions);
+        let steps = if random.chance(HISTORY_CHANCE) { usize::MAX } else { HISTORY_STEPS };
+        let history = chain.history(&id)?.take(steps).collect::<Result<Vec<_>, _>>()?;
+        assert_eq!(history.len(), account.transactions.min(steps));
         // Of a nonexistent account.
         let absent = AccountId((u128::from(random.number()) << 32 | 1 << 120).to_be_bytes());
         assert!(self.entry(chain, &absent)?.is_none());
+        Ok(())
+    }
+
+    /// Requests a proof of a transaction by its id, or of its absence.
+    fn prove_by_id(&mut self, chain: &OwnReader, model: &Model, random: &mut Random) -> Result<(), Error> {
+        let executed = &model.log()[random.below(self.sequence) as usize];
+        let found = chain.by_id(&executed.operation.transaction, &executed.operation.namer())?;
+        match &found {
+            Some(answer) => self.verify(answer, &executed.operation, executed.signed),
+            None => assert_ne!(executed.status, Status::Ok, "settled, but not found: {executed:?}"),
+        }
         Ok(())
     }
 

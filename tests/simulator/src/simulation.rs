@@ -1,5 +1,6 @@
 //! The simulation itself: the order of events.
 
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -51,6 +52,37 @@ pub struct Report {
     pub proofs: u64,
     /// Starts of the node that failed because of the disk.
     pub failed_starts: u64,
+}
+
+impl AddAssign for Report {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            requests,
+            given_up,
+            operations,
+            commits,
+            lone_commits,
+            crashes,
+            lost,
+            storage_failures,
+            blocks,
+            settled,
+            proofs,
+            failed_starts,
+        } = other;
+        self.requests += requests;
+        self.given_up += given_up;
+        self.operations += operations;
+        self.commits += commits;
+        self.lone_commits += lone_commits;
+        self.crashes += crashes;
+        self.lost += lost;
+        self.storage_failures += storage_failures;
+        self.blocks += blocks;
+        self.settled += settled;
+        self.proofs += proofs;
+        self.failed_starts += failed_starts;
+    }
 }
 
 const CLIENTS: u64 = 4;
@@ -183,7 +215,7 @@ impl Simulation {
         }
         self.run_until(self.schedule.now() + 2 * GIVE_UP);
         assert!(self.clients.iter().all(|client| client.in_flight() == 0), "a request never came to its end");
-        let node = self.node.as_ref().unwrap();
+        let node = self.node.as_mut().unwrap();
         let model = self.model.lock().unwrap();
         assert_eq!(node.durable(), model.last_sequence(), "something was never committed");
         node.check_journal(&model);
@@ -358,14 +390,16 @@ impl Simulation {
             self.disk.crash_at(self.disk.changes() + self.random.below(20));
             self.schedule.after(0, Event::Crash { again: false });
         }
-        let (Ok(()), mut random) = (node.build(), self.random.fork()) else {
-            // The disk fails: retry.
-            self.schedule.after(SECOND, Event::Housekeeping { epoch: self.epoch });
-            return;
-        };
+        let (built, mut random) = (node.build(), self.random.fork());
         let (chain, model) = (node.chain(), self.model.lock().unwrap());
+        // Even if the disk failed: a block before the failure has been announced, and clients may have proofs from it.
         // Only a process about to be declared dead cannot be read.
         let followed = self.settled.follow(&chain, &model);
+        if built.is_err() {
+            // Retry.
+            self.schedule.after(SECOND, Event::Housekeeping { epoch: self.epoch });
+            return;
+        }
         let _ = followed.and_then(|()| self.settled.prove(&chain, &model, &mut random));
         drop(model);
         let delay = self.around(100_000);

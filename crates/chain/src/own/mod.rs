@@ -57,6 +57,7 @@ pub use chain::{NextBlock, OwnChain};
 pub use copy::copy;
 pub use error::{Damage, DamagedBlock, Error};
 pub use reader::{History, IndexEntryAnswer, OwnReader, TransactionAnswer, WholeBlock};
+pub use record::block_bytes;
 pub use scrub::{Scrub, Scrubbed};
 pub use sealer::{NoSealer, Sealer, SealingError, seal};
 pub use store::{Levels, Options};

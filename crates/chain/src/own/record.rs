@@ -71,6 +71,11 @@ impl Section {
     }
 }
 
+/// Bytes that a block takes on disk for good, its record included. `signed` of its `transactions` are signed.
+pub fn block_bytes(transactions: u32, signed: u32) -> u64 {
+    RECORD_SIZE + Section::ALL.iter().map(|section| section.size(transactions, signed)).sum::<u64>()
+}
+
 /// The tail of a signed operation, with its position in the block.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]

@@ -13,7 +13,7 @@ use super::{Error, Options};
 
 /// Maximum number of spare files. Under full load a block releases four segments at once, and as many are needed until
 /// the next block. Reusing a file spares the disk writing a segment of zeros.
-const SPARES: usize = 6;
+pub const SPARES: usize = 6;
 
 /// The segments of a journal, and how far it is durable. Usable from any thread.
 #[derive(Debug)]

@@ -22,6 +22,7 @@ mod kv_compatible;
 mod link;
 mod load;
 pub mod pages;
+mod plan;
 mod proof;
 mod replay;
 mod serve;
@@ -55,6 +56,7 @@ pub use kv::{KvArgs, KvIo, KvProtocol};
 pub use kv_compatible::KvCompatibleArgs;
 pub use link::{LinkChannelArgs, LinkCommand, LinkPingArgs, LinkServeArgs, LinkThroughputArgs};
 pub use load::{DistributionArg, LoadArgs, MixArg};
+pub use plan::PlanArgs;
 pub use proof::{ProofCommand, ProofGetArgs, ProofVerifyArgs};
 pub use replay::ReplayArgs;
 pub use serve::ServeArgs;
@@ -107,6 +109,8 @@ pub enum Command {
     Cluster(ClusterCommand),
     /// Report what this machine's kernel, network drivers and privileges allow
     Doctor(DoctorArgs),
+    /// Compute memory, disk and settings for a number of accounts and a rate
+    Plan(PlanArgs),
     /// Create accounts, issue, transfer, read balances, list accounts and transactions
     #[command(subcommand)]
     Account(AccountCommand),

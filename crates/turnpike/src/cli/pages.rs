@@ -15,7 +15,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| match option_env!("TURNPIKE_
 
 /// The commands, in the groups and the order in which help lists them.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Node", &["serve", "kv", "cluster", "in-nic", "import", "backup", "check", "config", "doctor"]),
+    ("Node", &["serve", "kv", "cluster", "in-nic", "import", "backup", "check", "config", "doctor", "plan"]),
     ("Client", &["account", "key", "info", "top", "load", "replay"]),
     ("Chain", &["proof", "headers"]),
     ("Tools", &["verify", "delay", "link", "completions", "man"]),
@@ -32,6 +32,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("import bitcoin", &["turnpike import bitcoin ~/.bitcoin/blocks --data data"]),
     ("backup", &["turnpike backup --data data copy"]),
     ("check", &["turnpike check data"]),
+    (
+        "plan",
+        &[
+            "turnpike plan --accounts 50000000 --rate 20000",
+            "turnpike plan --accounts 1000000 --signed-rate 500 --days 90",
+        ],
+    ),
     ("account create", &["turnpike account create 1", "turnpike account create --key alice.key"]),
     ("account issue", &["turnpike account issue 1 1000"]),
     (

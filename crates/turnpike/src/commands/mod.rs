@@ -21,6 +21,7 @@ mod kv_process;
 mod link;
 mod load;
 mod manual;
+mod plan;
 mod proof;
 mod replay;
 mod serve;
@@ -52,6 +53,7 @@ pub fn run(command: Command, output: Output) -> Result<(), Error> {
         Command::Serve(args) => serve::run(&args, output),
         Command::InNic(args) => in_nic::run(&args, output),
         Command::Doctor(args) => doctor::run(&args, output),
+        Command::Plan(args) => plan::run(&args, output),
         Command::Cluster(command) => cluster::run(&command, output),
         Command::Account(command) => account::run(&command, output),
         Command::Key(command) => key::run(&command, output),
