@@ -28,8 +28,8 @@ const ID: u32 = 1;
 
 /// Operations that a node has journalled, in order, each exactly once.
 ///
-/// It reconnects by itself, and continues at its cursor. To continue in another process, store [`Self::cursor`] together
-/// with the effects of the operations before it.
+/// It reconnects by itself, and continues at its cursor. To continue in another process, store [`Self::cursor`]
+/// together with the effects of the operations before it.
 ///
 /// ```no_run
 /// use turnpike_client::{Feed, Options};
@@ -110,8 +110,9 @@ impl Feed {
     /// Waits for the next part. A node sends one each second at least. Reconnects if the connection is lost.
     ///
     /// # Errors
-    /// [`Error::Pruned`] if the node no longer has the operation at the cursor; [`Error::NoReply`] if it does not answer
-    /// for [`Options::give_up_after`]; [`Error::Refused`] with `NOT_FOUND` if its journal ends before the cursor.
+    /// [`Error::Pruned`] if the node no longer has the operation at the cursor; [`Error::NoReply`] if it does not
+    /// answer for [`Options::give_up_after`]; [`Error::Refused`] with `NOT_FOUND` if its journal ends before the
+    /// cursor.
     pub fn receive(&mut self) -> Result<FeedPart<'_>, Error> {
         let since = Instant::now();
         let mut pause = self.retry_after;

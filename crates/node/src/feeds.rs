@@ -137,7 +137,7 @@ impl Feeds {
         if config.limits.feeds == 0 {
             return Ok((streams, None));
         }
-        // A replica journals what was ordered, so every entry is final.
+        // A replica journals operations after they are ordered, so every entry is final.
         let promise = if config.cluster.is_wanted() { Promise::Final } else { Promise::Durable };
         let patience = Duration::from_millis(config.limits.frame_timeout);
         let source = Source { log: log.clone(), promise, patience, counters };

@@ -31,7 +31,7 @@ fn options() -> Options {
     Options { promise: Promise::Durable, give_up_after: PATIENCE, ..Options::default() }
 }
 
-/// Transfers until told to stop. Returns the number of operations with a durable reply.
+/// Transfers until `done`. Returns the number of operations with a durable reply.
 fn transfer(node: SocketAddr, done: &AtomicBool) -> u64 {
     let mut client = Client::connect(node, &options()).unwrap();
     let mut load = Load::new(0, ACCOUNTS);
@@ -79,8 +79,8 @@ fn a_feed_has_each_operation_once_over_kills() {
         last.store(client.info().unwrap().durable_sequence.get(), Ordering::Relaxed);
         (feed.join().unwrap(), answered)
     });
-    // The load repeats a batch after a kill, with the same ids: each operation is journalled once, so the journal has as
-    // many as were answered. The feed has them in order, without a gap.
+    // The load repeats a batch after a kill, with the same ids. Each operation is journalled once, so the journal has
+    // exactly those that were answered.
     assert_eq!(entries.len() as u64, answered);
     assert!((1..).zip(&entries).all(|(sequence, entry)| entry.sequence.get() == sequence));
     // As the journal has them now.

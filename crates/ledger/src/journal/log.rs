@@ -89,8 +89,8 @@ impl Log {
         self.durable.load(Ordering::Acquire)
     }
 
-    /// Calls `hook` after each commit, once what it published can be read. It must not block: it runs on the thread
-    /// that commits.
+    /// Calls `hook` after each commit, once its operations can be read. The hook runs on the committing thread, so it
+    /// must not block.
     ///
     /// # Panics
     /// If there is a hook already.

@@ -275,7 +275,7 @@ fn a_client_that_does_not_read_is_cut_off_and_continues_at_its_cursor() {
         assert!(server.subscribe(request(1, None)).read_to(end, None, Promise::Durable).is_none());
         server.wait_for(|counters| counters.behind.load(Relaxed) == 0);
         assert!(server.counters.operations.load(Relaxed) < 2 * (end - 1), "the rest is not buffered");
-        // It gets the status after what was sent, and no operation is missing before it.
+        // It gets the status after the frames already sent, and no operation is missing before it.
         let cut = slow.read_to(end, None, Promise::Durable).unwrap();
         assert_eq!((cut.status(), cut.cursor.get()), (Ok(Status::TooSlow), slow.expected));
         assert!(slow.next().is_none());
