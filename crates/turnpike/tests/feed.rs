@@ -60,7 +60,7 @@ fn a_feed_has_each_operation_once_over_kills() {
     let mut node = start(data.path(), "127.0.0.1:0".parse().unwrap(), &["--accounts", "4096"]);
     let address = node.address;
     let (done, last) = (AtomicBool::new(false), AtomicU64::new(u64::MAX - 1));
-    let (entries, answered) = thread::scope(|scope| {
+    let (entries, answered, _node) = thread::scope(|scope| {
         let feed = scope.spawn(|| {
             let mut feed = Feed::new(address, 1, None, &options());
             let entries = collect(&mut feed, &last);
@@ -77,7 +77,7 @@ fn a_feed_has_each_operation_once_over_kills() {
         let answered = load.join().unwrap();
         let mut client = Client::connect(address, &options()).unwrap();
         last.store(client.info().unwrap().durable_sequence.get(), Ordering::Relaxed);
-        (feed.join().unwrap(), answered)
+        (feed.join().unwrap(), answered, node)
     });
     // The load repeats a batch after a kill, with the same ids. Each operation is journalled once, so the journal has
     // exactly those that were answered.
