@@ -32,6 +32,8 @@ enum frame_type {
 	TYPE_FINALITY = 7,
 	// Member change frame.
 	TYPE_CHANGE = 8,
+	// Feed frame.
+	TYPE_FEED = 9,
 };
 
 // Command of an operation.
@@ -122,7 +124,7 @@ enum status {
 	// the replicas have not agreed on the operation within 5 s, or cannot; it may still be executed, retry with
 	// the same id
 	STATUS_NOT_FINAL = 45,
-	// no such account, transaction or block
+	// no such account, transaction, block or operation
 	STATUS_NOT_FOUND = 64,
 	// the reply does not fit in the request's length; `detail` has the length needed
 	STATUS_REPLY_TOO_LARGE = 65,
@@ -130,6 +132,10 @@ enum status {
 	STATUS_NOT_PROVABLE = 66,
 	// the node does not serve that chain
 	STATUS_UNKNOWN_CHAIN = 67,
+	// a [feed](#feed-frame) of operations older than the journal; `first` names the first operation that it has
+	STATUS_PRUNED = 68,
+	// the client of a [feed](#feed-frame) read too slowly; continue from the cursor
+	STATUS_TOO_SLOW = 69,
 };
 
 #endif

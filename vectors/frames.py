@@ -70,6 +70,16 @@ def change(kind=CHANGE, status=0, reserved=bytes(6), approval=bytes(range(184)))
     return header(kind) + struct.pack(">H", status) + reserved + approval
 
 
+def feed(kind=FEED, status=0, promise=0, flags=0, count=0, reserved=0, cursor=1, account=bytes(16), timestamp=0, durable=0,
+         finalized=0, first=0):
+    return header(kind) + struct.pack(">HBBHHQ16sQQQQ", status, promise, flags, count, reserved, cursor, account, timestamp,
+                                      durable, finalized, first)
+
+
+def feed_entry(sequence, done, value):
+    return struct.pack(">Q64sQ", sequence, done, value)
+
+
 def verify(messages, count=None, status=0, reserved=0, reserved_end=0, kind=VERIFY):
     count = len(messages) if count is None else count
     return header(kind) + struct.pack(">HHHH", count, reserved, status, reserved_end) + b"".join(messages)
@@ -149,4 +159,6 @@ def refuse(frame, status):
         return frame[:8] + code + bytes(54) + frame[64:68] + bytes(4)
     if kind == CHANGE:
         return frame[:8] + code + bytes(6) + frame[16:200]
+    if kind == FEED:
+        return frame[:8] + code + b"\0" + frame[11:12] + bytes(4) + frame[16:40] + bytes(32)
     return frame[:8] + code + frame[10:128]

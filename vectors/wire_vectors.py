@@ -53,7 +53,7 @@ def requests():
     yield other("version_0", "none", "UNSUPPORTED_VERSION", flip(info(), 2, 0))
     yield other("version_2", "none", "UNSUPPORTED_VERSION", flip(info(), 2, 2))
     yield other("type_0", "none", "UNKNOWN_COMMAND", flip(info(), 3, 0))
-    yield other("type_9", "none", "UNKNOWN_COMMAND", flip(info(), 3, 9))
+    yield other("type_10", "none", "UNKNOWN_COMMAND", flip(info(), 3, 10))
     yield silent("type_info_reply", "none", info(INFO | REPLY))
     yield silent("type_batch_reply", "none", batch([operation(REFER, TRANSACTION, KEYED)], 1, kind=BATCH | REPLY))
     yield silent("type_error", "none", error("BUSY"))
@@ -170,6 +170,25 @@ def requests():
     yield own("change_reserved_set", "change", "MALFORMED", change(reserved=bytes(5) + b"\1"))
     yield other("change_short", "change", "MALFORMED", change()[:199])
     yield other("change_long", "change", "MALFORMED", change() + b"\0")
+
+    yield "# Feed frames"
+    yield good("feed", "feed", feed())
+    yield good("feed_from_a_cursor", "feed", feed(promise=3, cursor=0x0102030405060708))
+    yield good("feed_of_account", "feed", feed(promise=2, flags=1, cursor=9, account=KEYED))
+    yield good("feed_of_account_0", "feed", feed(flags=1))
+    yield own("feed_cursor_0", "feed", "MALFORMED", feed(cursor=0))
+    yield own("feed_promise_4", "feed", "MALFORMED", feed(promise=4))
+    yield own("feed_flag_1_set", "feed", "MALFORMED", feed(flags=3, account=KEYED))
+    yield own("feed_account_without_flag", "feed", "MALFORMED", feed(account=KEYED))
+    yield own("feed_status_set", "feed", "MALFORMED", feed(status=68))
+    yield own("feed_count_set", "feed", "MALFORMED", feed(count=1))
+    yield own("feed_reserved_set", "feed", "MALFORMED", feed(reserved=1))
+    yield own("feed_timestamp_set", "feed", "MALFORMED", feed(timestamp=1))
+    yield own("feed_durable_set", "feed", "MALFORMED", feed(durable=1))
+    yield own("feed_finalized_set", "feed", "MALFORMED", feed(finalized=1))
+    yield own("feed_first_set", "feed", "MALFORMED", feed(first=1))
+    yield other("feed_short", "feed", "MALFORMED", feed()[:71])
+    yield other("feed_long", "feed", "MALFORMED", feed() + b"\0")
 
     header_200_9 = equihash(200, 9, 1344)
     all_four = [header_200_9, ecdsa(), schnorr(), merkle(3)]
@@ -319,6 +338,19 @@ def replies():
     yield "change_short", "bad", "-", told[:-1]
     yield "change_long", "bad", "-", told + b"\0"
     yield "change_status_999", "bad", "-", change(CHANGE | REPLY, status=999)
+
+    done = [feed_entry(41, wide, 42), feed_entry(42, failed, 7)]
+    told = feed(FEED | REPLY, promise=2, count=2, cursor=43, timestamp=1_700_000_000_000_000, durable=50, first=11) + b"".join(done)
+    yield "# Feed frames"
+    yield "feed", "feed", "OK", told
+    yield "feed_heartbeat", "feed", "OK", feed(FEED | REPLY, promise=3, cursor=51, durable=50, finalized=50, first=11)
+    yield "feed_pruned", "feed", "PRUNED", feed(FEED | REPLY, status=68, flags=1, cursor=9, account=KEYED, first=11)
+    yield "feed_short", "bad", "-", told[:-1]
+    yield "feed_long", "bad", "-", told + b"\0"
+    yield "feed_too_few", "bad", "-", told[:-80]
+    yield "feed_pruned_with_entries", "bad", "-", flip(told, 9, 68)
+    yield "feed_promise_4", "bad", "-", flip(told, 10, 4)
+    yield "feed_status_999", "bad", "-", feed(FEED | REPLY, status=999)
 
     results = [result(EQUIHASH, 0, 60_000), result(ECDSA, 1 << 20, 20_000)]
     two = verify(results, kind=VERIFY | REPLY)

@@ -40,6 +40,8 @@ const (
 	frameTypeFinality frameType = 7
 	// Member change frame.
 	frameTypeChange frameType = 8
+	// Feed frame.
+	frameTypeFeed frameType = 9
 )
 
 // String returns the name in the protocol.
@@ -61,6 +63,8 @@ func (code frameType) String() string {
 		return "finality"
 	case frameTypeChange:
 		return "member change"
+	case frameTypeFeed:
+		return "feed"
 	}
 	return "FrameType(" + strconv.Itoa(int(code)) + ")"
 }
@@ -257,7 +261,7 @@ const (
 	// The replicas have not agreed on the operation in time, so it may still be executed; retry with the same
 	// transaction id.
 	StatusNotFinal Status = 45
-	// No such account, transaction or block.
+	// No such account, transaction, block or operation.
 	StatusNotFound Status = 64
 	// The reply does not fit in the request; pad the request to the length in `detail`.
 	StatusReplyTooLarge Status = 65
@@ -265,6 +269,11 @@ const (
 	StatusNotProvable Status = 66
 	// The node does not serve that chain; ask another node.
 	StatusUnknownChain Status = 67
+	// The node has pruned that operation from its journal; continue from the first one that it has, and read older
+	// ones from blocks.
+	StatusPruned Status = 68
+	// The client read too slowly, so the node ended the feed; continue from the cursor.
+	StatusTooSlow Status = 69
 )
 
 // String returns the name in the protocol, such as INSUFFICIENT_BALANCE.
@@ -328,6 +337,10 @@ func (code Status) String() string {
 		return "NOT_PROVABLE"
 	case StatusUnknownChain:
 		return "UNKNOWN_CHAIN"
+	case StatusPruned:
+		return "PRUNED"
+	case StatusTooSlow:
+		return "TOO_SLOW"
 	}
 	return "Status(" + strconv.Itoa(int(code)) + ")"
 }
@@ -386,13 +399,17 @@ func (code Status) Advice() string {
 	case StatusNotFinal:
 		return "the replicas have not agreed on the operation in time, so it may still be executed; retry with the same transaction id"
 	case StatusNotFound:
-		return "no such account, transaction or block"
+		return "no such account, transaction, block or operation"
 	case StatusReplyTooLarge:
 		return "the reply does not fit in the request; pad the request to the length in `detail`"
 	case StatusNotProvable:
 		return "the block has a shape for which proofs are ambiguous, so it cannot be proved"
 	case StatusUnknownChain:
 		return "the node does not serve that chain; ask another node"
+	case StatusPruned:
+		return "the node has pruned that operation from its journal; continue from the first one that it has, and read older ones from blocks"
+	case StatusTooSlow:
+		return "the client read too slowly, so the node ended the feed; continue from the cursor"
 	}
 	return ""
 }

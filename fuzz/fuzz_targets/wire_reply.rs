@@ -30,6 +30,13 @@ fuzz_target!(|data: &[u8]| {
             let _ = ReplicaSet::from_bytes(finality.keys);
             let _ = (Certificate::decode(finality.certificate), Reconfiguration::decode(finality.certificate));
         }
+        Reply::Feed(feed) => {
+            assert_eq!(feed.fixed.frame_length(), data.len());
+            assert!(feed.status.is_ok() || feed.entries.is_empty());
+            for entry in feed.entries {
+                let _ = (entry.concerns(feed.fixed.account), entry.operation.status().map(|status| status.to_string()));
+            }
+        }
         Reply::Info(info) => assert!(info.program().len() <= 16),
         _ => {}
     }

@@ -44,6 +44,7 @@ fn inspect(frame: Frame<'_>) {
         Frame::Info(_) => {}
         Frame::Finality(finality) => assert!(finality.room >= 72),
         Frame::Change(_) => {}
+        Frame::Feed(feed) => assert!(feed.cursor.get() > 0 && feed.promise().is_ok()),
         Frame::Verify(verify) => assert_eq!(verify.messages().count(), verify.header.count.get().into()),
     }
 }
@@ -87,6 +88,10 @@ fn answer(frame: FrameMut<'_>) -> usize {
         FrameMut::Change(frame) => {
             frame.set_reply(Status::StaleGeneration);
             200
+        }
+        FrameMut::Feed(frame) => {
+            frame.set_refusal(Status::Pruned);
+            72
         }
         FrameMut::Verify(datagram) => {
             let length = wire::write_verify_reply(datagram, std::iter::repeat((u64::MAX, 1)));

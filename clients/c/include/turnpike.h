@@ -106,7 +106,7 @@ enum turnpike_client_status
     // The replicas have not agreed on the operation in time, so it may still be executed; retry with the same
     // transaction id.
     TURNPIKE_NOT_FINAL = 45,
-    // No such account, transaction or block.
+    // No such account, transaction, block or operation.
     TURNPIKE_NOT_FOUND = 64,
     // The reply does not fit in the request; pad the request to the length in `detail`.
     TURNPIKE_REPLY_TOO_LARGE = 65,
@@ -114,6 +114,11 @@ enum turnpike_client_status
     TURNPIKE_NOT_PROVABLE = 66,
     // The node does not serve that chain; ask another node.
     TURNPIKE_UNKNOWN_CHAIN = 67,
+    // The node has pruned that operation from its journal; continue from the first one that it has, and read
+    // older ones from blocks.
+    TURNPIKE_PRUNED = 68,
+    // The client read too slowly, so the node ended the feed; continue from the cursor.
+    TURNPIKE_TOO_SLOW = 69,
     // Every operation has a result, and at least one was not executed; look at each result.
     TURNPIKE_SOME_NOT_EXECUTED = 256,
     // No attempt had a conclusive reply in time; check that a node runs there, and repeat the operation with the

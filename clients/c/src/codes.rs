@@ -68,7 +68,7 @@ pub enum ClientStatus {
     /// The replicas have not agreed on the operation in time, so it may still be executed; retry with the same
     /// transaction id.
     TurnpikeNotFinal = 45,
-    /// No such account, transaction or block.
+    /// No such account, transaction, block or operation.
     TurnpikeNotFound = 64,
     /// The reply does not fit in the request; pad the request to the length in `detail`.
     TurnpikeReplyTooLarge = 65,
@@ -76,6 +76,11 @@ pub enum ClientStatus {
     TurnpikeNotProvable = 66,
     /// The node does not serve that chain; ask another node.
     TurnpikeUnknownChain = 67,
+    /// The node has pruned that operation from its journal; continue from the first one that it has, and read
+    /// older ones from blocks.
+    TurnpikePruned = 68,
+    /// The client read too slowly, so the node ended the feed; continue from the cursor.
+    TurnpikeTooSlow = 69,
     /// Every operation has a result, and at least one was not executed; look at each result.
     TurnpikeSomeNotExecuted = 256,
     /// No attempt had a conclusive reply in time; check that a node runs there, and repeat the operation with the
@@ -124,7 +129,7 @@ impl ClientStatus {
     /// All of them, in the order of their codes.
     ///
     /// cbindgen:ignore
-    pub(crate) const ALL: [Self; 49] = [
+    pub(crate) const ALL: [Self; 51] = [
         Self::TurnpikeOk,
         Self::TurnpikeAccountExists,
         Self::TurnpikeSourceUnknown,
@@ -154,6 +159,8 @@ impl ClientStatus {
         Self::TurnpikeReplyTooLarge,
         Self::TurnpikeNotProvable,
         Self::TurnpikeUnknownChain,
+        Self::TurnpikePruned,
+        Self::TurnpikeTooSlow,
         Self::TurnpikeSomeNotExecuted,
         Self::TurnpikeNoReply,
         Self::TurnpikeUnreachable,
@@ -208,6 +215,8 @@ impl ClientStatus {
             Self::TurnpikeReplyTooLarge => c"REPLY_TOO_LARGE",
             Self::TurnpikeNotProvable => c"NOT_PROVABLE",
             Self::TurnpikeUnknownChain => c"UNKNOWN_CHAIN",
+            Self::TurnpikePruned => c"PRUNED",
+            Self::TurnpikeTooSlow => c"TOO_SLOW",
             Self::TurnpikeSomeNotExecuted => c"SOME_NOT_EXECUTED",
             Self::TurnpikeNoReply => c"NO_REPLY",
             Self::TurnpikeUnreachable => c"UNREACHABLE",
@@ -259,10 +268,12 @@ Self::TurnpikeUnsupportedVersion => c"the node speaks another version of the pro
 Self::TurnpikeDepositRequired => c"opening an account needs an issuer's signature, a large enough deposit from a funded account, or a trusted address",
 Self::TurnpikeStaleGeneration => c"the set of replicas has changed, or another change is decided",
 Self::TurnpikeNotFinal => c"the replicas have not agreed on the operation in time, so it may still be executed",
-Self::TurnpikeNotFound => c"no such account, transaction or block",
+Self::TurnpikeNotFound => c"no such account, transaction, block or operation",
 Self::TurnpikeReplyTooLarge => c"the reply does not fit in the request",
 Self::TurnpikeNotProvable => c"the block has a shape for which proofs are ambiguous, so it cannot be proved",
 Self::TurnpikeUnknownChain => c"the node does not serve that chain",
+Self::TurnpikePruned => c"the node has pruned that operation from its journal",
+Self::TurnpikeTooSlow => c"the client read too slowly, so the node ended the feed",
 Self::TurnpikeSomeNotExecuted => c"every operation has a result, and at least one was not executed",
 Self::TurnpikeNoReply => c"no attempt had a conclusive reply in time",
 Self::TurnpikeUnreachable => c"no node accepted a connection, so nothing was sent",
@@ -318,6 +329,8 @@ Self::TurnpikeInternal => c"the library failed",
             Self::TurnpikeReplyTooLarge => c"pad the request to the length in `detail`",
             Self::TurnpikeNotProvable => c"",
             Self::TurnpikeUnknownChain => c"ask another node",
+            Self::TurnpikePruned => c"continue from the first one that it has, and read older ones from blocks",
+            Self::TurnpikeTooSlow => c"continue from the cursor",
             Self::TurnpikeSomeNotExecuted => c"look at each result",
             Self::TurnpikeNoReply => {
                 c"check that a node runs there, and repeat the operation with the same id: it is executed only once"

@@ -16,7 +16,7 @@ KEYED, OTHER = 0x8F00112233445566778899AABBCCDDEE, 1 << 127 | 1
 TRANSACTION = uuid.UUID("f0e0d0c0-b0a0-9080-7060-504030201000")
 TIMED = uuid.UUID("017f22e2-79b0-7cc3-98c4-dc0c0c07398f")
 # Replies to frames that this client does not send.
-OTHERS = ("compact", "full", "change", "verify")
+OTHERS = ("compact", "full", "change", "feed", "verify")
 ID = 0x01020304
 
 REPLIES = {name: (kind, status, octets(frame)) for name, kind, status, frame in records("wire/replies.txt")}

@@ -38,6 +38,8 @@ export const FrameType = {
   finality: 7,
   /** Member change frame. */
   member_change: 8,
+  /** Feed frame. */
+  feed: 9,
 } as const;
 /** A name in `FrameType`. */
 export type FrameTypeName = keyof typeof FrameType;
@@ -195,7 +197,7 @@ export const Status = {
    * the same id.
    */
   NOT_FINAL: 45,
-  /** No such account, transaction or block. */
+  /** No such account, transaction, block or operation. */
   NOT_FOUND: 64,
   /** The reply does not fit in the request's length; `detail` has the length needed. */
   REPLY_TOO_LARGE: 65,
@@ -203,6 +205,10 @@ export const Status = {
   NOT_PROVABLE: 66,
   /** The node does not serve that chain. */
   UNKNOWN_CHAIN: 67,
+  /** A feed of operations older than the journal; `first` names the first operation that it has. */
+  PRUNED: 68,
+  /** The client of a feed read too slowly; continue from the cursor. */
+  TOO_SLOW: 69,
 } as const;
 /** A name in `Status`. */
 export type StatusName = keyof typeof Status;
@@ -234,10 +240,12 @@ export const ADVICE: Readonly<Record<StatusName, string>> = {
   DEPOSIT_REQUIRED: "opening an account needs an issuer's signature, a large enough deposit from a funded account, or a trusted address",
   STALE_GENERATION: "the set of replicas has changed, or another change is decided; see `turnpike info`, and sign a change of the present generation",
   NOT_FINAL: "the replicas have not agreed on the operation in time, so it may still be executed; retry with the same transaction id",
-  NOT_FOUND: "no such account, transaction or block",
+  NOT_FOUND: "no such account, transaction, block or operation",
   REPLY_TOO_LARGE: "the reply does not fit in the request; pad the request to the length in `detail`",
   NOT_PROVABLE: "the block has a shape for which proofs are ambiguous, so it cannot be proved",
   UNKNOWN_CHAIN: "the node does not serve that chain; ask another node",
+  PRUNED: "the node has pruned that operation from its journal; continue from the first one that it has, and read older ones from blocks",
+  TOO_SLOW: "the client read too slowly, so the node ended the feed; continue from the cursor",
 };
 
 /** Tags of BIP340's tagged SHA-256, one per purpose. */
@@ -1071,6 +1079,108 @@ export const ChangeFrame = {
     FrameHeader.encode(view, at + 0, value.header);
     view.setUint16(at + 8, value.status);
     bytesAt(view, at + 16, 184).set(value.approval);
+  },
+} as const;
+
+/** Request for a feed of journalled operations, 72 bytes, and the first 72 bytes of each reply. */
+export interface FeedFrame {
+  /** Header. */
+  header: FrameHeader;
+  /** Status; 0 in requests. */
+  status: number;
+  /** Promise requested; in replies the one made. */
+  promise: number;
+  /** Flags; bit 0: only operations that name the account as source or destination. */
+  flags: number;
+  /** Count: number of entries; 0 in requests. */
+  count: number;
+  /** Cursor: sequence of the first operation wanted, from 1; in replies of the first one after this frame. */
+  cursor: bigint;
+  /** The account; 0 without the flag. */
+  account: AccountId;
+  /** Ledger time of the entries, in microseconds since the Unix epoch; 0 in requests and without entries. */
+  timestamp: bigint;
+  /** Sequence of the last durable operation; 0 in requests. */
+  durable: bigint;
+  /** Sequence of the last final operation; 0 in requests, and from a node that is not a replica. */
+  finalized: bigint;
+  /** Sequence of the first operation in the journal; 0 in requests. */
+  first: bigint;
+}
+/** Layout of `FeedFrame`: its length, the offsets of its fields, and both directions of its codec. */
+export const FeedFrame = {
+  LENGTH: 72,
+  at: {
+    header: 0,
+    status: 8,
+    promise: 10,
+    flags: 11,
+    count: 12,
+    cursor: 16,
+    account: 24,
+    timestamp: 40,
+    durable: 48,
+    finalized: 56,
+    first: 64,
+  },
+  decode(view: DataView, at = 0): FeedFrame {
+    return {
+      header: FrameHeader.decode(view, at + 0),
+      status: view.getUint16(at + 8),
+      promise: view.getUint8(at + 10),
+      flags: view.getUint8(at + 11),
+      count: view.getUint16(at + 12),
+      cursor: view.getBigUint64(at + 16),
+      account: bytesAt(view, at + 24, 16).slice() as AccountId,
+      timestamp: view.getBigUint64(at + 40),
+      durable: view.getBigUint64(at + 48),
+      finalized: view.getBigUint64(at + 56),
+      first: view.getBigUint64(at + 64),
+    };
+  },
+  encode(view: DataView, at: number, value: FeedFrame): void {
+    FrameHeader.encode(view, at + 0, value.header);
+    view.setUint16(at + 8, value.status);
+    view.setUint8(at + 10, value.promise);
+    view.setUint8(at + 11, value.flags);
+    view.setUint16(at + 12, value.count);
+    view.setBigUint64(at + 16, value.cursor);
+    bytesAt(view, at + 24, 16).set(value.account);
+    view.setBigUint64(at + 40, value.timestamp);
+    view.setBigUint64(at + 48, value.durable);
+    view.setBigUint64(at + 56, value.finalized);
+    view.setBigUint64(at + 64, value.first);
+  },
+} as const;
+
+/** One operation of a feed, 80 bytes. */
+export interface FeedEntry {
+  /** Sequence. */
+  sequence: bigint;
+  /** operation, with its status and the amount as requested. */
+  operation: Operation;
+  /** Value of its reply: the balance of the source after it. */
+  value: bigint;
+}
+/** Layout of `FeedEntry`: its length, the offsets of its fields, and both directions of its codec. */
+export const FeedEntry = {
+  LENGTH: 80,
+  at: {
+    sequence: 0,
+    operation: 8,
+    value: 72,
+  },
+  decode(view: DataView, at = 0): FeedEntry {
+    return {
+      sequence: view.getBigUint64(at + 0),
+      operation: Operation.decode(view, at + 8),
+      value: view.getBigUint64(at + 72),
+    };
+  },
+  encode(view: DataView, at: number, value: FeedEntry): void {
+    view.setBigUint64(at + 0, value.sequence);
+    Operation.encode(view, at + 8, value.operation);
+    view.setBigUint64(at + 72, value.value);
   },
 } as const;
 

@@ -106,17 +106,18 @@ impl FlatFile {
         Ok(file)
     }
 
-    /// Appends the first `length` bytes of another file to this empty one.
+    /// Appends what the first `length` bytes of another file have beyond this one.
     pub(crate) fn copy_from(&self, other: &Self, length: u64) -> Result<(), Error> {
         let mut buffer = vec![0; 1 << 20];
-        let mut offset = 0;
+        let begin = self.committed();
+        let mut offset = begin;
         while offset < length {
             let count = (length - offset).min(buffer.len() as u64) as usize;
             other.read(offset, &mut buffer[..count])?;
             self.write(offset, &buffer[..count])?;
             offset += count as u64;
         }
-        self.sync(0, length)?;
+        self.sync(begin, length)?;
         self.commit(length);
         Ok(())
     }

@@ -60,6 +60,16 @@ pub enum Error {
     /// A reply does not match its request.
     #[error("the node's reply does not match the request: the node is faulty, ask another node")]
     WrongReply,
+    /// The node no longer has the next operation of a feed.
+    #[error(
+        "the node's journal begins at operation {first}, after {cursor}: read older ones from its blocks, and continue from {first}"
+    )]
+    Pruned {
+        /// The operation asked for.
+        cursor: u64,
+        /// The first operation that the node has.
+        first: u64,
+    },
     /// More operations than fit a datagram, or a datagram that exceeds the maximum length.
     #[error("{0} bytes do not fit in a datagram of {1}; send less at once, or raise the datagram size up to 65507")]
     TooLong(usize, usize),

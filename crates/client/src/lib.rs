@@ -28,6 +28,7 @@
 
 mod client;
 mod error;
+mod feed;
 mod finality;
 mod headers;
 pub mod load;
@@ -45,6 +46,7 @@ mod window;
 pub use self::verify::{Check, Verdict};
 pub use client::{Client, Receipt};
 pub use error::Error;
+pub use feed::{Feed, FeedPart};
 pub use finality::Finality;
 pub use headers::{Fork, Reorganised, Tip};
 pub use local::connected;

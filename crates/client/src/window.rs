@@ -379,6 +379,8 @@ fn answers(request: &[u8], bytes: &[u8], reply: &Reply<'_>) -> bool {
         Reply::Info(_) => kind(FrameType::Info),
         // The generation.
         Reply::Finality(_) => kind(FrameType::Finality) && same(64..68),
+        // Never in a window.
+        Reply::Feed(_) => false,
         // The approval.
         Reply::Change(_) => kind(FrameType::Change) && same(16..200),
         // Count; the client compares commands and indices itself.
@@ -412,6 +414,7 @@ pub(crate) fn refusal(reply: &Reply<'_>) -> Option<Status> {
         Reply::Verify(verify) => verify.status,
         Reply::Finality(finality) => finality.status,
         Reply::Change(change) => change.status().ok()?,
+        Reply::Feed(feed) => feed.status,
         Reply::Info(info) => info.status().ok()?,
         Reply::ProofRefused(_, status) | Reply::Error(_, status) => *status,
         Reply::Proof(_) | Reply::Index(_) => Status::Ok,

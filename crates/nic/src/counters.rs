@@ -40,12 +40,22 @@ pub enum Closed {
     Room,
     /// There was no place for it: it was closed at once.
     Refused,
+    /// It became a feed, which the data path no longer serves.
+    Feed,
 }
 
 impl Closed {
     /// All reasons.
-    pub const ALL: [Self; 7] =
-        [Self::Client, Self::Malformed, Self::Idle, Self::SlowFrame, Self::SlowReader, Self::Room, Self::Refused];
+    pub const ALL: [Self; 8] = [
+        Self::Client,
+        Self::Malformed,
+        Self::Idle,
+        Self::SlowFrame,
+        Self::SlowReader,
+        Self::Room,
+        Self::Refused,
+        Self::Feed,
+    ];
 
     /// Returns the name in metrics.
     pub fn name(self) -> &'static str {
@@ -57,12 +67,13 @@ impl Closed {
             Self::SlowReader => "slow_reader",
             Self::Room => "room",
             Self::Refused => "refused",
+            Self::Feed => "feed",
         }
     }
 }
 
 /// The largest code of a status, plus one.
-const STATUS_CODES: usize = 68;
+const STATUS_CODES: usize = 70;
 
 /// The largest code of a command, plus one.
 const COMMANDS: usize = 5;

@@ -3,9 +3,9 @@
 //! Writes replies over requests. A reply is never longer than its request.
 
 use wire::{
-    BatchEntriesMut, BatchHeader, ChangeFrame, CompactFrame, ErrorFrame, FinalityFrame, FrameHeader, FrameMut,
-    FrameType, FullFrame, FullReply, HeadersFrame, InfoFrame, MAGIC, Operation, Promise, ProofRequest, REPLY_BIT,
-    Status, U16, VerifyHeader,
+    BatchEntriesMut, BatchHeader, ChangeFrame, CompactFrame, ErrorFrame, FeedFrame, FinalityFrame, FrameHeader,
+    FrameMut, FrameType, FullFrame, FullReply, HeadersFrame, InfoFrame, MAGIC, Operation, Promise, ProofRequest,
+    REPLY_BIT, Status, U16, VerifyHeader,
 };
 use zerocopy::FromBytes;
 
@@ -124,6 +124,10 @@ pub fn refuse(frame: &mut [u8], status: Status, detail: u32) -> usize {
         Ok(FrameType::Change) => ChangeFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
             reply.set_reply(status);
             ChangeFrame::LENGTH
+        }),
+        Ok(FrameType::Feed) => FeedFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
+            reply.set_refusal(status);
+            FeedFrame::LENGTH
         }),
         Err(_) => None,
     };

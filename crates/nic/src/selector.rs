@@ -141,6 +141,9 @@ impl Selector {
             Frame::Full(_) => (Selection::Signed, 1),
             // It has a signature, like a signed operation.
             Frame::Change(_) => (Selection::Change, 1),
+            // Connections pass their feed frames to the feeds, if the node serves any.
+            Frame::Feed(feed) if trusted => (Selection::Error(ParseError::unknown_type(feed.header.id.get())), 1),
+            Frame::Feed(_) => (Selection::Refuse(Status::NotTrusted), 1),
             Frame::Proof(_) => (Selection::Query(QueryKind::Proof), 1),
             Frame::Headers(_) => (Selection::Query(QueryKind::Headers), 1),
             Frame::Info(_) => (Selection::Query(QueryKind::Info), 1),

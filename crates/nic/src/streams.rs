@@ -18,6 +18,9 @@
 //! 4. End it if a frame is incomplete for too long while it is read from, if the client takes less than one largest
 //!    reply in that time, or if no byte moved for the idle time.
 //!
+//! A feed frame of a trusted prefix, in a node that serves [feeds](Subscription), ends the connection here in another
+//! way: once all earlier requests are answered, its socket is passed on with the request.
+//!
 //! Connections are a limited resource. On a new one: refuse it if the prefix has its share, or all places are taken,
 //! unless another one gives way. That is the one with the largest product of idle time, from a second on, and
 //! connections of its prefix, within the prefix if its share is taken; else one of the prefix with the most
@@ -28,12 +31,12 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use wire::{Frame, MAX_DATAGRAM};
+use wire::{FeedFrame, Frame, MAX_DATAGRAM};
 
 use crate::backend::{Backend, Batch, MESSAGE_BYTES, Memory, Message, Peer, Reply, Transmit, canonical};
 use crate::counters::{Closed, Counters};
@@ -92,6 +95,23 @@ impl Default for StreamLimits {
             frame: Duration::from_secs(10),
         }
     }
+}
+
+/// A connection that asked for a feed. Nothing else is under way on it.
+#[derive(Debug)]
+pub struct Subscription {
+    /// Its socket, which does not block.
+    pub stream: TcpStream,
+    /// The request.
+    pub request: FeedFrame,
+}
+
+/// Where connections that ask for a feed are passed to.
+#[derive(Debug)]
+struct Feeds {
+    subscriptions: SyncSender<Subscription>,
+    /// Wakes the receiver.
+    waker: Waker,
 }
 
 /// State that the connections' thread shares with the data path and with senders of replies.
@@ -166,6 +186,7 @@ pub struct Streams {
     acceptor: Acceptor,
     /// New limits after a reload.
     reloads: (Sender<StreamLimits>, Receiver<StreamLimits>),
+    feeds: Option<Feeds>,
 }
 
 struct Connection {
@@ -190,6 +211,8 @@ struct Connection {
     moved: Instant,
     /// Time of the last complete frame, or of the last replies taken.
     whole: Instant,
+    /// The request for a feed, if that ended the connection.
+    feed: Option<FeedFrame>,
     over: Option<Closed>,
 }
 
@@ -215,6 +238,7 @@ impl<B: Backend> WithStreams<B> {
             resumes: Instant::now(),
             acceptor: Acceptor::new()?,
             reloads: mpsc::channel(),
+            feeds: None,
         };
         Ok((Self { datagrams, hub, streams_first: true }, streams))
     }
@@ -318,6 +342,12 @@ impl Streams {
         self.reloads.0.clone()
     }
 
+    /// Passes connections that ask for a feed to `subscriptions`, and wakes the receiver. If that has no room, the
+    /// connection is closed. Without this, feed frames go to the data path.
+    pub fn with_feeds(self, subscriptions: SyncSender<Subscription>, waker: Waker) -> Self {
+        Self { feeds: Some(Feeds { subscriptions, waker }), ..self }
+    }
+
     /// Serves the connections until `stop` is set.
     pub fn run(mut self, stop: &AtomicBool) -> io::Result<()> {
         let mut buffer = vec![0; READ_BYTES];
@@ -335,7 +365,8 @@ impl Streams {
                 if ready {
                     connection.read(&mut buffer, now);
                 }
-                connection.hand_over(&self.hub, &self.limits, &self.path, now);
+                let serves_feed = self.feeds.is_some() && connection.trusted;
+                connection.hand_over(&self.hub, &self.limits, &self.path, serves_feed, now);
                 connection.check_times(&self.limits, is_full, now);
             }
             for at in (0..self.connections.len()).rev() {
@@ -421,6 +452,7 @@ impl Streams {
             replies: 0,
             moved: now,
             whole: now,
+            feed: None,
             over: None,
         });
     }
@@ -455,6 +487,7 @@ impl Streams {
 
     fn close(&mut self, at: usize, why: Closed) {
         let connection = self.connections.swap_remove(at);
+        assert_eq!(connection.feed.is_some(), why == Closed::Feed, "a feed is passed on, and nothing else");
         self.counters.closed(why).add(1);
         lock(&self.hub.outboxes).remove(&connection.number);
         if let Some(count) = self.shares.get_mut(&connection.prefix) {
@@ -462,6 +495,11 @@ impl Streams {
             if *count == 0 {
                 self.shares.remove(&connection.prefix);
             }
+        }
+        if let (Some(request), Some(feeds)) = (connection.feed, &self.feeds) {
+            // Without room, dropping it closes the connection: its client tries again.
+            let _ = feeds.subscriptions.try_send(Subscription { stream: connection.stream, request });
+            feeds.waker.wake();
         }
     }
 }
@@ -528,7 +566,7 @@ impl Connection {
     }
 
     /// Passes complete frames to the data path, up to the connection's limit of requests without reply.
-    fn hand_over(&mut self, hub: &Hub, limits: &StreamLimits, path: &Waker, now: Instant) {
+    fn hand_over(&mut self, hub: &Hub, limits: &StreamLimits, path: &Waker, serves_feed: bool, now: Instant) {
         let mut start = 0;
         while self.may_read(limits) && self.over.is_none() {
             let Some((prefix, rest)) = self.received[start..].split_first_chunk::<PREFIX>() else { break };
@@ -538,10 +576,22 @@ impl Connection {
                 break;
             }
             let Some(frame) = rest.get(..length) else { break };
-            // A frame that would get no reply as a datagram ends the connection: nothing else could inform its client.
-            if Frame::parse(frame).is_err_and(|error| !error.is_answered()) {
-                self.over = Some(Closed::Malformed);
-                break;
+            match Frame::parse(frame) {
+                // A frame that would get no reply as a datagram ends the connection: nothing else could inform its
+                // client.
+                Err(error) if !error.is_answered() => {
+                    self.over = Some(Closed::Malformed);
+                    break;
+                }
+                Ok(Frame::Feed(request)) if serves_feed => {
+                    if rest.len() > length {
+                        self.over = Some(Closed::Malformed);
+                    } else if self.requests == 0 {
+                        (self.feed, self.over) = (Some(*request), Some(Closed::Feed));
+                    }
+                    break;
+                }
+                _ => {}
             }
             let mut inbox = lock(&hub.inbox);
             inbox.bytes += length;

@@ -128,6 +128,8 @@ pub struct Limits {
     pub prefix_connections: usize,
     /// Timeout of a frame over TCP, in milliseconds.
     pub frame_timeout: u64,
+    /// Maximum number of feeds; 0 for none.
+    pub feeds: usize,
 }
 
 /// The proof service.
@@ -277,7 +279,7 @@ impl Default for Limits {
         let StreamLimits { connections, prefix_connections, frame, .. } = StreamLimits::default();
         let frame_timeout = frame.as_millis() as u64;
         let rate = RateLimit::default().per_second;
-        Self { rate, verify: Audience::Trusted, connections, prefix_connections, frame_timeout }
+        Self { rate, verify: Audience::Trusted, connections, prefix_connections, frame_timeout, feeds: 8 }
     }
 }
 
@@ -377,6 +379,7 @@ impl Config {
         findings.within("limits.connections", self.limits.connections as u64, 1, 16_384);
         findings.within("limits.prefix_connections", self.limits.prefix_connections as u64, 1, 16_384);
         findings.within("limits.frame_timeout", self.limits.frame_timeout, 100, 600_000);
+        findings.within("limits.feeds", self.limits.feeds as u64, 0, 256);
         self.page.find(findings);
         self.kv.find(findings);
         self.bitcoin.find(findings);

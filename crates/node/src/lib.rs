@@ -22,6 +22,7 @@ mod cycles;
 pub mod disk;
 mod electrum_server;
 mod error;
+pub mod feeds;
 mod follower;
 pub mod http;
 mod in_nic;

@@ -21,7 +21,9 @@ use nic::{Costs, Counters, Histogram, rtl::RtlCounters};
 use proof::Cache;
 use xdp::{Counter, Gauge, InNicLedger, Program, State};
 
-use crate::{config, disk::Disk, follower, replica::order_status::OrderStatus, retries::RetryFigures};
+use crate::{
+    config, disk::Disk, feeds::FeedCounters, follower, replica::order_status::OrderStatus, retries::RetryFigures,
+};
 
 /// State of a node. All figures are counters or gauges that one thread writes and any thread reads.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub struct NodeState {
     pub counters: Arc<Counters>,
     /// What work costs.
     pub costs: Arc<Costs>,
+    /// What the feeds count.
+    pub feeds: Arc<FeedCounters>,
     /// The journal, for how far it is durable.
     pub log: Arc<Log>,
     /// The cache of proofs, if there is one.
@@ -96,6 +100,7 @@ impl NodeState {
         Self {
             counters,
             costs: Arc::default(),
+            feeds: Arc::default(),
             log,
             cache,
             started: Instant::now(),

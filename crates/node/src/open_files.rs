@@ -27,6 +27,9 @@ const STORE: u64 = 32;
 /// default.
 const INDEX: (u64, u64) = (64, 900);
 
+/// Of each feed: its socket, and a segment of the journal that may be pruned meanwhile.
+const FEED: u64 = 2;
+
 /// The fewest connections that a listener is worth starting for.
 const FEWEST: u64 = 8;
 
@@ -85,7 +88,7 @@ impl Budget {
         let engine = if config.cluster.is_wanted() { ENGINE } else { 0 };
         let index = if has_bitcoin { index_files() } else { 0 };
         let http = if config.http.is_some() { http::CONNECTIONS as u64 } else { 0 };
-        Self::less(RESERVE + engine + index + http)
+        Self::less(RESERVE + engine + index + http + FEED * config.limits.feeds as u64)
     }
 
     /// Of a key-value store alone, with metrics or without.

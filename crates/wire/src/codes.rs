@@ -38,6 +38,8 @@ codes! {
         Finality = 7 "finality",
         /// Member change frame.
         Change = 8 "member change",
+        /// Feed frame.
+        Feed = 9 "feed",
     }
 }
 
@@ -191,11 +193,15 @@ statuses! {
     45 NotFinal "NOT_FINAL"
         "the replicas have not agreed on the operation in time, so it may still be executed; retry with the same transaction id";
     64 NotFound "NOT_FOUND"
-        "no such account, transaction or block";
+        "no such account, transaction, block or operation";
     65 ReplyTooLarge "REPLY_TOO_LARGE"
         "the reply does not fit in the request; pad the request to the length in `detail`";
     66 NotProvable "NOT_PROVABLE"
         "the block has a shape for which proofs are ambiguous, so it cannot be proved";
     67 UnknownChain "UNKNOWN_CHAIN"
         "the node does not serve that chain; ask another node";
+    68 Pruned "PRUNED"
+        "the node has pruned that operation from its journal; continue from the first one that it has, and read older ones from blocks";
+    69 TooSlow "TOO_SLOW"
+        "the client read too slowly, so the node ended the feed; continue from the cursor";
 }

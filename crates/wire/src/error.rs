@@ -1,8 +1,8 @@
 //! The error frame, and the error of parsing a request.
 
 use crate::{
-    BatchHeader, ChangeFrame, CompactFrame, ErrorFrame, FinalityFrame, FrameHeader, FullFrame, FullReply, HeadersFrame,
-    InfoFrame, Promise, ProofRequest, Status, UnknownStatus, VerifyHeader,
+    BatchHeader, ChangeFrame, CompactFrame, ErrorFrame, FeedFrame, FinalityFrame, FrameHeader, FullFrame, FullReply,
+    HeadersFrame, InfoFrame, Promise, ProofRequest, Status, UnknownStatus, VerifyHeader,
 };
 use core::fmt;
 use zerocopy::byteorder::big_endian::{U16, U32};
@@ -52,6 +52,7 @@ pub(crate) enum Shape {
     Verify,
     Finality,
     Change,
+    Feed,
 }
 
 /// Why bytes are not a request.
@@ -65,6 +66,11 @@ pub struct ParseError {
 }
 
 impl ParseError {
+    /// The error of a frame whose type is unknown where it arrived.
+    pub const fn unknown_type(id: u32) -> Self {
+        Self { status: Status::UnknownCommand, id, shape: Shape::Error }
+    }
+
     /// Whether the sender gets an answer.
     ///
     /// Replies get none, because two nodes could be made to answer each other forever; nor do frames shorter than an
@@ -115,6 +121,10 @@ impl ParseError {
             Shape::Change => ChangeFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
                 frame.set_reply(status);
                 ChangeFrame::LENGTH
+            }),
+            Shape::Feed => FeedFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
+                frame.set_refusal(status);
+                FeedFrame::LENGTH
             }),
         };
         done.unwrap_or(0)

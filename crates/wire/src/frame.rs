@@ -3,8 +3,8 @@
 use crate::error::Shape;
 use crate::{
     Batch, BatchEntries, BatchEntriesMut, BatchFormat, BatchHeader, BatchMut, ChangeFrame, CompactFrame, ErrorFrame,
-    FinalityFrame, FrameHeader, FrameType, FullFrame, HeadersFrame, InfoFrame, MAGIC, ParseError, ProofRequest,
-    REPLY_BIT, Status, VERSION, Verify,
+    FeedFrame, FinalityFrame, FrameHeader, FrameType, FullFrame, HeadersFrame, InfoFrame, MAGIC, ParseError,
+    ProofRequest, REPLY_BIT, Status, VERSION, Verify,
 };
 use zerocopy::FromBytes;
 
@@ -31,6 +31,8 @@ pub enum Frame<'a> {
     Finality(Finality<'a>),
     /// Member change frame.
     Change(&'a ChangeFrame),
+    /// Feed frame.
+    Feed(&'a FeedFrame),
 }
 
 /// Request for a proof.
@@ -81,6 +83,8 @@ pub enum FrameMut<'a> {
     Finality(&'a mut FinalityFrame, &'a mut [u8]),
     /// Member change frame.
     Change(&'a mut ChangeFrame),
+    /// Feed frame.
+    Feed(&'a mut FeedFrame),
 }
 
 impl<'a> Frame<'a> {
@@ -113,6 +117,7 @@ impl<'a> Frame<'a> {
                 Self::Finality(Finality { request, room: bytes.len() })
             }
             Kind::Change => Self::Change(ChangeFrame::ref_from_bytes(bytes).ok()?),
+            Kind::Feed => Self::Feed(FeedFrame::ref_from_bytes(bytes).ok()?),
         })
     }
 }
@@ -147,6 +152,7 @@ impl<'a> FrameMut<'a> {
                 Self::Finality(request, padding)
             }
             Kind::Change => Self::Change(ChangeFrame::mut_from_bytes(bytes).ok()?),
+            Kind::Feed => Self::Feed(FeedFrame::mut_from_bytes(bytes).ok()?),
         })
     }
 }
@@ -163,6 +169,7 @@ enum Kind {
     Verify,
     Finality,
     Change,
+    Feed,
 }
 
 impl Kind {
@@ -209,6 +216,9 @@ impl Kind {
                 .map(|(frame, padding)| (padded(frame.check(), padding), Shape::Finality, Self::Finality)),
             FrameType::Change => {
                 ChangeFrame::ref_from_bytes(bytes).ok().map(|frame| (frame.check(), Shape::Change, Self::Change))
+            }
+            FrameType::Feed => {
+                FeedFrame::ref_from_bytes(bytes).ok().map(|frame| (frame.check(), Shape::Feed, Self::Feed))
             }
         };
         match checked {

@@ -614,6 +614,83 @@ const _: () = {
     assert!(core::mem::offset_of!(ChangeFrame, approval) == 16);
 };
 
+/// Request for a feed of journalled operations, 72 bytes, and the first 72 bytes of each reply.
+///
+/// In replies, [`FeedEntry`]s follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct FeedFrame {
+    /// Header.
+    pub header: FrameHeader,
+    /// Status; 0 in requests.
+    pub status: U16,
+    /// Promise requested; in replies the one made.
+    pub promise: u8,
+    /// Flags; bit 0: only operations that name the account as source or destination.
+    pub flags: u8,
+    /// Count: number of entries; 0 in requests.
+    pub count: U16,
+    /// Reserved.
+    pub reserved: U16,
+    /// Cursor: sequence of the first operation wanted, from 1; in replies of the first one after this frame.
+    pub cursor: U64,
+    /// The account; 0 without the flag.
+    pub account: AccountId,
+    /// Ledger time of the entries, in microseconds since the Unix epoch; 0 in requests and without entries.
+    pub timestamp: U64,
+    /// Sequence of the last durable operation; 0 in requests.
+    pub durable: U64,
+    /// Sequence of the last final operation; 0 in requests, and from a node that is not a replica.
+    pub finalized: U64,
+    /// Sequence of the first operation in the journal; 0 in requests.
+    pub first: U64,
+}
+
+impl FeedFrame {
+    /// Length of the fixed part in bytes.
+    pub const LENGTH: usize = 72;
+}
+
+const _: () = {
+    assert!(size_of::<FeedFrame>() == FeedFrame::LENGTH);
+    assert!(core::mem::offset_of!(FeedFrame, header) == 0);
+    assert!(core::mem::offset_of!(FeedFrame, status) == 8);
+    assert!(core::mem::offset_of!(FeedFrame, promise) == 10);
+    assert!(core::mem::offset_of!(FeedFrame, flags) == 11);
+    assert!(core::mem::offset_of!(FeedFrame, count) == 12);
+    assert!(core::mem::offset_of!(FeedFrame, reserved) == 14);
+    assert!(core::mem::offset_of!(FeedFrame, cursor) == 16);
+    assert!(core::mem::offset_of!(FeedFrame, account) == 24);
+    assert!(core::mem::offset_of!(FeedFrame, timestamp) == 40);
+    assert!(core::mem::offset_of!(FeedFrame, durable) == 48);
+    assert!(core::mem::offset_of!(FeedFrame, finalized) == 56);
+    assert!(core::mem::offset_of!(FeedFrame, first) == 64);
+};
+
+/// One operation of a feed, 80 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct FeedEntry {
+    /// Sequence.
+    pub sequence: U64,
+    /// Operation, with its status and the amount as requested.
+    pub operation: Operation,
+    /// Value of its reply: the balance of the source after it.
+    pub value: U64,
+}
+
+impl FeedEntry {
+    /// Length of the fixed part in bytes.
+    pub const LENGTH: usize = 80;
+}
+
+const _: () = {
+    assert!(size_of::<FeedEntry>() == FeedEntry::LENGTH);
+    assert!(core::mem::offset_of!(FeedEntry, sequence) == 0);
+    assert!(core::mem::offset_of!(FeedEntry, operation) == 8);
+    assert!(core::mem::offset_of!(FeedEntry, value) == 72);
+};
+
 /// The first 16 bytes of a verify frame; messages follow, or in replies [`VerifyResult`]s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]

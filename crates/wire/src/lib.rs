@@ -28,6 +28,7 @@ mod command;
 mod compact;
 mod error;
 mod fast_path;
+mod feed;
 mod finality;
 mod frame;
 mod full;
@@ -54,13 +55,14 @@ pub use frame::{Finality, Frame, FrameMut, Headers, Proof};
 pub use ids::{AccountId, ParseIdError, TransactionId};
 pub use layouts::{
     BatchHeader, BlsBody, ChangeFrame, CompactEntry, CompactFrame, DelayBody, EcdsaBody, EquihashBody, ErrorFrame,
-    FastBatch, FastCertificate, FastClosingReport, FastOrder, FastReport, FastVote, FinalityFrame, FrameHeader,
-    FullFrame, FullReply, Groth16Body, HeadersFrame, IndexEntry, IndexReply, InfoFrame, MerkleBody, MessageHeader,
-    Operation, ProofReply, ProofRequest, SchnorrBody, SignedOperation, VerifyHeader, VerifyResult,
+    FastBatch, FastCertificate, FastClosingReport, FastOrder, FastReport, FastVote, FeedEntry, FeedFrame,
+    FinalityFrame, FrameHeader, FullFrame, FullReply, Groth16Body, HeadersFrame, IndexEntry, IndexReply, InfoFrame,
+    MerkleBody, MessageHeader, Operation, ProofReply, ProofRequest, SchnorrBody, SignedOperation, VerifyHeader,
+    VerifyResult,
 };
 pub use proof::{key_of_locator, key_of_transaction};
 pub use reply::{
-    BatchReply, FinalityReply, HeadersReply, IndexProof, Reply, ReplyError, TransactionProof, VerifyReply,
+    BatchReply, FeedReply, FinalityReply, HeadersReply, IndexProof, Reply, ReplyError, TransactionProof, VerifyReply,
 };
 pub use status::UnknownStatus;
 pub use verify::{MAX_PAIRS, PairBytes, Verification, Verify, write_verify_reply};

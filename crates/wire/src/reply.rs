@@ -1,9 +1,9 @@
 //! Parsing of all replies.
 
 use crate::{
-    BatchEntries, BatchHeader, Chain, ChangeFrame, CompactFrame, ErrorFrame, FinalityFrame, FrameHeader, FrameType,
-    FullReply, HeadersFrame, IndexEntry, IndexReply, InfoFrame, MAGIC, ProofReply, ProofRequest, Query, REPLY_BIT,
-    Status, VERSION, VerifyHeader, VerifyResult,
+    BatchEntries, BatchHeader, Chain, ChangeFrame, CompactFrame, ErrorFrame, FeedEntry, FeedFrame, FinalityFrame,
+    FrameHeader, FrameType, FullReply, HeadersFrame, IndexEntry, IndexReply, InfoFrame, MAGIC, ProofReply,
+    ProofRequest, Query, REPLY_BIT, Status, VERSION, VerifyHeader, VerifyResult,
 };
 use core::fmt;
 use zerocopy::FromBytes;
@@ -33,6 +33,8 @@ pub enum Reply<'a> {
     Finality(FinalityReply<'a>),
     /// To a member change frame.
     Change(&'a ChangeFrame),
+    /// To a feed frame: one of many.
+    Feed(FeedReply<'a>),
     /// To anything else that was refused.
     Error(&'a ErrorFrame, Status),
 }
@@ -109,6 +111,17 @@ pub struct FinalityReply<'a> {
     pub certificate: &'a [u8],
 }
 
+/// Reply to a feed frame.
+#[derive(Clone, Copy, Debug)]
+pub struct FeedReply<'a> {
+    /// The fixed part.
+    pub fixed: &'a FeedFrame,
+    /// Its status; if it is not `OK`, this is the last reply.
+    pub status: Status,
+    /// The operations; none in a heartbeat.
+    pub entries: &'a [FeedEntry],
+}
+
 /// Why bytes are not a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyError {
@@ -183,6 +196,7 @@ impl<'a> Reply<'a> {
                 known(reply.status())?;
                 Ok(Self::Change(reply))
             }
+            Ok(FrameType::Feed) => FeedReply::parse(bytes).map(Self::Feed),
             Err(_) => Err(ReplyError::UnknownCode),
         }
     }
@@ -229,6 +243,7 @@ impl<'a> Reply<'a> {
             Self::Verify(frame) => frame.header.header.id.get(),
             Self::Finality(frame) => frame.fixed.header.id.get(),
             Self::Change(frame) => frame.header.id.get(),
+            Self::Feed(frame) => frame.fixed.header.id.get(),
             Self::Error(frame, _) => frame.header.id.get(),
         }
     }
@@ -292,6 +307,19 @@ impl<'a> FinalityReply<'a> {
         let (keys, rest) = hashes(rest, fixed.replicas)?;
         let (certificate, _) = take(rest, fixed.certificate_size.get())?;
         Ok(Self { fixed, status, keys, certificate })
+    }
+}
+
+impl<'a> FeedReply<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, ReplyError> {
+        let (fixed, rest) = FeedFrame::ref_from_prefix(bytes).map_err(|_| ReplyError::WrongLength)?;
+        let status = known(fixed.status())?;
+        known(fixed.promise())?;
+        let entries = <[FeedEntry]>::ref_from_bytes(rest).map_err(|_| ReplyError::WrongLength)?;
+        if entries.len() != usize::from(fixed.count.get()) || !(status.is_ok() || entries.is_empty()) {
+            return Err(ReplyError::WrongLength);
+        }
+        Ok(Self { fixed, status, entries })
     }
 }
 

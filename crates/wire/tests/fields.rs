@@ -25,6 +25,7 @@ fn a_reply_has_the_type_of_its_request_and_the_highest_bit() {
         (FrameType::Verify, 0x86),
         (FrameType::Finality, 0x87),
         (FrameType::Change, 0x88),
+        (FrameType::Feed, 0x89),
     ];
     for (kind, reply) in types {
         assert_eq!(kind.reply(), reply);

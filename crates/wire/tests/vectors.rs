@@ -172,6 +172,7 @@ fn requests_parse() {
                         "finality"
                     }
                     Frame::Change(_) => "change",
+                    Frame::Feed(_) => "feed",
                 };
                 assert_eq!((found, "OK"), (kind.as_str(), status.as_str()), "{name}");
             }
@@ -243,6 +244,10 @@ fn requests_build() {
         ("finality_with_room", [FinalityFrame::new(ID, 0).as_bytes(), &[0; 1400]].concat()),
         ("finality_of_a_generation", [FinalityFrame::new(ID, 0x0102_0304).as_bytes(), &[0; 1400]].concat()),
         ("change", ChangeFrame::new(ID, std::array::from_fn(|i| i as u8)).as_bytes().to_vec()),
+        ("feed", FeedFrame::new(ID, 1, None, Promise::Default).as_bytes().to_vec()),
+        ("feed_from_a_cursor", FeedFrame::new(ID, 0x0102_0304_0506_0708, None, Promise::Final).as_bytes().to_vec()),
+        ("feed_of_account", FeedFrame::new(ID, 9, Some(account(KEYED)), Promise::Durable).as_bytes().to_vec()),
+        ("feed_of_account_0", FeedFrame::new(ID, 1, Some(AccountId::default()), Promise::Default).as_bytes().to_vec()),
         ("change_of_nothing", ChangeFrame::new(ID, [0; 184]).as_bytes().to_vec()),
         ("verify_equihash", verify(&[equihash(200, 9, 1344, 0)])),
         ("verify_equihash_small", verify(&[equihash(48, 5, 36, EquihashBody::SOLUTION_ONLY), equihash(96, 5, 68, 0)])),
@@ -302,6 +307,7 @@ fn replies_parse() {
             Ok(Reply::Verify(reply)) => ("verify", reply.status),
             Ok(Reply::Finality(reply)) => ("finality", reply.status),
             Ok(Reply::Change(reply)) => ("change", reply.status().unwrap()),
+            Ok(Reply::Feed(reply)) => ("feed", reply.status),
             Ok(Reply::Error(_, status)) => ("error", status),
             Err(_) => {
                 assert_eq!((kind.as_str(), status.as_str()), ("bad", "-"), "{name}");
@@ -403,6 +409,28 @@ fn replies_build() {
         change.set_reply(status);
         same(name, change.as_bytes());
     }
+
+    let entry = |sequence: u64, operation: Operation, value: u64| FeedEntry {
+        sequence: U64::new(sequence),
+        operation,
+        value: U64::new(value),
+    };
+    let failed = Operation {
+        status: Status::InsufficientBalance.code().into(),
+        ..Operation::transfer(transaction(), account(KEYED), account(OTHER), 7)
+    };
+    let mut feed = FeedFrame::new(ID, 43, None, Promise::Durable);
+    feed.header.set_reply();
+    feed.count = U16::new(2);
+    feed.timestamp = U64::new(1_700_000_000_000_000);
+    (feed.durable, feed.first) = (U64::new(50), U64::new(11));
+    let bytes = [feed.as_bytes(), entry(41, wide(42), 42).as_bytes(), entry(42, failed, 7).as_bytes()].concat();
+    assert_eq!(bytes.len(), feed.frame_length());
+    same("feed", &bytes);
+    let mut feed = FeedFrame::new(ID, 9, Some(account(KEYED)), Promise::Final);
+    feed.set_refusal(Status::Pruned);
+    feed.first = U64::new(11);
+    same("feed_pruned", feed.as_bytes());
 
     let mut request = verify(&[equihash(200, 9, 1344, 0), ecdsa(&key_33(), 0)]);
     let length = write_verify_reply(&mut request, [(0, 60_000), (1 << 20, 20_000)]);

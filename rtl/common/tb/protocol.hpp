@@ -35,6 +35,8 @@ constexpr uint16_t kStatusNotFound = 64;
 constexpr uint16_t kStatusReplyTooLarge = 65;
 constexpr uint16_t kStatusNotProvable = 66;
 constexpr uint16_t kStatusUnknownChain = 67;
+constexpr uint16_t kStatusPruned = 68;
+constexpr uint16_t kStatusTooSlow = 69;
 
 // The rules of verification: bits of a result mask. None: no rule is broken.
 constexpr unsigned kRuleNone = 0;

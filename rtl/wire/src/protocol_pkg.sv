@@ -20,6 +20,7 @@ package protocol_pkg;
   localparam logic [7:0] FrameTypeVerify = 8'd6;
   localparam logic [7:0] FrameTypeFinality = 8'd7;
   localparam logic [7:0] FrameTypeChange = 8'd8;
+  localparam logic [7:0] FrameTypeFeed = 8'd9;
 
   // Format of the entries of a batch.
   localparam logic [7:0] BatchFormatCompact = 8'd0;
@@ -91,6 +92,8 @@ package protocol_pkg;
   localparam logic [15:0] StatusReplyTooLarge = 16'd65;
   localparam logic [15:0] StatusNotProvable = 16'd66;
   localparam logic [15:0] StatusUnknownChain = 16'd67;
+  localparam logic [15:0] StatusPruned = 16'd68;
+  localparam logic [15:0] StatusTooSlow = 16'd69;
 
   // The rules of verification: bits of a result mask. None: no rule is broken.
   localparam logic [5:0] RuleNone = 6'd0;

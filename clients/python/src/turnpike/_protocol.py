@@ -38,6 +38,8 @@ class FrameType(IntEnum):
     """Finality frame."""
     CHANGE = 8
     """Member change frame."""
+    FEED = 9
+    """Feed frame."""
 
 
 class BatchFormat(IntEnum):
@@ -154,13 +156,17 @@ class Status(IntEnum):
     """the replicas have not agreed on the operation within 5 s, or cannot; it may still be executed, retry with the
     same id"""
     NOT_FOUND = 64
-    """no such account, transaction or block"""
+    """no such account, transaction, block or operation"""
     REPLY_TOO_LARGE = 65
     """the reply does not fit in the request's length; `detail` has the length needed"""
     NOT_PROVABLE = 66
     """the block has a shape for which a proof would be ambiguous (CVE-2017-12842)"""
     UNKNOWN_CHAIN = 67
     """the node does not serve that chain"""
+    PRUNED = 68
+    """a feed of operations older than the journal; `first` names the first operation that it has"""
+    TOO_SLOW = 69
+    """the client of a feed read too slowly; continue from the cursor"""
 
     @property
     def advice(self) -> str:
@@ -194,10 +200,12 @@ _ADVICE: Final = {
     Status.DEPOSIT_REQUIRED: "opening an account needs an issuer's signature, a large enough deposit from a funded account, or a trusted address",
     Status.STALE_GENERATION: "the set of replicas has changed, or another change is decided; see `turnpike info`, and sign a change of the present generation",
     Status.NOT_FINAL: "the replicas have not agreed on the operation in time, so it may still be executed; retry with the same transaction id",
-    Status.NOT_FOUND: "no such account, transaction or block",
+    Status.NOT_FOUND: "no such account, transaction, block or operation",
     Status.REPLY_TOO_LARGE: "the reply does not fit in the request; pad the request to the length in `detail`",
     Status.NOT_PROVABLE: "the block has a shape for which proofs are ambiguous, so it cannot be proved",
     Status.UNKNOWN_CHAIN: "the node does not serve that chain; ask another node",
+    Status.PRUNED: "the node has pruned that operation from its journal; continue from the first one that it has, and read older ones from blocks",
+    Status.TOO_SLOW: "the client read too slowly, so the node ended the feed; continue from the cursor",
 }
 
 
@@ -347,7 +355,7 @@ class NotFinal(StatusError):
 
 
 class NotFound(StatusError):
-    """No such account, transaction or block."""
+    """No such account, transaction, block or operation."""
 
     status = Status.NOT_FOUND
 
@@ -368,6 +376,18 @@ class UnknownChain(StatusError):
     """The node does not serve that chain."""
 
     status = Status.UNKNOWN_CHAIN
+
+
+class Pruned(StatusError):
+    """A feed of operations older than the journal; `first` names the first operation that it has."""
+
+    status = Status.PRUNED
+
+
+class TooSlow(StatusError):
+    """The client of a feed read too slowly; continue from the cursor."""
+
+    status = Status.TOO_SLOW
 
 
 __all__ = [
@@ -399,6 +419,8 @@ __all__ = [
     "ReplyTooLarge",
     "NotProvable",
     "UnknownChain",
+    "Pruned",
+    "TooSlow",
 ]
 
 STATUS_ERRORS: Final[dict[Status, type[StatusError]]] = {
@@ -430,6 +452,8 @@ STATUS_ERRORS: Final[dict[Status, type[StatusError]]] = {
     Status.REPLY_TOO_LARGE: ReplyTooLarge,
     Status.NOT_PROVABLE: NotProvable,
     Status.UNKNOWN_CHAIN: UnknownChain,
+    Status.PRUNED: Pruned,
+    Status.TOO_SLOW: TooSlow,
 }
 
 ACCOUNT_TAG: Final = "turnpike/account"

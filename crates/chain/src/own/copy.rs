@@ -1,8 +1,8 @@
 //! Copies a chain that another process may be appending to.
 //!
 //! The flat files only grow, and a block's record is written after all of its sections. A complete record therefore has
-//! a complete block, and the copy's catalog is made from the last record copied.
-use super::catalog::{Catalog, Commit};
+//! a complete block, and the commit of the copy is made from the last record copied.
+use super::catalog::Commit;
 use super::error::Error;
 use super::record::{RECORD_SIZE, Record};
 use super::snapshot;
@@ -13,14 +13,17 @@ use storage::Directory;
 use zerocopy::{FromZeros, IntoBytes};
 
 /// Copies the blocks in `from` that cover no operation after `last_sequence` of the journal, and the newest snapshot
-/// of them, into the empty directory `to`, and commits them to its catalog. Returns the height.
+/// of them, into the directory `to`. Returns the commit that makes them a chain, for a catalog.
+///
+/// `to` has the blocks of the commit `present`; if that is `None`, it is empty. Until the new commit is in a catalog,
+/// the chain in `to` is the one of `present`.
 ///
 /// # Errors
-/// [`Error::NoChain`] if there is no block.
+/// [`Error::NoChain`] if there is no block; [`Error::Diverged`] if `present` is of another chain, or has more blocks.
 pub fn copy(
     from: &Arc<dyn Directory>,
     to: &Arc<dyn Directory>,
-    catalog: &dyn Catalog,
+    present: Option<&Commit>,
     last_sequence: u64,
 ) -> Result<Commit, Error> {
     let segment_size = Options::default().segment_size;
@@ -36,25 +39,40 @@ pub fn copy(
         records: ((record.header.height.get() + 1) * RECORD_SIZE).into(),
         blocks: record.end().into(),
     };
-    for (name, file, length) in [("blocks", &blocks, commit.blocks), ("records", &records, commit.records)] {
-        FlatFile::open(Arc::clone(to), name, segment_size, 0)?.copy_from(file, length.get())?;
+    if let Some(present) = present {
+        let height = present.height.get();
+        let is_same = height <= commit.height.get()
+            && read(&records, height)?.is_some_and(|record| record.header.hash() == present.hash);
+        if !is_same {
+            return Err(Error::Diverged { path: to.path().into(), height });
+        }
+    }
+    let present = present.map_or((0, 0), |commit| (commit.blocks.get(), commit.records.get()));
+    for (name, file, has, length) in
+        [("blocks", &blocks, present.0, commit.blocks), ("records", &records, present.1, commit.records)]
+    {
+        FlatFile::open(Arc::clone(to), name, segment_size, has)?.copy_from(file, length.get())?;
     }
     snapshot::copy_newest(from, to, commit.height.get())?;
     to.sync()?;
-    catalog.commit(&commit)?;
     Ok(commit)
 }
 
 /// The last record that is complete and covers no operation after `last_sequence`.
 fn last_record(records: &FlatFile, last_sequence: u64) -> Result<Record, Error> {
     for height in (0..records.committed() / RECORD_SIZE).rev() {
-        let mut record = Record::new_zeroed();
-        records.read(height * RECORD_SIZE, record.as_mut_bytes())?;
-        if let Some(record) = record.check(height)
+        if let Some(record) = read(records, height)?
             && record.end_sequence.get() <= last_sequence
         {
             return Ok(record);
         }
     }
     Err(Error::NoChain)
+}
+
+/// The record of a height, if it is complete.
+fn read(records: &FlatFile, height: u64) -> Result<Option<Record>, Error> {
+    let mut record = Record::new_zeroed();
+    records.read(height * RECORD_SIZE, record.as_mut_bytes())?;
+    Ok(record.check(height))
 }

@@ -75,6 +75,17 @@ pub enum Error {
     /// A block's operations contradict the state before it.
     #[error(transparent)]
     Effect(#[from] EffectError),
+    /// A copy of a chain has blocks that the chain lacks.
+    #[error(
+        "block {height} of {} is not in the chain to copy: name an empty directory, or a copy of this chain",
+        path.display()
+    )]
+    Diverged {
+        /// The directory of the copy.
+        path: std::path::PathBuf,
+        /// Height of the copy's last block.
+        height: u64,
+    },
     /// There is no chain in the directory, and no genesis header to begin one.
     #[error("this directory has no chain; initialise it, or name another directory")]
     NoChain,

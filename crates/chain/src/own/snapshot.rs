@@ -79,7 +79,11 @@ pub(super) fn remove_old(directory: &Arc<dyn Directory>, keep: usize) -> Result<
     Ok(())
 }
 
-/// Copies the newest snapshot at or below a height, if any. Skips snapshots that are removed meanwhile.
+/// Number of snapshots in a copy: the newest, and the one of the chain before, until the newest is committed.
+const KEPT: usize = 2;
+
+/// Copies the newest snapshot at or below a height, if any, unless it is there. Skips snapshots that are removed
+/// meanwhile. Keeps one older snapshot of those in `to`.
 pub(super) fn copy_newest(from: &Arc<dyn Directory>, to: &Arc<dyn Directory>, most: u64) -> Result<(), Error> {
     for height in heights(from)?.into_iter().rev().filter(|height| *height <= most) {
         let name = name(height);
@@ -88,8 +92,15 @@ pub(super) fn copy_newest(from: &Arc<dyn Directory>, to: &Arc<dyn Directory>, mo
             Err(storage::Error::NotFound { .. }) => continue,
             Err(error) => return Err(error.into()),
         };
+        if to.exists(&name)? {
+            if to.open(&name, Mode::Read)?.len()? == length {
+                return Ok(());
+            }
+            // A crash ended an earlier copy.
+            to.remove(&name)?;
+        }
         match storage::copy_file(&**from, &name, &**to, length) {
-            Ok(()) => return Ok(()),
+            Ok(()) => return remove_old(to, KEPT),
             Err(storage::Error::NotFound { .. }) => {}
             Err(error) => return Err(error.into()),
         }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use storage::{Directory, File};
 
@@ -15,14 +15,17 @@ use super::{Error, Options};
 /// the next block. Reusing a file spares the disk writing a segment of zeros.
 pub const SPARES: usize = 6;
 
+/// Called after each commit, on the committing thread.
+type CommitHook = Box<dyn Fn() + Send + Sync>;
+
 /// The segments of a journal, and how far it is durable. Usable from any thread.
-#[derive(Debug)]
 pub struct Log {
     directory: Arc<dyn Directory>,
     key: [u8; 32],
     segment_bytes: u64,
     batch_bytes: u64,
     durable: AtomicU64,
+    committed: OnceLock<CommitHook>,
     state: Mutex<Files>,
     /// Held while preparing a segment, so that none is prepared twice.
     preparing: Mutex<()>,
@@ -69,6 +72,7 @@ impl Log {
             segment_bytes,
             batch_bytes: batch_bytes as u64,
             durable,
+            committed: OnceLock::new(),
             state,
             preparing: Mutex::new(()),
             pruning: Mutex::new(()),
@@ -83,6 +87,15 @@ impl Log {
     /// Sequence of the last durable operation, 0 if there is none.
     pub fn durable(&self) -> u64 {
         self.durable.load(Ordering::Acquire)
+    }
+
+    /// Calls `hook` after each commit, once its operations can be read. The hook runs on the committing thread, so it
+    /// must not block.
+    ///
+    /// # Panics
+    /// If there is a hook already.
+    pub fn on_commit(&self, hook: impl Fn() + Send + Sync + 'static) {
+        assert!(self.committed.set(Box::new(hook)).is_ok(), "a journal has one hook");
     }
 
     /// Sequence of the first operation still in the journal, or of the next if there is none.
@@ -228,6 +241,9 @@ impl Log {
         }
         drop(state);
         self.durable.store(header.last_sequence(), Ordering::Release);
+        if let Some(hook) = self.committed.get() {
+            hook();
+        }
     }
 
     /// Returns the present state of a segment, and whether another one follows. `None` if it was pruned.
@@ -242,5 +258,12 @@ impl Log {
         let state = self.state();
         let after = state.segments.partition_point(|segment| segment.first_sequence <= sequence);
         state.segments.get(after.checked_sub(1)?).cloned()
+    }
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (directory, durable) = (self.directory.path(), self.durable());
+        formatter.debug_struct("Log").field("directory", &directory).field("durable", &durable).finish_non_exhaustive()
     }
 }

@@ -21,12 +21,14 @@ pub(super) struct Window {
     filled: usize,
     /// Offset of the first byte in the segment.
     start: u64,
+    /// Offset of a batch that is in memory, whose digest was found to match.
+    intact: Option<u64>,
 }
 
 impl Window {
     /// Discards the data.
     pub(super) fn clear(&mut self) {
-        self.filled = 0;
+        (self.filled, self.intact) = (0, None);
     }
 
     /// Returns `length` bytes at `offset` of a file, which is read up to `limit` only.
@@ -36,7 +38,7 @@ impl Window {
         if !is_there {
             let wanted = length.max(CHUNK.min(limit.saturating_sub(offset))) as usize;
             self.buffer.resize(wanted.max(self.buffer.len()), 0);
-            self.filled = 0;
+            (self.filled, self.intact) = (0, None);
             file.read_exact_at(&mut self.buffer[..wanted], offset)?;
             (self.filled, self.start) = (wanted, offset);
         }
@@ -134,7 +136,9 @@ impl JournalReader {
         let Some(segment) = segment else {
             return Err(Error::NotThere { sequence, first: log.first_sequence(), next: log.durable() + 1 });
         };
-        Ok(Self { log, segment, offset: PAGE, next_sequence: sequence, window: Window::default() })
+        let near = log.locate(sequence).filter(|(found, _)| found.number == segment.number);
+        let offset = near.map_or(PAGE, |(_, offset)| offset);
+        Ok(Self { log, segment, offset, next_sequence: sequence, window: Window::default() })
     }
 
     /// Sequence of the next operation to read.
@@ -155,20 +159,35 @@ impl JournalReader {
     /// Reads the next batch, or its rest from the reader's first sequence on. `None` until more is durable.
     #[expect(clippy::should_implement_trait, reason = "a batch borrows from the reader")]
     pub fn next(&mut self) -> Result<Option<JournalBatch<'_>>, Error> {
+        self.next_part(usize::MAX)
+    }
+
+    /// The same, at most `limit` operations. The next call continues within the batch, which stays in memory, so its
+    /// digest is computed only once.
+    pub fn next_part(&mut self, limit: usize) -> Result<Option<JournalBatch<'_>>, Error> {
+        assert!(limit > 0, "a part has an operation");
         let Some((offset, header)) = self.advance()? else { return Ok(None) };
-        let payload = self.window.payload(&*self.segment.file, offset, self.segment.end, &header)?;
         let (first, last) = (header.first_sequence.get(), header.last_sequence());
-        if !header.is_intact(self.log.key(), payload) || first > self.next_sequence {
+        let is_intact = self.window.intact == Some(offset);
+        let payload = self.window.payload(&*self.segment.file, offset, self.segment.end, &header)?;
+        if !(is_intact || header.is_intact(self.log.key(), payload)) || first > self.next_sequence {
             let reason = format!("batch {} is broken", header.number.get());
             return Err(Error::Damaged { path: self.segment.file.path().into(), offset, reason });
         }
+        self.window.intact = Some(offset);
+        let payload = self.window.payload(&*self.segment.file, offset, self.segment.end, &header)?;
         let records = <[Record]>::ref_from_prefix_with_elems(payload, header.count.get() as usize);
         let Some((records, rest)) = records.ok() else { return Ok(None) };
         let Ok(tails) = <[Tail]>::ref_from_bytes(rest) else { return Ok(None) };
         let skipped = (self.next_sequence - first) as u32;
         let first_sequence = self.next_sequence;
-        self.next_sequence = last + 1;
         let records = &records[skipped as usize..];
+        let records = &records[..records.len().min(limit)];
+        self.next_sequence = first_sequence + records.len() as u64;
+        assert!(self.next_sequence <= last + 1, "a part ends with its batch");
+        if self.next_sequence <= last {
+            self.offset = offset;
+        }
         let (timestamp, newest) = (header.timestamp.get(), header.newest);
         Ok(Some(JournalBatch { first_sequence, timestamp, newest, records, tails, skipped }))
     }

@@ -15,7 +15,7 @@ use nic::{Class, cost::Work, counters::Closed};
 use wire::{Command, Promise, Status};
 use xdp::{Counter, Gauge, RetryFill};
 
-use crate::{node_state::NodeState, retries::KINDS};
+use crate::{feeds::Ended, node_state::NodeState, retries::KINDS};
 
 use text::Metrics;
 
@@ -114,6 +114,13 @@ pub fn render(node_state: &NodeState) -> String {
     metrics.counter("connections_total", "TCP connections.", counters.connections.get());
     let closed = Closed::ALL.map(|why| ([why.name()], counters.closed(why).get()));
     metrics.counters("connections_closed_total", "TCP connections closed.", ["reason"], closed);
+    let feeds = &node_state.feeds;
+    metrics.gauge("feeds", "Open feeds.", feeds.open.load(Relaxed));
+    metrics.counter("feed_operations_total", "Operations sent to feeds.", feeds.operations.load(Relaxed));
+    let help = "Durable operations that the slowest feed has not been sent.";
+    metrics.gauge("feed_behind", help, feeds.behind.load(Relaxed));
+    let ended = Ended::ALL.map(|why| ([why.name()], feeds.ended(why)));
+    metrics.counters("feeds_ended_total", "Feeds that ended, or were refused.", ["reason"], ended);
     let costs = &node_state.costs;
     metrics.counter("charged_total", "Cost charged to prefixes with a rate, in operations.", costs.charged.get());
     let spent = Work::all().map(|work| ([work.name()], Duration::from_nanos(costs.spent(work))));

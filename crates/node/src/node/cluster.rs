@@ -78,7 +78,7 @@ impl Node {
         let pin = |at: usize| config.io.pin.get(at).copied();
         // From here on dropping the node ends the threads that were started.
         node.builder = Some(spawn(threads::EXECUTOR, pin(2), execute)?);
-        node.threads.push(node.start_streams(streams)?);
+        node.start_streams(config, streams)?;
         node.start_services(config, bitcoin)?;
         node.start_scrub(reader.clone())?;
         node.start_http(config, Listings::new(reader), http_frames)?;

@@ -29,6 +29,7 @@ use crate::{
     config::Backend,
     controller::Controller,
     electrum_server,
+    feeds::Feeds,
     follower::Follower,
     http::Http,
     kv_server,
@@ -125,7 +126,7 @@ impl Node {
         node.threads.push(spawn("prepare", None, move || preparer.run())?);
         node.builder = Some(node.start_builder(builder, pin(2))?);
         if let Some(streams) = streams {
-            node.threads.push(node.start_streams(streams)?);
+            node.start_streams(config, streams)?;
         }
         node.start_services(config, bitcoin)?;
         node.start_scrub(reader.clone())?;
@@ -172,14 +173,27 @@ impl Node {
         spawn(threads::BUILDER, processor, move || blocks::build(builder, &order, &node_state))
     }
 
-    pub(super) fn start_streams(&self, streams: Streams) -> Result<JoinHandle<()>, Error> {
+    /// Starts to serve connections, and the feeds that they ask for.
+    pub(super) fn start_streams(&mut self, config: &Config, streams: Streams) -> Result<(), Error> {
+        let (log, counters) = (&self.node_state.log, self.node_state.feeds.clone());
+        let feeds = Feeds::attach(config, streams, log, counters);
+        let (streams, feeds) = feeds.map_err(|source| Error::System { what: "a waker", source })?;
+        if let Some(feeds) = feeds {
+            let stop = self.stop.clone();
+            self.threads.push(spawn("feeds", None, move || {
+                if let Err(error) = feeds.run(&stop) {
+                    tracing::error!(%error, "cannot serve feeds: restart the node");
+                }
+            })?);
+        }
         let (stop, node_state) = (self.stop.clone(), self.node_state.clone());
-        spawn("streams", None, move || {
+        self.threads.push(spawn("streams", None, move || {
             if let Err(error) = streams.run(&stop) {
                 node_state.io_failed.store(true, Release);
                 tracing::error!(%error, "cannot serve connections");
             }
-        })
+        })?);
+        Ok(())
     }
 
     /// Starts to look for damaged blocks.

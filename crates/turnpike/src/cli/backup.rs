@@ -10,7 +10,7 @@ pub struct BackupArgs {
     /// Back up this data directory; a node may be running on it
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub data: PathBuf,
-    /// Copy to this directory, which must be empty or missing
+    /// Copy to this directory: missing, empty, or an earlier backup of the same data, which is brought up to date
     #[arg(value_hint = ValueHint::DirPath)]
     pub to: PathBuf,
 }

@@ -11,6 +11,7 @@ mod coproc;
 mod delay;
 mod demo;
 mod doctor;
+mod feed;
 mod headers;
 mod host;
 mod import;
@@ -46,6 +47,7 @@ pub use coproc::{CoprocAssembleArgs, CoprocCommand, CoprocDisassembleArgs, Copro
 pub use delay::{DelayCommand, DelayEvaluateArgs, DelayUnlockArgs, DelayVerifyArgs, ModulusChoice};
 pub use demo::DemoArgs;
 pub use doctor::DoctorArgs;
+pub use feed::FeedArgs;
 pub use headers::HeadersArgs;
 pub use host::Host;
 pub use import::ImportCommand;
@@ -140,6 +142,10 @@ pub enum Command {
     ///
     /// `check` audits the copy, and `serve` starts from it.
     Backup(BackupArgs),
+    /// Print the operations that a node journals, as they become durable
+    ///
+    /// Reconnects where it was, so each operation is printed once. The node must trust this machine's address.
+    Feed(FeedArgs),
     /// Evaluate and verify delay functions, open time-locks
     #[command(subcommand)]
     Delay(DelayCommand),

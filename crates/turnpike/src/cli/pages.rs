@@ -54,6 +54,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("key new", &["turnpike key new alice.key"]),
     ("key show", &["turnpike key show alice.key", "turnpike key show alice.key --account"]),
     ("info", &["turnpike info --node localhost:7400", "turnpike info --wait 10"]),
+    ("feed", &["turnpike feed --from 1 --json", "turnpike feed --from 1000 --until 2000 --account 7"]),
     ("top", &["turnpike top", "turnpike top --http localhost:7480 --once --json"]),
     ("load", &["turnpike load --accounts 1000 --operations 100000 --batch 60 --check"]),
     ("replay", &["turnpike replay capture.pcap --timed"]),

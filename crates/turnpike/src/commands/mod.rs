@@ -10,6 +10,7 @@ mod delay;
 mod demo;
 mod doctor;
 mod doctor_data;
+mod feed;
 mod headers;
 mod import;
 mod in_nic;
@@ -61,6 +62,7 @@ pub fn run(command: Command, output: Output) -> Result<(), Error> {
         Command::Headers(args) => headers::run(&args, output),
         Command::Load(args) => load::run(&args, output),
         Command::Replay(args) => replay::run(&args, output),
+        Command::Feed(args) => feed::run(&args, output),
         Command::Info(args) => info::run(&args, output),
         Command::Top(args) => top::run(&args, output),
         Command::Config(command) => config::run(&command, output),

@@ -197,6 +197,7 @@ impl Replay {
             Reply::Headers(headers) => count(Some(headers.status)),
             Reply::Verify(verify) => count(Some(verify.status)),
             Reply::Finality(finality) => count(Some(finality.status)),
+            Reply::Feed(feed) => count(Some(feed.status)),
             Reply::Change(change) => count(change.status().ok()),
             Reply::Proof(_) | Reply::Index(_) | Reply::Info(_) => count(Some(wire::Status::Ok)),
         }

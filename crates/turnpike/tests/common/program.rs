@@ -18,6 +18,7 @@ pub fn status(dir: &std::path::Path) -> Vec<serde_json::Value> {
     String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+#[allow(dead_code, reason = "not every test needs all of it")]
 /// Audits replicas that are stopped, and gives what their chains have in common.
 pub fn compare(directories: &[String]) -> serde_json::Value {
     let mut check = vec!["check", &directories[0], "--compare"];

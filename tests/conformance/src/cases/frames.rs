@@ -1,8 +1,8 @@
 //! What is no frame, and what gets no answer.
 
 use wire::{
-    AccountId, BatchFormat, BatchHeader, Chain, ChangeFrame, Command, CompactFrame, FinalityFrame, FrameType,
-    HeadersFrame, InfoFrame, Operation, Promise, ProofRequest, Query, Reply, Status,
+    AccountId, BatchFormat, BatchHeader, Chain, ChangeFrame, Command, CompactFrame, FeedFrame, FinalityFrame,
+    FrameType, HeadersFrame, InfoFrame, Operation, Promise, ProofRequest, Query, Reply, Status,
 };
 use zerocopy::IntoBytes;
 
@@ -15,6 +15,7 @@ cases! {
     "frames: too short for an answer" => short,
     "frames: MALFORMED where it is no frame" => no_frame,
     "frames: UNKNOWN_COMMAND for an unknown type" => unknown_type,
+    "frames: UNKNOWN_COMMAND for a feed by datagram" => feed_by_datagram,
     "frames: UNSUPPORTED_VERSION" => unsupported_version,
     "frames: replies get no answer" => replies,
     "frames: nothing is taken from the node's own port" => own_port,
@@ -47,13 +48,19 @@ fn no_frame(session: &mut Session) -> Result<(), Stop> {
 }
 
 fn unknown_type(session: &mut Session) -> Result<(), Stop> {
-    for kind in [0, 9, 0x42, 0x7f] {
+    for kind in [0, 10, 0x42, 0x7f] {
         let mut frame = InfoFrame::new(session.fresh());
         frame.header.kind = kind;
         session.expect_error(frame.as_bytes(), Status::UnknownCommand)?;
         session.expect_error(&frame.as_bytes()[..16], Status::UnknownCommand)?;
     }
     Ok(())
+}
+
+/// A node that serves feeds does so on connections only, and a node that serves none does not know the type.
+fn feed_by_datagram(session: &mut Session) -> Result<(), Stop> {
+    let feed = FeedFrame::new(session.fresh(), 1, None, Promise::Default);
+    session.expect_error(feed.as_bytes(), Status::UnknownCommand)
 }
 
 fn unsupported_version(session: &mut Session) -> Result<(), Stop> {
@@ -66,7 +73,7 @@ fn unsupported_version(session: &mut Session) -> Result<(), Stop> {
 }
 
 fn replies(session: &mut Session) -> Result<(), Stop> {
-    for kind in [0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0xff] {
+    for kind in [0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0xff] {
         let mut frame = InfoFrame::new(session.fresh());
         frame.header.kind = kind;
         session.link.expect_silence(frame.as_bytes())?;
@@ -105,6 +112,7 @@ fn no_amplification(session: &mut Session) -> Result<(), Stop> {
         HeadersFrame::new(session.fresh(), Chain::Own, 0, 3).as_bytes().to_vec(),
         InfoFrame::new(session.fresh()).as_bytes().to_vec(),
         FinalityFrame::new(session.fresh(), 0).as_bytes().to_vec(),
+        FeedFrame::new(session.fresh(), 1, Some(account), Promise::Durable).as_bytes().to_vec(),
         ChangeFrame::new(session.fresh(), [1; ChangeFrame::APPROVAL]).as_bytes().to_vec(),
     ];
     let mut state = u64::from(session.fresh());
