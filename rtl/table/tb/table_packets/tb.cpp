@@ -254,7 +254,7 @@ void body(const harness::Options& options) {
       for (unsigned keys : {1u, 5u, 40u, 400u}) {
         for (const bool expiring : {false, true}) {
           test.begin(Throttle::Kind(in), Throttle::Kind(out));
-          for (unsigned i = 0; i < 400; i++) {
+          for (unsigned i = 0; i < 150; i++) {
             // Time advances only between packets, so that both sides agree on it.
             if (expiring && test.random.chance(5)) {
               test.drain();
