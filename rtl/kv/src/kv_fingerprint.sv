@@ -1,9 +1,9 @@
 // Keyed fingerprint of a key of up to 250 bytes, a word of 64 bytes a cycle: the table's key. Without the secrets,
 // nobody finds two keys with the same fingerprint. Two keys may still have one, so the user compares keys in full.
 //
-// Each half is the XOR of `table_fold` over all pairs of 8-byte numbers of the padded key, each XORed with the secret of
-// its position; the upper half's secrets are those two positions on (the Toeplitz construction of UMAC, RFC 4418).
-// Padding is told from zeros of the key by the length, which the lower half includes.
+// Each half is the XOR of `table_fold` over all pairs of 8-byte numbers of the padded key, each XORed with the secret
+// of its position; the upper half's secrets are those two positions on (the Toeplitz construction of UMAC, RFC 4418).
+// The lower half includes the length, since padding and zeros at the key's end are the same.
 //
 // Latency FoldLatency + 2 cycles from the key's last word. There is no back-pressure.
 

@@ -258,7 +258,7 @@ class Test : public harness::Bench {
 
 void body(const harness::Options& options) {
   Test test(options);
-  // At full rate, a packet takes as many cycles as it has words, whatever the length of its key.
+  // At full rate, a word takes a cycle, whatever the length of the key.
   test.begin(Throttle::kAlways, Throttle::kAlways, Throttle::kAlways);
   uint64_t words = 0;
   const uint64_t start = test.cycle;
