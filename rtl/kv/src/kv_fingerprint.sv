@@ -1,5 +1,5 @@
 // Keyed fingerprint of a key of up to 250 bytes, a word of 64 bytes a cycle: the table's key. Without the secrets,
-// nobody finds two keys with the same fingerprint. Two keys may still have one, so the user compares keys in full.
+// clients cannot search for keys that share one. Some may by chance, so the user must compare keys in full.
 //
 // Each half is the XOR of `table_fold` over all pairs of 8-byte numbers of the padded key, each XORed with the secret
 // of its position; the upper half's secrets are those two positions on (the Toeplitz construction of UMAC, RFC 4418).
