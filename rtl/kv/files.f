@@ -1,0 +1,6 @@
+-F ../table/files.f
+-F ../wire/files.f
+src/kv_pkg.sv
+src/kv_request.sv
+src/kv_fingerprint.sv
+src/kv_operations.sv

@@ -1,0 +1,122 @@
+// First stage of the key-value store: packets in; requests out in order, each with its key's fingerprint, the packets
+// unmodified, and keys and values.
+//
+//     packets -> kv_request -> packets
+//                  |   +-----> keys and values
+//                  |   +-----> kv_fingerprint -+
+//                  +---------> requests -------+-> operations
+//
+// Latency 7 cycles from the key's last word to its operation, a word a cycle.
+
+`include "assertions.svh"
+
+module kv_operations
+  import wire_pkg::*;
+  import kv_pkg::*;
+#(
+    parameter int unsigned FingerprintBits = 128,  // see kv_fingerprint
+    // Requests that wait for their fingerprints: those of the packets of two words that arrive meanwhile, and room for
+    // a table that pauses.
+    parameter int unsigned Depth = 16,
+    localparam int unsigned Secrets = 34
+) (
+    input  logic                         clk_i,
+    input  logic                         rst_ni,
+    input  logic     [31:0]              now_i,
+    input  logic     [Secrets-1:0][63:0] secrets_i,
+    input  logic                         valid_i,
+    output logic                         ready_o,
+    input  word_t                        word_i,
+    // See kv_request. The ready of both must not depend on valid.
+    output logic                         word_valid_o,
+    input  logic                         word_ready_i,
+    output word_t                        word_o,
+    output logic                         body_valid_o,
+    input  logic                         body_ready_i,
+    output logic     [WordWidth-1:0]     body_o,
+    output logic                         body_last_o,
+    output logic                         operation_valid_o,
+    input  logic                         operation_ready_i,
+    output request_t                     operation_o,
+    output logic     [127:0]             fingerprint_o      // of a request that is taken
+);
+  `PARAMETER_CHECK(depth, Depth >= 8, "kv_operations: Depth must be at least 8")
+
+  logic request_valid, request_ready, key_last;
+  logic [$clog2(WordBytes):0] key_bytes;
+  request_t request;
+  kv_request u_request (
+      .clk_i,
+      .rst_ni,
+      .now_i,
+      .valid_i,
+      .ready_o,
+      .word_i,
+      .word_valid_o,
+      .word_ready_i,
+      .word_o,
+      .request_valid_o(request_valid),
+      .request_ready_i(request_ready),
+      .request_o      (request),
+      .body_valid_o,
+      .body_ready_i,
+      .body_o,
+      .body_key_o     (key_bytes),
+      .body_key_last_o(key_last),
+      .body_last_o
+  );
+
+  logic fingerprint_valid, fingerprint_ready, found_valid;
+  logic [127:0] fingerprint;
+  kv_fingerprint #(
+      .Bits(FingerprintBits)
+  ) u_fingerprint (
+      .clk_i,
+      .rst_ni,
+      .secrets_i,
+      .valid_i      (body_valid_o && body_ready_i && key_bytes != '0),
+      .word_i       (body_o),
+      .bytes_i      (key_bytes),
+      .last_i       (key_last),
+      .valid_o      (fingerprint_valid),
+      .fingerprint_o(fingerprint)
+  );
+
+  // A request is in its queue before its fingerprint is in the other, and they leave together: the second never lacks
+  // room.
+  logic waits, leaves;
+  logic [$clog2(Depth+1)-1:0] requests, fingerprints;
+  fifo #(
+      .Width($bits(request_t)),
+      .Depth(Depth)
+  ) u_requests (
+      .clk_i,
+      .rst_ni,
+      .valid_i(request_valid),
+      .ready_o(request_ready),
+      .data_i (request),
+      .valid_o(waits),
+      .ready_i(leaves),
+      .data_o (operation_o),
+      .count_o(requests)
+  );
+  fifo #(
+      .Width(128),
+      .Depth(Depth)
+  ) u_fingerprints (
+      .clk_i,
+      .rst_ni,
+      .valid_i(fingerprint_valid),
+      .ready_o(fingerprint_ready),
+      .data_i (fingerprint),
+      .valid_o(found_valid),
+      .ready_i(leaves && operation_o.taken),
+      .data_o (fingerprint_o),
+      .count_o(fingerprints)
+  );
+  assign operation_valid_o = waits && (!operation_o.taken || found_valid);
+  assign leaves = operation_valid_o && operation_ready_i;
+
+  `ASSERT(fingerprints_have_room, !fingerprint_valid || fingerprint_ready)
+  `ASSERT(fingerprints_have_requests, fingerprints <= requests)
+endmodule

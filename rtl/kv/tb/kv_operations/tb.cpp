@@ -1,0 +1,302 @@
+// Packets of memcached's binary protocol, one in four spoiled, under all pairs of idle and back-pressure: each leaves
+// unmodified and in order, with the request, the body and the fingerprint that a model computes from its bytes. The
+// model builds requests from their parts, and does not parse.
+
+#include <cmath>
+#include <map>
+
+#include "../../../nic/tb/frames.hpp"
+#include "harness.hpp"
+
+using frames::put;
+using harness::Throttle;
+using Packet = frames::Packet;
+
+namespace {
+
+constexpr unsigned kWord = 64, kSecrets = 34, kMessage = 50, kBody = 74;
+constexpr uint32_t kMonth = 30 * 24 * 3600;
+constexpr unsigned kLongestBody = 1514 - kBody;
+
+enum Op : uint8_t { Get, Set, Replace, Delete, Touch };
+
+struct Command {
+  uint8_t opcode;
+  Op op;
+  bool quiet, key, value;
+};
+constexpr Command kCommands[] = {
+    {0x00, Get, false, false, true},     {0x09, Get, true, false, true},      {0x0c, Get, false, true, true},
+    {0x0d, Get, true, true, true},       {0x01, Set, false, false, false},    {0x11, Set, true, false, false},
+    {0x03, Replace, false, false, false}, {0x13, Replace, true, false, false}, {0x04, Delete, false, false, false},
+    {0x14, Delete, true, false, false},  {0x1c, Touch, false, false, false},  {0x1d, Touch, false, false, true},
+    {0x1e, Touch, true, false, true},    {0x23, Touch, false, true, true},    {0x24, Touch, true, true, true}};
+
+struct Sent {
+  Packet packet, body;
+  bool taken = true;
+  Command command;
+  uint32_t opaque, flags, expiry;
+  unsigned key;
+};
+
+// Fields of request_t from its lowest bit up: the reverse of their declaration.
+struct Fields {
+  const uint32_t* words;
+  unsigned at = 0;
+  uint64_t next(unsigned bits) {
+    uint64_t value = 0;
+    for (unsigned bit = 0; bit < bits; bit++, at++) value |= uint64_t(words[at / 32] >> (at % 32) & 1) << bit;
+    return value;
+  }
+};
+
+class Test : public harness::Bench {
+ public:
+  explicit Test(const harness::Options& options) : Bench(options), random(options.seed) {
+    for (auto& secret : secrets_) secret = random.next();
+    memcpy(&top.secrets_i[0], secrets_, sizeof secrets_);
+  }
+
+  harness::Random random;
+  uint32_t now = 1'700'000'000;
+  uint64_t packets = 0, taken = 0, refused = 0, shared = 0;
+  uint64_t last_accepted = 0, latency = 0;
+
+  void begin(Throttle::Kind in, Throttle::Kind word, Throttle::Kind operation) {
+    top.valid_i = top.word_ready_i = top.body_ready_i = top.operation_ready_i = 0;
+    reset();
+    in_ = Throttle(in, random.next()), words_ = Throttle(word, random.next());
+    bodies_ = Throttle(word, random.next()), operations_ = Throttle(operation, random.next());
+  }
+
+  void send(const Sent& sent) {
+    for (size_t at = 0; at < sent.packet.size(); at += kWord) {
+      while (!in_.open()) clock(nullptr, 0);
+      for (int i = 0; !clock(&sent, at); i++) {
+        if (i > 10000) fail(*this, "no word is accepted any more");
+      }
+    }
+    packets++;
+  }
+
+  void drain() {
+    for (int i = 0; !words_due_.empty() || !bodies_due_.empty() || !operations_due_.empty(); i++) {
+      clock(nullptr, 0);
+      if (i > 20000) fail(*this, "words, bodies or operations are missing");
+    }
+  }
+
+  Sent packet() {
+    const Command& command = kCommands[random.below(std::size(kCommands))];
+    // Lengths around words, and the longest ones, as often as any others.
+    static constexpr unsigned kKeys[] = {1, 6, 16, 45, 46, 47, 54, 64, 128, 249, 250};
+    const unsigned key = random.chance(50) ? kKeys[random.below(std::size(kKeys))] : 1 + unsigned(random.below(250));
+    const unsigned longest = kLongestBody - 8 - key;
+    const unsigned value = random.chance(60) ? unsigned(random.below(130)) : random.chance(20) ? longest : unsigned(random.below(longest + 1));
+    Sent sent = request(command, key, value);
+    if (random.chance(75)) return sent;
+    sent.taken = false;
+    sent.body.clear();
+    spoil(sent);
+    return sent;
+  }
+
+  Sent request(const Command& command, unsigned key, unsigned value) {
+    const bool writes = command.op == Set || command.op == Replace;
+    if (!writes) value = 0;
+    Sent sent{Packet(kBody), {}, true, command, uint32_t(random.next()), 0, 0, key};
+    Packet& packet = sent.packet;
+    for (auto& byte : packet) byte = uint8_t(random.next());
+    const uint32_t expiration = random.chance(30)   ? 0
+                                : random.chance(30) ? uint32_t(random.next())
+                                : random.chance(50) ? kMonth + uint32_t(random.below(2))
+                                                    : 1 + uint32_t(random.below(kMonth));
+    const unsigned extras = writes ? 8 : command.op == Touch ? 4 : 0;
+    put(packet, 44, 0, 2), put(packet, 46, random.below(2), 2);
+    put(packet, kMessage, 0x80, 1), put(packet, 51, command.opcode, 1), put(packet, 52, key, 2), put(packet, 54, extras, 1);
+    put(packet, 55, 0, 1), put(packet, 58, extras + key + value, 4), put(packet, 62, sent.opaque, 4), put(packet, 66, 0, 8);
+    packet.resize(kBody + extras);
+    if (writes) sent.flags = uint32_t(random.next()), put(packet, kBody, sent.flags, 4);
+    if (extras != 0) {
+      put(packet, kBody + extras - 4, expiration, 4);
+      sent.expiry = expiration == 0 || expiration > kMonth ? expiration : uint32_t(std::min<uint64_t>(uint64_t(now) + expiration, 0xffffffff));
+    }
+    // A small alphabet, so that keys are equal or differ in a byte, and zeros, which are also padding.
+    for (unsigned at = 0; at < key + value; at++) sent.body.push_back(at < key ? uint8_t(random.below(3)) : uint8_t(random.next()));
+    packet.insert(packet.end(), sent.body.begin(), sent.body.end());
+    put(packet, 38, packet.size() - 34, 2);
+    return sent;
+  }
+
+ private:
+  // Makes a packet that is not a request. UDP's length stays right, as it is for all packets that arrive here.
+  void spoil(Sent& sent) {
+    Packet& packet = sent.packet;
+    const unsigned extras = packet[54];
+    switch (random.below(12)) {
+      case 0: put(packet, 50, random.chance(50) ? 0x81 : random.below(0x80), 1); break;
+      case 1: {
+        static constexpr uint8_t kOthers[] = {0x02, 0x05, 0x07, 0x08, 0x0a, 0x0e, 0x0f, 0x10, 0x12, 0x15, 0x1b, 0x1f, 0x20, 0x22, 0x25, 0x80, 0xff};
+        put(packet, 51, kOthers[random.below(std::size(kOthers))], 1);
+        break;
+      }
+      case 2: put(packet, 55, 1 + random.below(255), 1); break;
+      case 3: put(packet, 66 + random.below(8), 1 + random.below(255), 1); break;
+      case 4: put(packet, 44, 1 + random.below(0xffff), 2); break;
+      case 5: put(packet, 46, 2 + random.below(0xfffe), 2); break;
+      case 6: put(packet, 58, frames::get(packet, 58, 4) + (random.chance(50) ? 1 : 0x10000), 4); break;
+      case 7: packet.push_back(1), put(packet, 38, packet.size() - 34, 2); break;
+      case 8: put(packet, 54, extras ^ (1 + random.below(255)), 1); break;
+      // Of a write, whose value may make up for the difference, often the first length that is too long.
+      case 9: put(packet, 52, random.chance(30) ? 0 : random.chance(70) ? 251 : 251 + random.below(0xff00), 2); break;
+      // A key that is longer than the body, by as little as a byte.
+      case 10: put(packet, 52, packet.size() - kBody - extras + 1 + random.below(2), 2); break;
+      default: packet.resize(1 + random.below(kWord)); break;
+    }
+  }
+
+  // Runs one cycle. Returns whether the packet's word was accepted.
+  bool clock(const Sent* sent, size_t at) {
+    top.now_i = now;
+    top.valid_i = sent != nullptr;
+    uint8_t* word = reinterpret_cast<uint8_t*>(&top.word_i[0]);
+    const size_t count = sent == nullptr ? kWord : std::min<size_t>(kWord, sent->packet.size() - at);
+    for (size_t i = 0; i < kWord; i++) word[i] = sent != nullptr && i < count ? sent->packet[at + i] : uint8_t(random.next());
+    const uint64_t keep = count == kWord ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
+    memcpy(word + kWord, &keep, 8);
+    const bool last = sent != nullptr && at + count == sent->packet.size();
+    top.word_i[18] = last;
+    top.word_ready_i = words_.open(), top.body_ready_i = bodies_.open(), top.operation_ready_i = operations_.open();
+    settle();
+    const bool accepted = sent != nullptr && top.ready_o;
+    if (accepted && at == 0) {
+      words_due_.push_back(sent->packet), operations_due_.push_back(*sent);
+      if (sent->taken) bodies_due_.push_back(sent->body);
+    }
+    if (accepted && last) last_accepted = cycle;
+    if (top.word_valid_o && top.word_ready_i) word_leaves();
+    if (top.body_valid_o && top.body_ready_i) body_leaves();
+    if (top.operation_valid_o && top.operation_ready_i) operation_leaves();
+    step();
+    return accepted;
+  }
+
+  void word_leaves() {
+    const uint8_t* word = reinterpret_cast<const uint8_t*>(&top.word_o[0]);
+    uint64_t keep;
+    memcpy(&keep, word + kWord, 8);
+    packet_.insert(packet_.end(), word, word + __builtin_popcountll(keep));
+    if (!(top.word_o[18] & 1)) return;
+    if (words_due_.empty() || packet_ != words_due_.front()) fail(*this, "a packet leaves changed");
+    words_due_.pop_front(), packet_.clear();
+  }
+
+  void body_leaves() {
+    const uint8_t* word = reinterpret_cast<const uint8_t*>(&top.body_o[0]);
+    if (bodies_due_.empty()) fail(*this, "a body of no request");
+    const Packet& due = bodies_due_.front();
+    for (unsigned i = 0; i < kWord; i++, body_at_++) {
+      if (word[i] != (body_at_ < due.size() ? due[body_at_] : 0)) fail(*this, "byte " + std::to_string(body_at_) + " of a body differs");
+    }
+    if (top.body_last_o != (body_at_ >= due.size())) fail(*this, "a body of another length");
+    if (top.body_last_o) bodies_due_.pop_front(), body_at_ = 0;
+  }
+
+  void operation_leaves() {
+    if (operations_due_.empty()) fail(*this, "an operation of no packet");
+    const Sent sent = operations_due_.front();
+    operations_due_.pop_front();
+    Fields fields{&top.operation_o[0]};
+    const uint64_t expiry = fields.next(32), flags = fields.next(32), body = fields.next(11), key = fields.next(8);
+    const uint64_t opaque = fields.next(32), opcode = fields.next(8), value = fields.next(1), returns_key = fields.next(1);
+    const uint64_t quiet = fields.next(1), op = fields.next(3), is_taken = fields.next(1);
+    if (is_taken != sent.taken) fail(*this, sent.taken ? "a request is not taken" : "a packet that is no request is taken");
+    if (!sent.taken) {
+      refused++;
+      return;
+    }
+    taken++;
+    const Command& command = sent.command;
+    if (op != command.op || quiet != command.quiet || returns_key != command.key || value != command.value) fail(*this, "another command");
+    if (opcode != command.opcode || opaque != sent.opaque || flags != sent.flags || expiry != sent.expiry) fail(*this, "another field of the request");
+    if (key != sent.key || body != sent.body.size()) fail(*this, "another length");
+    latency = cycle - last_accepted;
+    const Packet name(sent.body.begin(), sent.body.begin() + sent.key);
+    uint64_t due[2], is[2];
+    fingerprint(name, due);
+    memcpy(is, &top.fingerprint_o[0], 16);
+    if (is[0] != due[0] || is[1] != due[1]) fail(*this, "another fingerprint");
+    const auto [found, is_new] = names_.try_emplace({is[0], is[1]}, name);
+    if (!is_new && found->second != name) shared++;
+  }
+
+  // Computed over the padded key as a whole; the NIC adds up words.
+  void fingerprint(const Packet& key, uint64_t out[2]) const {
+    Packet padded = key;
+    padded.resize((key.size() + kWord - 1) / kWord * kWord);
+    for (unsigned half = 0; half < 2; half++) {
+      out[half] = half == 0 ? key.size() : 0;
+      for (size_t at = 0; at < padded.size(); at += 16) {
+        uint64_t pair[2];
+        memcpy(pair, &padded[at], 16);
+        const auto product = static_cast<unsigned __int128>(pair[0] ^ secrets_[at / 8 + 2 * half]) * (pair[1] ^ secrets_[at / 8 + 1 + 2 * half]);
+        out[half] ^= uint64_t(product) ^ uint64_t(product >> 64);
+      }
+    }
+    if (FingerprintBits < 128) out[1] &= FingerprintBits > 64 ? (uint64_t{1} << (FingerprintBits - 64)) - 1 : 0;
+    if (FingerprintBits < 64) out[0] &= (uint64_t{1} << (FingerprintBits % 64)) - 1;
+  }
+
+  uint64_t secrets_[kSecrets];
+  std::deque<Packet> words_due_, bodies_due_;
+  std::deque<Sent> operations_due_;
+  std::map<std::pair<uint64_t, uint64_t>, Packet> names_;
+  Packet packet_;
+  size_t body_at_ = 0;
+  Throttle in_{Throttle::kAlways, 1}, words_{Throttle::kAlways, 1}, bodies_{Throttle::kAlways, 1}, operations_{Throttle::kAlways, 1};
+};
+
+void body(const harness::Options& options) {
+  Test test(options);
+  // At full rate, a word takes a cycle, whatever the length of the key.
+  test.begin(Throttle::kAlways, Throttle::kAlways, Throttle::kAlways);
+  uint64_t words = 0;
+  const uint64_t start = test.cycle;
+  for (unsigned i = 0; i < 2000; i++) {
+    const Sent sent = test.request(kCommands[i % std::size(kCommands)], 1 + i % 250, i % 7 * 30);
+    words += (sent.packet.size() + kWord - 1) / kWord;
+    test.send(sent);
+  }
+  const uint64_t cycles = test.cycle - start;
+  test.drain();
+  if (cycles != words) fail(test, "a word waits although nothing stalls");
+  test.send(test.request(kCommands[0], 16, 0));
+  test.drain();
+  harness::figure("word_cycles", double(cycles) / double(words), 2);
+  const uint64_t latency = test.latency;
+  harness::figure("latency", double(latency));
+
+  for (int in = 0; in < Throttle::kKinds; in++) {
+    for (int word = 0; word < Throttle::kKinds; word++) {
+      for (int operation = 0; operation < Throttle::kKinds; operation++) {
+        test.begin(Throttle::Kind(in), Throttle::Kind(word), Throttle::Kind(operation));
+        for (unsigned i = 0; i < 150; i++) {
+          test.send(test.packet());
+          test.now += uint32_t(test.random.below(2));
+        }
+        // So late that an expiration would pass the last second.
+        if (in == word) test.drain(), test.now = 0xffffffff - kMonth / 2;
+        test.drain();
+      }
+    }
+    test.now = 1'700'000'000;
+  }
+  if (test.taken < 5000 || test.refused < 1000) fail(test, "too few requests of both kinds");
+  if ((test.shared > 0) != (FingerprintBits < 64)) fail(test, std::to_string(test.shared) + " keys share a fingerprint");
+  printf("%lu packets, %lu requests, %lu for the host; %lu keys share a fingerprint; latency %lu", test.packets, test.taken, test.refused, test.shared, latency);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return harness::run(argc, argv, body); }
