@@ -1,8 +1,8 @@
 // Queue between two clocks without a known relation. Each side sees the other one's pointer in Gray code, through a
 // synchronizer: late, never wrong.
 //
-// Both resets must be asserted together, and released before the first word. Latency: a cycle of the writer, then four of
-// the reader; a word per cycle of the slower side from a depth of 16, which covers the round trip of the pointers.
+// Both resets must be asserted together; either may be released first. Latency: a cycle of the writer, then four of the
+// reader; a word per cycle of the slower side from a depth of 16, which covers the round trip of the pointers.
 
 `include "assertions.svh"
 

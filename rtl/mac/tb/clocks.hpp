@@ -3,6 +3,8 @@
 // A loop calls `next`, sets the inputs and reads the outputs of the clocks that are about to rise, then calls `rise`.
 #pragma once
 
+#include <functional>
+
 #include "harness.hpp"
 
 namespace harness {
@@ -10,6 +12,9 @@ namespace harness {
 class Clocks {
  public:
   explicit Clocks(Bench& bench) : bench_(bench) {}
+
+  // Called with the clocks that are about to fall, for signals on both edges.
+  std::function<void(unsigned)> falls = [](unsigned) {};
 
   // Adds a clock that first rises after `phase`. Returns its bit in the masks.
   unsigned add(CData& pin, uint64_t period, uint64_t phase = 1) {
@@ -24,10 +29,11 @@ class Clocks {
       uint64_t at = UINT64_MAX;
       for (const auto& clock : clocks_) at = std::min(at, clock.edge);
       time_ = at;
-      unsigned rising = 0;
+      unsigned rising = 0, falling = 0;
       for (size_t which = 0; which < clocks_.size(); which++) {
-        if (clocks_[which].edge == at && !clocks_[which].high) rising |= 1u << which;
+        if (clocks_[which].edge == at) (clocks_[which].high ? falling : rising) |= 1u << which;
       }
+      if (falling) falls(falling);
       if (rising) return rising;
       toggle();
       bench_.settle_at(time_);

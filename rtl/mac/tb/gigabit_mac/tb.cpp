@@ -50,7 +50,11 @@ class Test {
     uint64_t arrived = 0, offered = 0, quiet = 0;
     while (quiet < 4000) {
       const unsigned rising = clocks_.next();
-      if (bench_.cycle == 8) top_.rx_rst_ni = top_.tx_rst_ni = top_.rst_ni = 1;
+      // The resets are released in any order.
+      if (bench_.cycle == 8 + random_.below(8)) top_.rx_rst_ni = 1;
+      if (bench_.cycle == 8 + random_.below(8)) top_.tx_rst_ni = 1;
+      if (bench_.cycle == 8 + random_.below(8)) top_.rst_ni = 1;
+      if (bench_.cycle == 16) top_.rx_rst_ni = top_.tx_rst_ni = top_.rst_ni = 1;
       if (bench_.cycle > 20) {
         if (rising & rx_) {
           if (line_.empty() && arrived < frames) arrived++, arrive();
