@@ -537,7 +537,9 @@ FAMILIES = {
     "ecp5": ("LUT4", "synth_ecp5", {
         # A carry cell has two LUTs, one of distributed RAM four, two of them for its address.
         "LUT4": LUT, "CCU2C": (2, 0, 0, 0), "TRELLIS_DPR16X4": (4, 0, 0, 0), "TRELLIS_FF": REGISTER, "DP16KD|PDPW16KD": RAM,
-        "MULT18X18D": MULTIPLIER, "PFUMX|L6MUX21": NOTHING, r"\$scopeinfo": NOTHING}),
+        "MULT18X18D": MULTIPLIER, "PFUMX|L6MUX21": NOTHING, r"\$scopeinfo": NOTHING,
+        # At pins, and for clocks.
+        "DELAYG|IDDRX1F|ODDRX1F|EHXPLLL": NOTHING}),
     "xcup": ("LUT6", "synth_xilinx -flatten -family xcup -noiopad -noclkbuf", {
         # A memory of 32 words of 14 bits, or 64 of 7, fills the eight LUTs of a slice.
         "LUT[1-6]|INV|SRL16E|SRLC32E": LUT, "RAM32M16|RAM64M8": (8, 0, 0, 0), "RAM(32|64)M": (4, 0, 0, 0), "RAM(32|64)X1D": (2, 0, 0, 0),
