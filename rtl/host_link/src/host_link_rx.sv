@@ -1,8 +1,8 @@
 // Receives what host_link_tx of the other side sends, out of a stream of correct frames. A segment with the expected
 // number leaves as words of a packet; others are dropped, and are sent again. All other frames pass unchanged.
 //
-// A segment is dropped as well unless room_i promises room for all of it: waiting would hold up the frames behind it,
-// and with them the acknowledgements that let this side's packets go.
+// A segment is dropped as well unless room_i promises room for all of it: waiting would hold up the next frames, and
+// with them the acknowledgements that release this side's segments.
 
 `include "assertions.svh"
 `include "registers.svh"

@@ -1,7 +1,8 @@
-// Sends packets over a cable that may lose frames: cuts them into numbered segments, and keeps each until the other side
-// expects a later one. If nothing is acknowledged for Timeout cycles, it sends again all that it keeps (go-back-n).
+// Sends packets over a cable that may lose frames: cuts them into numbered segments, and keeps each until the other
+// side expects a later one. If nothing is acknowledged for Timeout cycles, it sends again all that it keeps
+// (go-back-n).
 //
-// Acknowledgements leave with segments, or alone when there is none to send.
+// Acknowledgements leave with segments, or alone if no segment is due.
 
 `include "assertions.svh"
 `include "registers.svh"

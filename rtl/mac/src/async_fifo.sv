@@ -1,4 +1,4 @@
-// Queue between two clocks without a known relation. Each side sees the other one's pointer in Gray code, through a
+// Queue between two clocks without a known relation. Each side sees its peer's pointer in Gray code, through a
 // synchronizer: late, never wrong.
 //
 // Both resets must be asserted together; either may be released first. Latency: a cycle of the writer, then four of the

@@ -1,5 +1,5 @@
-// One byte's step of the CRC of Ethernet: polynomial 0x04c11db7 with bits reflected, as bytes are sent lowest bit first.
-// The register starts with ones; its complement, lowest byte first, is the FCS. Combinational.
+// One byte's step of the CRC of Ethernet: polynomial 0x04c11db7 with bits reflected, as bytes are sent lowest bit
+// first. The register starts with ones; its complement, lowest byte first, is the FCS. Combinational.
 module crc32 (
     input  logic [31:0] crc_i,
     input  logic [ 7:0] data_i,

@@ -1,9 +1,9 @@
 // Queue that outputs a frame only once it is complete and correct, so that it leaves without a pause. The words are in
 // block RAM.
 //
-// `bad_i` with the last word drops the frame. A frame that does not fit waits for room; with `drop_i`, for a source that
-// cannot wait, it is dropped. So is a frame longer than the queue, in any case. `dropped_o` reports a frame that was
-// correct and is dropped.
+// `bad_i` with the last word drops the frame. A frame that does not fit waits for room; with `drop_i`, for a source
+// that cannot wait, it is dropped. So is a frame longer than the queue, in any case. `dropped_o` reports a frame that
+// was correct and is dropped.
 //
 // Latency 3 cycles after the last word, one word per cycle.
 

@@ -1,10 +1,11 @@
-// Gigabit MAC between GMII and packet streams of the core's clock. Frames that are not correct, or for which there is no
-// room, are dropped; each received frame is counted by its status.
+// Gigabit MAC between GMII and packet streams of the core's clock. Frames that are not correct, or for which there is
+// no room, are dropped; each received frame is counted by its status.
 //
 //   GMII -> mac_rx -> stream_widen -> frame_fifo -> async_fifo -> stream
 //   GMII <- mac_tx <- stream_narrow <- frame_fifo <- async_fifo <- stream
 //
-// Packets have neither preamble nor FCS. Short ones are padded when they are sent, and keep their padding when received.
+// Packets have neither preamble nor FCS. Short ones are padded when they are sent, and keep their padding when
+// received.
 
 `include "assertions.svh"
 `include "registers.svh"

@@ -1,8 +1,8 @@
 // Receives frames from GMII at 125 MHz: checks lengths and FCS, removes preamble and FCS.
 //
 // The stream has no back-pressure. A frame that is not correct has `bad_o` set at its last byte, so that a frame_fifo
-// drops it. One longer than MaxBytes is cut there, and the rest of it is ignored; a frame of up to FcsBytes bytes has no
-// byte in the stream. `status_valid_o` reports the end of each frame once, with its status.
+// drops it. One longer than MaxBytes is cut there, and the rest of it is ignored; a frame of up to FcsBytes bytes has
+// no byte in the stream. `status_valid_o` reports the end of each frame once, with its status.
 //
 // A byte leaves five cycles after it arrives: only then is it known not to be part of the FCS.
 

@@ -1,7 +1,7 @@
 // Memory with a write port and a read port of different clocks: like ram_1r1w, a place for a vendor's primitive.
 //
-// A word must not be read within a cycle of its write: the user's pointers arrive later than that. Up to 16 words are in
-// distributed RAM, in front of a register, which a block would waste.
+// A word must not be read within a cycle of its write: the user's pointers arrive later than that. Up to 16 words are
+// in distributed RAM, in front of a register, which a block would waste.
 module ram_two_clocks #(
     parameter  int unsigned Width        = 8,
     parameter  int unsigned Depth        = 16,

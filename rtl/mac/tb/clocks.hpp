@@ -40,6 +40,8 @@ class Clocks {
     }
   }
 
+  uint64_t time() const { return time_; }
+
   void rise() {
     toggle();
     bench_.settle_at(time_);

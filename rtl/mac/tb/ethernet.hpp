@@ -12,8 +12,8 @@ using Bytes = std::vector<uint8_t>;
 constexpr size_t kMinBytes = 64, kMaxBytes = 1522, kFcsBytes = 4, kPreambleBytes = 7, kGapBytes = 12;
 constexpr uint8_t kPreamble = 0x55, kStartOfFrame = 0xd5;
 
-// The FCS as IEEE 802.3, clause 3.2.9, defines it: the remainder of a long division, bit by bit, by a polynomial that is
-// not reflected. Its bits are sent highest power first, so the bytes in memory are reversed.
+// The FCS as IEEE 802.3, clause 3.2.9, defines it: the remainder of a long division, bit by bit, by a polynomial that
+// is not reflected. Its bits are sent highest power first, so the bytes in memory are reversed.
 inline uint32_t fcs(const Bytes& bytes) {
   uint64_t remainder = 0xffffffff;
   for (const uint8_t byte : bytes) {

@@ -1,5 +1,5 @@
-// Model of an ECP5 cell: a fixed delay of an input or output, in steps of 25 ps, which simulation ignores. A black box in
-// synthesis.
+// Model of an ECP5 cell: a fixed delay of an input or output, in steps of 25 ps, which simulation ignores. A black box
+// in synthesis.
 (* blackbox *)
 module DELAYG #(
     // verilator lint_off UNUSEDPARAM

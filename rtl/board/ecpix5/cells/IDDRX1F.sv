@@ -1,5 +1,5 @@
-// Model of an ECP5 cell, after Lattice's FPGA-TN-02035: the bits of both edges, together at the next rising edge. A black
-// box in synthesis.
+// Model of an ECP5 cell, after Lattice's FPGA-TN-02035: the bits of both edges, together at the next rising edge. A
+// black box in synthesis.
 (* blackbox *)
 module IDDRX1F (
     input  logic D,

@@ -7,8 +7,8 @@
 module ecpix5_board
   import mac_pkg::*;
 #(
-    // Cycles of the core at 62.5 MHz: of a bit at 115,200 baud, of a seventh of a second, of a light, of the PHY's reset
-    // (it needs 10 ms from its supply; this is 17).
+    // Cycles of the core at 62.5 MHz: of a bit at 115,200 baud, of a seventh of a second, of a light, of the PHY's
+    // reset (it needs 10 ms from its supply; this is 17).
     parameter int unsigned BitCycles = 543,
     parameter int unsigned TickCycles = 8928571,
     parameter int unsigned LightCycles = 3125000,

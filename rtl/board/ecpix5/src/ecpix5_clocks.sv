@@ -1,5 +1,5 @@
-// The clocks that the board makes of its oscillator of 100 MHz: 125 MHz for transmission, and the core's. Not simulated:
-// testbenches drive both clocks.
+// The clocks that the board makes of its oscillator of 100 MHz: 125 MHz for transmission, and the core's. Not
+// simulated: testbenches drive both clocks.
 module ecpix5_clocks (
     input  logic clk100_i,
     output logic tx_clk_o,

@@ -78,7 +78,7 @@ static uint64_t run_pair(const Options& options, unsigned loss, Throttle::Kind p
       top.room_i = (top.room_i & ~bit) | (random.chance(room) ? bit : 0);
       top.tx_ready_i = (top.tx_ready_i & ~bit) | (line.open() ? bit : 0);
       top.other_ready_i = (top.other_ready_i & ~bit) | (line.open() ? bit : 0);
-      // Frames that arrive at this side come from the other one.
+      // Frames that arrive at this side come from its peer.
       Cable& cable = cables[1 - side];
       if (!(top.rx_valid_i & bit) && !cable.flying.empty() && cable.flying.front().arrives <= bench.cycle && random.chance(90)) {
         const Bytes& frame = cable.flying.front().bytes;
@@ -188,7 +188,7 @@ int main(int argc, char** argv) {
       lost += run_pair(options, 20, pressure, 100, PACKETS / 10);
       lost += run_pair(options, 1, pressure, 50, PACKETS / 10);
     }
-    // More segments than there are numbers, and as many records as a run is asked for.
+    // More segments than there are numbers, of records of operations.
     lost += run_pair(options, 1, Throttle::kAlways, 100, RECORDS, true);
     std::printf("%d packets, %llu frames lost, no packet", 3 * 2 * (PACKETS + 3 * (PACKETS / 10)) + 2 * RECORDS, static_cast<unsigned long long>(lost));
   });

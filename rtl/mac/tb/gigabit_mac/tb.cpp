@@ -1,5 +1,5 @@
 // gigabit_mac: correct frames arrive once, in order and unchanged; each other one is dropped whole and has its status.
-// What is sent has preamble, padding, FCS and gap, and no pause. With clocks of several ratios, and under every pair of
+// Sent frames have preamble, padding, FCS and gap, and no pause. With clocks of several ratios, and under every pair of
 // idle and back-pressure patterns. Frames that find no room are dropped and counted, but only if the core is slow.
 #include "../clocks.hpp"
 #include "../ethernet.hpp"

@@ -1,6 +1,6 @@
 // The board by its pins: registers over the serial line, frames over both edges of RGMII. Every operation of the golden
-// vectors is answered byte for byte, with a correct FCS; frames that are not correct change nothing and are counted, and
-// so are packets for the host, which has no path yet.
+// vectors is answered byte for byte, with a correct FCS; frames that are not correct change nothing and are counted,
+// and so are packets for the host, which has no path yet.
 #include <array>
 
 #include "../../../../mac/tb/clocks.hpp"
@@ -35,6 +35,8 @@ class Board {
 
   // Frames that have been sent by the board, with their preamble.
   std::deque<Bytes> sent;
+  // The longest time from a frame's first byte at the pins to the first byte of the reply, both of the preamble, in ps.
+  uint64_t latency = 0;
   bool phy_is_reset() const { return !top_.phy_rst_no; }
   const Bench& bench() const { return bench_; }
 
@@ -104,6 +106,8 @@ class Board {
       if (rising & rx_) {
         now_ = line_.empty() ? kIdle : line_.front();
         if (!line_.empty()) line_.pop_front();
+        if (now_.valid && !receiving_) began_ = clocks_.time();
+        receiving_ = now_.valid;
         top_.rgmii_rxd_i = now_.data & 15;
         top_.rgmii_rx_ctl_i = now_.valid;
       }
@@ -141,7 +145,10 @@ class Board {
     }
     if (top_.rgmii_tx_ctl_o != valid_) fail(bench_, "the board sends an error");
     if (valid_) {
-      if (!sending_) sent.emplace_back();
+      if (!sending_) {
+        sent.emplace_back();
+        latency = std::max(latency, clocks_.time() - began_);
+      }
       sent.back().push_back(low_ | top_.rgmii_txd_o << 4);
     }
     sending_ = valid_;
@@ -174,7 +181,8 @@ class Board {
   std::deque<Gmii> line_;
   Gmii now_ = kIdle;
   uint8_t low_ = 0;
-  bool valid_ = false, sending_ = false, warm_ = false;
+  uint64_t began_ = 0;
+  bool valid_ = false, sending_ = false, receiving_ = false, warm_ = false;
   unsigned hearing_ = 0, heard_byte_ = 0;
   std::string heard_;
 };
@@ -265,6 +273,7 @@ int main(int argc, char** argv) {
     }
     if (board.read(kHostPackets) != for_host) fail(board.bench(), "another number of packets for the host");
     if (board.read(TURNPIKE_NIC_OPERATIONS) == 0) fail(board.bench(), "the NIC counted no operations");
-    std::printf("%zu operations of the vectors by the pins, %u frames dropped", requests.size(), counts[1] + counts[2] + counts[3] + counts[4]);
+    std::printf("%zu operations of the vectors by the pins, each answered within %.2f us, %u frames dropped", requests.size(),
+                static_cast<double>(board.latency) / 1e6, counts[kBadFcs] + counts[kRunt] + counts[kJabber] + counts[kError]);
   });
 }
