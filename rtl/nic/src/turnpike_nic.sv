@@ -22,7 +22,7 @@ module turnpike_nic
     parameter int unsigned AccountIndexWidth = 8,
     parameter int unsigned WindowBits = 10,
     parameter int unsigned WindowIndexWidth = 10,
-    // See proof_cache.
+    // See proof_cache. 0 sets: no cache, and proof frames go to the host.
     parameter int unsigned ProofSets = 64,
     parameter int unsigned ProofWays = 4,
     parameter int unsigned ProofMisses = 64,
@@ -39,7 +39,7 @@ module turnpike_nic
     localparam int unsigned KeepWidth = DataWidth / 8,
     localparam int unsigned HostKeepWidth = HostWidth / 8,
     localparam int unsigned AccountLineWidth = $clog2(AccountLines),
-    localparam int unsigned ProofAddrWidth = $clog2(ProofSets * ProofWays * 16),
+    localparam int unsigned ProofAddrWidth = ProofSets > 0 ? $clog2(ProofSets * ProofWays * 16) : 1,
     localparam int unsigned ProofSlotWidth = ProofsExternal ? 6 : 2
 ) (
     input  logic                                                clk_i,
@@ -185,7 +185,7 @@ module turnpike_nic
       .promise_i        (csr.promise),
       .take_compact_i   (csr.control.compact),
       .take_batch_i     (csr.control.batch),
-      .take_proof_i     (csr.control.proof),
+      .take_proof_i     (csr.control.proof && ProofSets > 0),
       .take_verify_i    (take_verify),
       .drop_i           (csr.control.drop),
       .rx_valid_i,
