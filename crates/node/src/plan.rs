@@ -92,7 +92,7 @@ pub fn plan(config: &Config, demand: Demand) -> Result<Plan, ledger::Error> {
         Use { what: "retries, unsigned", bytes: retries.iter().sum() },
         Use { what: "retries, signed", bytes: ledger::retries::signed_bytes(&limits.retries) as u64 },
         Use { what: "journal", bytes: 2 * journal.batch_bytes as u64 },
-        Use { what: "proof cache", bytes: config.proofs.cache as u64 * MEBIBYTE },
+        Use { what: "proof cache", bytes: config.proofs.cache * MEBIBYTE },
     ];
     let rate = demand.unsigned + demand.signed;
     // A block closes when it is full or when its time is over.

@@ -38,6 +38,10 @@ pub trait Catalog: Send + Sync + Debug {
 
     /// Records the next commit durably, before its block is sealed.
     fn propose(&self, commit: &Commit) -> Result<(), Error>;
+
+    /// Makes durable what [`last`](Self::last) and [`proposal`](Self::proposal) return: a process that was killed may
+    /// have written it without a sync.
+    fn sync(&self) -> Result<(), Error>;
 }
 
 /// A catalog in a keyspace of a key-value store: the commits of all blocks by height, and a copy of the last one.
@@ -92,6 +96,11 @@ impl Catalog for KeyValueCatalog {
         batch.insert(&self.commits, PROPOSAL, commit.as_bytes());
         Ok(batch.commit()?)
     }
+
+    fn sync(&self) -> Result<(), Error> {
+        // The database continues the file of its last writes, so a sync of that file covers them.
+        Ok(self.database.persist(PersistMode::SyncAll)?)
+    }
 }
 
 /// A catalog of two small files that each proposal and each commit replaces: for simulated disks, on which no key-value
@@ -139,5 +148,10 @@ impl Catalog for FileCatalog {
 
     fn propose(&self, commit: &Commit) -> Result<(), Error> {
         self.replace(PROPOSED, commit)
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        // The files were synced before they got their names.
+        Ok(self.0.sync()?)
     }
 }

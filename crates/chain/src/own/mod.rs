@@ -27,7 +27,8 @@
 //!
 //! A crash before 6 leaves bytes after the committed ones, which opening truncates. If a proposal is recorded,
 //! [`OwnChain::proposed_end`] returns where that block ends, so that the builder makes the same one, and no two headers
-//! of a height are ever sealed. A crash after 6 loses nothing: opening loads the newest valid snapshot of the index,
+//! of a height are ever sealed. A process that is killed in 3 or 6 may leave a proposal or a commit that others read but
+//! that is not on the disk: opening syncs the catalog first. A crash after 6 loses nothing: opening loads the newest valid snapshot of the index,
 //! and applies the blocks after it. The two newest snapshots are kept. A damaged one is skipped, since the blocks have
 //! everything.
 //!

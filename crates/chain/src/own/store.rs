@@ -96,6 +96,8 @@ impl Store {
         catalog: Box<dyn Catalog>,
         options: Options,
     ) -> Result<(Self, Option<Commit>), Error> {
+        // Before anybody sees a block that the machine could still lose, or its successor is sealed.
+        catalog.sync()?;
         let last = catalog.last()?;
         if last.is_none() && has_blocks(directory)? {
             return Err(Error::CatalogDamaged);

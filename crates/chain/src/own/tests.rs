@@ -498,6 +498,34 @@ fn a_crash_at_any_change_leaves_a_chain_of_whole_blocks() {
 }
 
 #[test]
+fn a_block_that_a_start_has_found_survives_the_next_crash() {
+    let mut found_more = 0;
+    for seed in 0..400 {
+        let disk = SimulatedDisk::new(seed);
+        let mut model = Model::new(7);
+        let mut appended = 0;
+        disk.crash_at(seed % 100);
+        let _ = (|| {
+            let mut chain = open(&disk.root())?;
+            loop {
+                let block = model.block(2);
+                model.built(&chain.append(block.next(appended + 1), &mut key())?);
+                appended += 1;
+            }
+            #[expect(unreachable_code, reason = "it ends by the crash")]
+            Ok::<_, Error>(())
+        })();
+        // The process dies in the middle of a change, and the machine only after the next start.
+        disk.kill();
+        let found = open(&disk.root()).unwrap().tip();
+        disk.crash();
+        assert_eq!(open(&disk.root()).unwrap().tip(), found, "seed {seed}");
+        found_more += u64::from(found.height() > appended);
+    }
+    assert!(found_more > 0, "no start found a block that its process had not finished");
+}
+
+#[test]
 fn a_full_disk_is_an_error_after_which_the_same_block_can_be_built() {
     let disk = SimulatedDisk::new(8);
     let mut model = Model::new(8);

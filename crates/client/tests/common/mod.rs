@@ -15,8 +15,8 @@ use spv::hash::{index_leaf, transaction_leaf, transaction_node};
 use spv::{BlockHeader, SealingKey, account_path, tree_depth};
 use wire::{
     BatchEntriesMut, BatchMut, Chain, ChangeFrame, Command, ErrorFrame, FinalityFrame, Frame, FrameMut, FullReply,
-    HeadersFrame, IndexEntry, IndexReply, InfoFrame, Operation, Promise, ProofReply, ProofRequest, Query, Status, U16,
-    U32, U64,
+    HeadersFrame, IndexEntry, IndexReply, InfoFrame, Operation, ParseError, Promise, ProofReply, ProofRequest, Query,
+    Status, U16, U32, U64,
 };
 use zerocopy::IntoBytes;
 
@@ -184,6 +184,11 @@ fn answer(datagram: &mut Vec<u8>, state: &mut NodeModel, busy: bool) -> usize {
             datagram.len()
         }
         Ok(FrameMut::Finality(request, room)) => state.finality(request, room),
+        // Feeds are served over TCP only.
+        Ok(FrameMut::Feed(frame)) => {
+            let id = frame.header.id.get();
+            ParseError::unknown_type(id).write_reply(datagram)
+        }
         Ok(FrameMut::Change(frame)) => {
             let status = match busy {
                 true => Status::Busy,

@@ -1,7 +1,7 @@
 //! One feed: reads the journal, and writes its frames to a socket.
 
 use std::{
-    io::{self, Read, Write},
+    io::{self, Write},
     net::TcpStream,
     sync::atomic::Ordering::Relaxed,
     time::{Duration, Instant},
@@ -153,8 +153,8 @@ impl Feed {
     }
 
     /// Whether the client has closed the connection, or broken the rule to send nothing.
-    fn is_left(&mut self) -> bool {
-        match self.stream.read(&mut [0; 1]) {
+    fn is_left(&self) -> bool {
+        match self.stream.peek(&mut [0; 1]) {
             Ok(_) => true,
             Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
         }
