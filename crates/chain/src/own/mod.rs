@@ -27,10 +27,10 @@
 //!
 //! A crash before 6 leaves bytes after the committed ones, which opening truncates. If a proposal is recorded,
 //! [`OwnChain::proposed_end`] returns where that block ends, so that the builder makes the same one, and no two headers
-//! of a height are ever sealed. A process that is killed in 3 or 6 may leave a proposal or a commit that others read but
-//! that is not on the disk: opening syncs the catalog first. A crash after 6 loses nothing: opening loads the newest valid snapshot of the index,
-//! and applies the blocks after it. The two newest snapshots are kept. A damaged one is skipped, since the blocks have
-//! everything.
+//! of a height are ever sealed. A process that is killed in 3 or 6 may leave a proposal or a commit that others read
+//! but that is not on the disk: opening syncs the catalog first. A crash after 6 loses nothing: opening loads the
+//! newest valid snapshot of the index, and applies the blocks after it. The two newest snapshots are kept. A damaged
+//! one is skipped, since the blocks have everything.
 //!
 //! Reads verify: a transaction is checked against the root in its block's header, a link against the transaction that
 //! it leads to, and whole sections against their checksums. A mismatch is recorded as damage, and is no answer.
