@@ -117,6 +117,11 @@ LEDGER = Row("Ledger", [
     Panel("Connections closed, by reason", "ops", [(rate("turnpike_connections_closed_total", "reason"),
                                                     "{{instance}} {{reason}}")],
           "If `room` and `refused` grow, some client holds many connections."),
+    Panel("Feeds", "short", values(feeds="turnpike_feeds")),
+    Panel("Lag of the slowest feed", "short", values(operations="turnpike_feed_behind"), "Durable operations that it has not been sent."),
+    Panel("Operations sent to feeds", "ops", rates(operations="turnpike_feed_operations_total")),
+    Panel("Feeds ended, by reason", "ops", [(rate("turnpike_feeds_ended_total", "reason"), "{{instance}} {{reason}}")],
+          "`too_slow`: a client reads more slowly than the ledger writes."),
     Panel("Journal segments", "short", values(segments="turnpike_journal_segments"), "Each has 64 MiB."),
 ])
 
