@@ -103,6 +103,10 @@ impl Catalog for Believing {
     fn propose(&self, _commit: &Commit) -> Result<(), Error> {
         Ok(())
     }
+
+    fn sync(&self) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 fuzz_target!(|damage: &[u8]| {
