@@ -16,7 +16,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| match option_env!("TURNPIKE_
 /// The commands, in the groups and the order in which help lists them.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Node", &["serve", "kv", "cluster", "in-nic", "import", "backup", "check", "config", "doctor", "plan"]),
-    ("Client", &["account", "key", "info", "top", "load", "replay"]),
+    ("Client", &["account", "feed", "key", "info", "top", "load", "replay"]),
     ("Chain", &["proof", "headers"]),
     ("Tools", &["verify", "delay", "link", "completions", "man"]),
     ("Development", &["demo", "coproc"]),
