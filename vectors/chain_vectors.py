@@ -62,6 +62,44 @@ def seals():
     yield "zeros", "bad", key, header + bytes(64)
 
 
+def header_chains():
+    """name, verdict, network id, headers with their seals from genesis on"""
+    key, replicas = own_chain.x_only(SECRET), HASHES[9]
+
+    def chain(first, *versions, names=key, change=lambda height, header: header):
+        """Headers of these versions after a genesis of version `first`; 4 and 5 repeat the index root before them."""
+        genesis = own_chain.header(0, 0, 5, 0, own_chain.tagged("turnpike/network", b"vectors"), names, own_chain.ZERO,
+                                   first)
+        headers, index_root = [genesis], own_chain.ZERO
+        for height, version in enumerate(versions, 1):
+            index_root = index_root if version in (4, 5) else HASHES[height]
+            header = own_chain.header(2, height, 5 + height, height + 1, own_chain.header_hash(headers[-1]),
+                                      HASHES[height + 1], index_root, version)
+            headers.append(change(height, header))
+        return headers
+
+    def record(name, verdict, headers, is_ordered=False):
+        seal = (lambda header: header + bytes(64)) if is_ordered else (lambda header: own_chain.sealed(SECRET, header))
+        return name, verdict, own_chain.header_hash(headers[0]), b"".join(map(seal, headers))
+
+    yield record("sealed", "good", chain(2, 2, 2))
+    yield record("ordered", "good", chain(3, 3, 3, names=replicas), True)
+    yield record("sealed_without_index", "good", chain(2, 2, 4, 4, 2, 4))
+    yield record("ordered_without_index", "good", chain(3, 3, 5, 5, 3, 5, names=replicas), True)
+    for first, without, names in ((2, 4, key), (3, 5, replicas)):
+        kind = "sealed" if first == 2 else "ordered"
+
+        def other_root(height, header):
+            return flip(header, 96, header[96] ^ 1) if height == 3 else header
+
+        yield record(f"{kind}_repeats_another_root", "bad",
+                     chain(first, first, without, without, names=names, change=other_root), first == 3)
+        yield record(f"{kind}_repeats_no_root", "bad", chain(first, without, names=names), first == 3)
+        yield record(f"{kind}_genesis_without_index", "bad", chain(without, first, names=names), first == 3)
+        for version in sorted({0, 1, 2, 3, 4, 5, 6} - {first, without}):
+            yield record(f"{kind}_then_version_{version}", "bad", chain(first, first, version, names=names), first == 3)
+
+
 def transaction_proofs():
     """name, verdict, header of the block, reply"""
     for count in (1, 2, 3, 5, 8, 9, 100):
@@ -120,6 +158,10 @@ def index_proofs():
             if path:
                 yield f"{name}_other_path", "bad", of, block, reply(path=[HASHES[8]] + path[1:])
                 yield f"{name}_shorter", "bad", of, block, reply(path=path[:-1])
+            for version in (4, 5):
+                without = flip(block, 3, version)
+                yield (f"{name}_stated_by_no_header_of_version_{version}", "bad", of, without,
+                       reply(block_hash=own_chain.header_hash(without)))
 
 
 def definitions():

@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from chain_vectors import definitions, index_proofs, seals, signatures, transaction_proofs
+from chain_vectors import definitions, header_chains, index_proofs, seals, signatures, transaction_proofs
 from delay_vectors import proofs
 from finality_vectors import approvals, certificates, evidence, reconfigurations, vouched
 from frames import STATUS
@@ -52,6 +52,9 @@ def files():
     yield "chain/seals.txt", lines(
         "Headers with their seals, by the secret key 0102..1f20 and without auxiliary randomness.",
         ("name", "verdict", "chain key", "header and seal"), seals())
+    yield "chain/header_chains.txt", lines(
+        "Headers from genesis on: those of the good chains follow each other. Keys as of seals; ordered chains have none.",
+        ("name", "verdict", "network id", "headers and seals"), header_chains())
     yield "chain/certificates.txt", lines(
         "Certificates of finality, by replicas with the secret keys 0102..1f20 and those that follow it.",
         ("name", "verdict", "network id", "keys of the replicas", "certificate"), certificates())

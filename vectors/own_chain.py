@@ -42,9 +42,9 @@ def siphash_2_4(key, message):
     return v0 ^ v1 ^ v2 ^ v3
 
 
-def header(transactions, height, timestamp, accounts, previous, transaction_root, index_root):
-    return struct.pack(">IIQQQ32s32s32s", 2, transactions, height, timestamp, accounts, previous, transaction_root,
-                       index_root)
+def header(transactions, height, timestamp, accounts, previous, transaction_root, index_root, version=2):
+    return struct.pack(">IIQQQ32s32s32s", version, transactions, height, timestamp, accounts, previous,
+                       transaction_root, index_root)
 
 
 def header_hash(encoded):

@@ -12,6 +12,8 @@ const (
 	// headerVersion and orderedVersion are those of chains that a key seals, and of chains that replicas order.
 	headerVersion  = 2
 	orderedVersion = 3
+	// withoutIndex is added to the version of a header that repeats the previous header's index root.
+	withoutIndex = 2
 	// HeaderSize and SealedHeaderSize are the lengths of an encoded header, and of one with its seal.
 	HeaderSize       = 128
 	SealedHeaderSize = HeaderSize + sealSize
@@ -32,7 +34,21 @@ type Header struct {
 	Accounts        uint64 // number of accounts after the block
 	Previous        Hash
 	TransactionRoot Hash // in genesis the chain's key, or the hash of the set of replicas
-	IndexRoot       Hash
+	IndexRoot       Hash // of the index after the block, or after the last one before it that states a root
+}
+
+// StatesIndex reports whether the index root is that of this block. If not, it repeats the previous header's.
+func (h *Header) StatesIndex() bool {
+	return h.Version != headerVersion+withoutIndex && h.Version != orderedVersion+withoutIndex
+}
+
+// isOfChain reports whether a header of this version may be in one chain with h.
+func (h *Header) isOfChain(version uint32) bool {
+	first := h.Version
+	if !h.StatesIndex() {
+		first -= withoutIndex
+	}
+	return version == first || version == first+withoutIndex
 }
 
 // SealedHeader is a header with its seal: a BIP340 signature by the chain's key, or zeros if replicas order the chain.
@@ -132,7 +148,7 @@ func newChain(network NetworkID, genesis SealedHeader) (*Chain, error) {
 // before it; on a chain that replicas order, the certificate.
 func RestoreChain(network NetworkID, encoded []byte) (*Chain, error) {
 	var c *Chain
-	for ; c == nil || len(encoded) >= SealedHeaderSize && !c.isEnd(encoded); encoded = encoded[SealedHeaderSize:] {
+	for ; c == nil || len(encoded) >= SealedHeaderSize && !isEnd(encoded); encoded = encoded[SealedHeaderSize:] {
 		if len(encoded) < SealedHeaderSize {
 			return nil, errors.New("the headers are cut off; synchronise them again")
 		}
@@ -171,10 +187,9 @@ func RestoreChain(network NetworkID, encoded []byte) (*Chain, error) {
 	return c, nil
 }
 
-// isEnd reports whether the headers end here: another one would begin with the version of the chain.
-func (c *Chain) isEnd(encoded []byte) bool {
-	return binary.BigEndian.Uint32(encoded) != c.headers[0].Header.Version
-}
+// isEnd reports whether the headers end here: another one would begin with its version, in four bytes, and a certificate
+// begins with the number of founders, in one byte, which is not 0.
+func isEnd(encoded []byte) bool { return encoded[0] != 0 }
 
 // Encode returns the headers with their seals, and the certificate of the last one if replicas order the chain, in the
 // format of the program's header files.
@@ -268,7 +283,7 @@ func (c *Chain) compare(other SealedHeader) error {
 	if hash == c.hashes[height] {
 		return nil
 	}
-	if !c.isOrdered() && other.Header.Version == headerVersion && c.isSealed(hash, other.Seal) {
+	if !c.isOrdered() && c.headers[0].Header.isOfChain(other.Header.Version) && c.isSealed(hash, other.Seal) {
 		return &ForkError{c.headers[height], other}
 	}
 	return &HeaderError{height, "is not the known one, and not sealed by the chain's key"}
@@ -278,8 +293,8 @@ func (c *Chain) compare(other SealedHeader) error {
 func checkSuccessor(previous *Header, hash Hash, header *Header) error {
 	problem := ""
 	switch {
-	case header.Version != previous.Version:
-		problem = fmt.Sprintf("has version %d in a chain of version %d", header.Version, previous.Version)
+	case !previous.isOfChain(header.Version):
+		problem = fmt.Sprintf("has version %d after one of version %d", header.Version, previous.Version)
 	case header.Height != previous.Height+1:
 		problem = fmt.Sprintf("follows height %d", previous.Height)
 	case header.Previous != hash:
@@ -291,6 +306,8 @@ func checkSuccessor(previous *Header, hash Hash, header *Header) error {
 	case header.Accounts < previous.Accounts || header.Accounts-previous.Accounts > uint64(header.Transactions) ||
 		(header.Accounts == 0) != (header.IndexRoot == Hash{}):
 		problem = "has an impossible number of accounts"
+	case !header.StatesIndex() && header.IndexRoot != previous.IndexRoot:
+		problem = "repeats another index root than that of the header before it"
 	default:
 		return nil
 	}

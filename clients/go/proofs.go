@@ -94,6 +94,9 @@ func (c *Chain) VerifyBalance(account AccountID, reply []byte) (*BalanceProof, e
 
 // verifyIndex verifies a parsed reply against the header of its block.
 func verifyIndex(account AccountID, header *Header, reply []byte) (found *IndexEntry, err error) {
+	if !header.StatesIndex() {
+		return nil, unproved("its header states no index root")
+	}
 	var fixed indexReply
 	fixed.read(reply)
 	path := hashes(reply[indexReplySize:], fixed.Depth)

@@ -230,6 +230,26 @@ func TestSealVectors(t *testing.T) {
 	})
 }
 
+func TestHeaderChainVectors(t *testing.T) {
+	vectors(t, "chain/header_chains.txt", func(name string, fields []string) {
+		network, encoded := NetworkID(unhex(t, fields[1])), unhex(t, fields[2])
+		var headers []SealedHeader
+		for at := 0; at < len(encoded); at += SealedHeaderSize {
+			headers = append(headers, readSealedHeader(encoded[at:]))
+		}
+		chain, err := newChain(network, headers[0])
+		if err == nil {
+			err = chain.extend(headers[1:])
+		}
+		if (err == nil) != (fields[0] == "good") {
+			t.Errorf("%s is not %s: %v", name, fields[0], err)
+		}
+		if _, err := RestoreChain(network, encoded); (err == nil) != (fields[0] == "good") {
+			t.Errorf("%s, restored, is not %s: %v", name, fields[0], err)
+		}
+	})
+}
+
 // chainOf returns a chain that trusts one header, at the height that a proof names.
 func chainOf(header *Header, height uint64) *Chain {
 	c := &Chain{headers: make([]SealedHeader, height+1), hashes: make([]Hash, height+1)}

@@ -5,7 +5,7 @@
 use std::sync::{Arc, OnceLock};
 
 use chain::merkle::{SignedTail, TAIL_SIZE};
-use chain::own::{Catalog, Commit, Error, FileCatalog, Levels, NextBlock, Options, OwnChain, audit};
+use chain::own::{Catalog, Commit, Error, FileCatalog, Levels, NextBlock, Options, OwnChain, RootSchedule, audit};
 use libfuzzer_sys::fuzz_target;
 use spv::{BlockHeader, SealedHeader, SealingKey};
 use storage::{Directory, SimulatedDisk};
@@ -14,7 +14,10 @@ use wire::{AccountId, Operation, TransactionId};
 use zerocopy::FromBytes;
 
 /// Small, so that blocks cross segments.
-const OPTIONS: Options = Options { segment_size: 8192, levels: Levels::Stored };
+const OPTIONS: Options = Options { segment_size: 8192, levels: Levels::Stored, roots: ROOTS };
+
+/// Each block after the first has 48 transactions, so every other one states the index root.
+const ROOTS: RootSchedule = RootSchedule { small_block: 0, eighths: 4 * ACCOUNTS as u64 / 3 };
 
 /// Bytes of a record: first the header with its seal, then the position in the journal.
 const RECORD: usize = 288;
@@ -45,17 +48,19 @@ fn append(chain: &mut OwnChain, number: u32) -> Result<(), Error> {
     chain.append(NextBlock { operations: &operations, tails: &tails, end_sequence, timestamp }, &mut key()).map(|_| ())
 }
 
-/// The files of a chain of three blocks, with a snapshot after the second.
+/// The files of a chain of four blocks, with a snapshot after the third; the second and fourth state no index root.
 fn files() -> &'static Files {
     static FILES: OnceLock<Files> = OnceLock::new();
     FILES.get_or_init(|| {
         let disk = SimulatedDisk::new(0);
         let catalog = Box::new(FileCatalog::new(disk.root().directory("catalog").expect("no faults were asked for")));
         let mut chain = OwnChain::open(disk.root(), catalog, OPTIONS, || Ok(genesis())).expect("a new chain");
-        for number in 1..=3 {
+        for number in 1..=4 {
             append(&mut chain, number).expect("a block that holds");
-            if number == 2 {
-                chain.snapshot().expect("no faults were asked for");
+            let states_index = chain.tip().header.states_index();
+            assert_eq!(states_index, number % 2 == 1, "block {number}");
+            if number == 3 {
+                assert!(chain.snapshot().expect("no faults were asked for"));
             }
         }
         read_all(&*disk.root())
@@ -132,5 +137,5 @@ fuzz_target!(|damage: &[u8]| {
             let _ = reader.by_locator(height, position);
         }
     }
-    let _ = append(&mut chain, 4);
+    let _ = append(&mut chain, 5);
 });

@@ -81,6 +81,24 @@ def test_seals(name: str, verdict: str, key: str, sealed: str) -> None:
     assert is_sealed(octets(key), _hash.seal(hash_of(data)), data[128:]) == (verdict == "good")
 
 
+@pytest.mark.parametrize(("name", "verdict", "network", "chain"), cases("header_chains"))
+def test_header_chains(name: str, verdict: str, network: str, chain: str) -> None:
+    data = octets(chain)
+    headers = [data[at : at + 192] for at in range(0, len(data), 192)]
+
+    def extend() -> HeaderChain:
+        made = HeaderChain(octets(network), headers[0])
+        made.extend(headers[1:])
+        return made
+
+    for build in (extend, lambda: HeaderChain.restore(octets(network), headers)):
+        if verdict == "good":
+            assert build().height == len(headers) - 1
+        else:
+            with pytest.raises(InvalidHeader):
+                build()
+
+
 @pytest.mark.parametrize(("name", "verdict", "account", "header", "reply"), cases("index_proofs"))
 def test_index_proofs(name: str, verdict: str, account: str, header: str, reply: str) -> None:
     def verify(data: bytes) -> object:

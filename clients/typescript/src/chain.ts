@@ -10,11 +10,13 @@ const HEADER = 128;
 export const SEALED_HEADER = 192;
 const SEALED_VERSION = 2;
 const ORDERED_VERSION = 3;
+/** Added to the version of a header that repeats the previous header's index root. */
+const WITHOUT_INDEX = 2;
 const MAX_TRANSACTIONS = 2 ** 20;
 
 /** The header of a block. */
 export interface BlockHeader {
-  /** 2 if a key seals the chain, 3 if replicas order it. */
+  /** 2 if a key seals the chain, 3 if replicas order it; 4 and 5 if the header {@link statesIndex no index root}. */
   readonly version: number;
   /** Number of transactions in the block. */
   readonly transactions: number;
@@ -27,8 +29,18 @@ export interface BlockHeader {
   readonly previous: Hash;
   /** Root of the transaction tree; in genesis the chain's key, or the hash of its replicas. */
   readonly transactionRoot: Hash;
-  /** Root of the index after the block. */
+  /** Root of the index after the block, or after the last one before it that states a root. */
   readonly indexRoot: Hash;
+}
+
+/** Whether the index root is that of this block. If not, it repeats the previous header's. */
+export function statesIndex({ version }: BlockHeader): boolean {
+  return version !== SEALED_VERSION + WITHOUT_INDEX && version !== ORDERED_VERSION + WITHOUT_INDEX;
+}
+
+/** Whether a header of this version may be in the chain of this genesis. */
+function isOfChain(genesis: BlockHeader, version: number): boolean {
+  return version === genesis.version || version === genesis.version + WITHOUT_INDEX;
 }
 
 /** Decodes the 128 bytes of a header. */
@@ -126,15 +138,15 @@ export class HeaderChain {
   static decode(network: Hash, bytes: Uint8Array): HeaderChain {
     const chain = new HeaderChain(network, bytes.subarray(0, SEALED_HEADER));
     let end = SEALED_HEADER;
-    // Each header begins with its version, which differs from the first bytes of what follows the headers.
-    const version = bytes.subarray(0, 4);
+    // Each header begins with its version, in four bytes; a certificate begins with the number of founders, in one byte,
+    // which is not 0.
     const second = bytes.subarray(SEALED_HEADER, 2 * SEALED_HEADER);
     if (!chain.isOrdered && second.length === SEALED_HEADER && decodeHeader(second).height > 1n) {
       chain.skipTo(second.slice());
       end += SEALED_HEADER;
     }
     const rest = end;
-    while (bytes.length >= end + SEALED_HEADER && equal(bytes.subarray(end, end + 4), version)) end += SEALED_HEADER;
+    while (bytes.length >= end + SEALED_HEADER && bytes[end] === 0) end += SEALED_HEADER;
     chain.extend(bytes.subarray(rest, end));
     if (end < bytes.length) chain.certify(Vouched.decode(bytes.subarray(end)));
     chain.forgetUnvouched();
@@ -205,6 +217,7 @@ export class HeaderChain {
     let previous = this.#headers.at(-1)!;
     for (let at = 0; at < bytes.length; at += SEALED_HEADER) {
       const next = new Sealed(bytes.slice(at, at + SEALED_HEADER));
+      if (!isOfChain(this.#headers[0]!.header, next.header.version)) throw unknownVersion(next.header);
       checkSuccessor(previous, next);
       if (!this.#key && !next.isSealed(undefined)) throw unsealed(next.header.height);
       headers.push((previous = next));
@@ -245,7 +258,7 @@ export class HeaderChain {
   #sealedAlone(bytes: Uint8Array): Sealed {
     const sealed = new Sealed(bytes);
     const { version, height } = sealed.header;
-    if (version !== this.#headers[0]!.header.version) throw unknownVersion(sealed.header);
+    if (!isOfChain(this.#headers[0]!.header, version)) throw unknownVersion(sealed.header);
     if (!this.#key || !sealed.isSealed(this.#key)) throw unsealed(height);
     return sealed;
   }
@@ -293,7 +306,6 @@ function unknownVersion({ height, version }: BlockHeader): ProofError {
 function checkSuccessor({ header: previous, hash }: Sealed, { header }: Sealed): void {
   const { height, transactions, accounts } = header;
   const at = `the header at height ${height}`;
-  if (header.version !== previous.version) throw unknownVersion(header);
   if (height !== previous.height + 1n) throw new ProofError("height", `${at} follows height ${previous.height}`);
   if (!equal(header.previous, hash)) throw new ProofError("link", `${at} does not link to the one before it`);
   if (header.timestamp < previous.timestamp) throw new ProofError("time", `${at} is older than the one before it`);
@@ -304,5 +316,8 @@ function checkSuccessor({ header: previous, hash }: Sealed, { header }: Sealed):
   const isPlausible = created >= 0n && created <= BigInt(transactions);
   if (!isPlausible || (accounts === 0n) !== equal(header.indexRoot, ZERO_HASH)) {
     throw new ProofError("count", `${at} has an impossible number of accounts`);
+  }
+  if (!statesIndex(header) && !equal(header.indexRoot, previous.indexRoot)) {
+    throw new ProofError("index", `${at} repeats another index root than that of the header before it`);
   }
 }

@@ -6,7 +6,7 @@
 export { Batch, BatchResult } from "./batch.js";
 export type { Receipt } from "./batcher.js";
 export { equal, fromHex, toHex } from "./bytes.js";
-export { type BlockHeader, ForkError, HeaderChain, decodeHeader } from "./chain.js";
+export { type BlockHeader, ForkError, HeaderChain, decodeHeader, statesIndex } from "./chain.js";
 export { Client, type ClientOptions, type ExecuteOptions } from "./client.js";
 export {
   ClosedError,

@@ -147,6 +147,7 @@ export type Rule =
   | "seal"
   | "height"
   | "link"
+  | "index"
   | "time"
   | "quorum"
   | "signature"

@@ -1,7 +1,7 @@
 /** Proofs of the own chain: that a transaction is in a block, and what an account holds. */
 
 import { Reader, concat, equal, viewOf } from "./bytes.js";
-import { type BlockHeader, type HeaderChain } from "./chain.js";
+import { type BlockHeader, type HeaderChain, statesIndex } from "./chain.js";
 import { ProofError, statusName } from "./errors.js";
 import { type Hash, ZERO_HASH, accountPath, indexLeaf, indexNode, transactionLeaf, transactionNode } from "./hash.js";
 import type { AccountId, TransactionId } from "./ids.js";
@@ -228,6 +228,7 @@ export class IndexProof {
 
   /** Checks the proof against a header that the caller trusts. Returns the same as {@link verify}. */
   verifyIn(account: AccountId, header: BlockHeader): IndexEntry | undefined {
+    if (!statesIndex(header)) throw new ProofError("root", "the header states no index root; ask for the proof again");
     this.#checkLeaf(accountPath(account), header.accounts);
     if (!equal(this.steps(account).at(-1)?.parent ?? this.leaf, header.indexRoot)) {
       throw new ProofError("root", "the path does not lead to the header's index root");

@@ -207,6 +207,19 @@ test("a chain of headers begins with the genesis of its network, and continues w
   }
 });
 
+test("chains of headers, with and without an index root", () => {
+  for (const [name, verdict, network, bytes] of vectors("chain/header_chains.txt")) {
+    const headers = fromHex(bytes!);
+    const extend = (): void => new HeaderChain(fromHex(network!), headers.slice(0, 192)).extend(headers.slice(192));
+    assert.equal(holds(extend), verdict === "good", name);
+    assert.equal(
+      holds(() => HeaderChain.decode(fromHex(network!), headers)),
+      verdict === "good",
+      name,
+    );
+  }
+});
+
 test("transaction proofs", () => {
   checkEach("chain/transaction_proofs.txt", (header, reply) => {
     TransactionProof.decode(reply!).verifyIn(decodeHeader(header!));

@@ -1,8 +1,9 @@
 //! Measures what a transaction costs the block builder: index, tree, and then whole blocks with a store in a temporary
 //! directory.
 //!
-//! Prints medians of processor time; of wall time for whole blocks, since they wait for the disk. `ACCOUNTS=50000000`
-//! in the environment sets the number of accounts.
+//! Prints medians of processor time for the parts, and means over some roots for whole blocks, as not every block states
+//! an index root; of wall time, too, since they wait for the disk. `ACCOUNTS=50000000` in the environment sets the number
+//! of accounts.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use spv::{BlockHeader, Locator, SealingKey};
@@ -13,13 +14,14 @@ use storage::{Directory, RealDirectory};
 use turnpike_chain::index::{Index, Pending};
 use turnpike_chain::links::Links;
 use turnpike_chain::merkle::Tree;
-use turnpike_chain::own::{KeyValueCatalog, NextBlock, Options, OwnChain};
+use turnpike_chain::own::{KeyValueCatalog, NextBlock, Options, OwnChain, RootSchedule};
 use wire::{AccountId, Operation, TransactionId};
 
 /// Number of accounts, unless the environment has `ACCOUNTS`.
 const ACCOUNTS: u32 = 2_000_000;
 const BLOCK: u32 = 1 << 20;
-const ROUNDS: usize = 5;
+/// Number of roots.
+const ROUNDS: usize = 3;
 
 /// The time in nanoseconds that this thread has been on a processor: other programs on the machine do not count.
 fn processor_time() -> f64 {
@@ -62,10 +64,11 @@ fn creates(accounts: Range<u32>) -> Vec<Operation> {
 struct Times(Vec<(&'static str, Vec<f64>)>);
 
 impl Times {
-    fn measure<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
+    /// Measures work for this many blocks.
+    fn measure<T>(&mut self, name: &'static str, blocks: u32, work: impl FnOnce() -> T) -> T {
         let start = processor_time();
         let result = work();
-        let time = (processor_time() - start) / f64::from(BLOCK);
+        let time = (processor_time() - start) / f64::from(BLOCK) / f64::from(blocks);
         match self.0.iter_mut().find(|(other, _)| *other == name) {
             Some((_, times)) => times.push(time),
             None => self.0.push((name, vec![time])),
@@ -103,6 +106,7 @@ fn main() {
         let creates = creates(first..first + 5_000);
         index.prepare(&mut pending, &creates);
         index.apply(&mut pending, start_of(1), &creates, &mut vec![Links::NONE; creates.len()]).unwrap();
+        index.publish(&mut pending);
     }
     let created = processor_time() - start;
     pending.root(&index);
@@ -114,19 +118,31 @@ fn main() {
         resident() - before,
     );
     let mut times = Times::default();
-    for round in 0..ROUNDS {
-        let operations = transfers(&mut numbers, accounts);
-        let mut links = vec![Links::NONE; operations.len()];
-        times.measure("index: apply", || {
-            index.apply(&mut pending, start_of(round as u32 + 2), &operations, &mut links).unwrap()
-        });
-        times.measure("index: root", || pending.root(&index));
-        times.measure("index: publish", || index.publish(&mut pending));
-        times.measure("tree", || Tree::new(&operations, &[]));
+    let blocks = blocks_between_roots(accounts);
+    let mut height = 1;
+    for _ in 0..ROUNDS {
+        for _ in 0..blocks {
+            let operations = transfers(&mut numbers, accounts);
+            let mut links = vec![Links::NONE; operations.len()];
+            height += 1;
+            index.prepare(&mut pending, &operations);
+            times.measure("index: apply", 1, || {
+                index.apply(&mut pending, start_of(height), &operations, &mut links).unwrap();
+            });
+            times.measure("tree", 1, || Tree::new(&operations, &[]));
+        }
+        times.measure("index: root", blocks, || pending.root(&index));
+        times.measure("index: publish", blocks, || index.publish(&mut pending));
     }
+    println!("a root every {blocks} blocks of {BLOCK}; {} MiB resident, with images", resident() - before);
     times.print();
     drop((index, pending));
     whole_blocks(&mut numbers, accounts);
+}
+
+/// Number of full blocks from one stated root to the next.
+fn blocks_between_roots(accounts: u32) -> u32 {
+    (u64::from(accounts) * RootSchedule::NODE.eighths).div_ceil(8 * u64::from(BLOCK)) as u32
 }
 
 /// Whole blocks: everything that the builder does from operations to a durable block.
@@ -147,13 +163,15 @@ fn whole_blocks(numbers: &mut Numbers, accounts: u32) {
     for first in (0..accounts).step_by(500_000) {
         append(&creates(first..first + 500_000));
     }
-    let (mut wall, mut processor): (Vec<_>, Vec<_>) =
-        (0..ROUNDS).map(|_| append(&transfers(numbers, accounts))).unzip();
-    for (name, times) in [("whole block, processor time", &mut processor), ("whole block, wall time", &mut wall)] {
-        times.sort_by(f64::total_cmp);
-        println!("{name:<28} {:7.1} ns a transaction", times[times.len() / 2]);
+    // Between roots, so that each round has one.
+    append(&[]);
+    let blocks = ROUNDS * blocks_between_roots(accounts) as usize;
+    let (wall, processor): (Vec<_>, Vec<_>) = (0..blocks).map(|_| append(&transfers(numbers, accounts))).unzip();
+    for (name, times) in [("whole block, processor time", processor), ("whole block, wall time", wall)] {
+        println!("{name:<28} {:7.1} ns a transaction", times.iter().sum::<f64>() / times.len() as f64);
     }
+    append(&[]);
     let start = Instant::now();
-    chain.snapshot().unwrap();
+    assert!(chain.snapshot().unwrap());
     println!("snapshot of the index: {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
 }

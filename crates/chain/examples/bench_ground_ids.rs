@@ -117,7 +117,7 @@ fn main() {
         if name == "alike" {
             chain.print("the others beside them", &ids(0..OTHERS));
             let (entries, time) = measure(|| chain.index.entries().copied().collect::<Vec<_>>());
-            let (again, filled) = measure(|| Index::from_entries(entries.len() as u64, entries).unwrap());
+            let (again, filled) = measure(|| Index::from_entries(1, entries.len() as u64, entries).unwrap());
             println!("all entries listed in {:.0} ms, read again in {:.0} ms", time / 1e6, filled / 1e6);
             assert_eq!(
                 Pending::new(&again).root(&again),

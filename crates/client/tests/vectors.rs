@@ -101,6 +101,20 @@ fn seals() {
 }
 
 #[test]
+fn header_chains() {
+    for (text, fields) in records("header_chains.txt", 2) {
+        let network: [u8; 32] = fields[0].as_slice().try_into().unwrap();
+        let headers = <[SealedHeader]>::ref_from_bytes(&fields[1]).unwrap();
+        let chain = HeaderChain::new(&network, headers[0]).and_then(|mut chain| {
+            chain.extend(&headers[1..], &mut OneByOne)?;
+            Ok(chain)
+        });
+        assert_eq!(chain.is_ok(), text[1] == "good", "{}: {chain:?}", text[0]);
+        assert_eq!(HeaderChain::restore(&network, headers).is_ok(), text[1] == "good", "{}", text[0]);
+    }
+}
+
+#[test]
 fn transaction_proofs() {
     for (text, fields) in records("transaction_proofs.txt", 2) {
         let header = block_header(&fields[0]);

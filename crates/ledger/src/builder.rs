@@ -13,7 +13,9 @@
 //! 2. If the open block is full, or its first transaction has waited for the configured interval: close it.
 //! 3. If it is empty, and the configured number of operations failed since the last block: close an empty block, so
 //!    that the journal can be pruned.
-//! 4. Read the next durable batch of the journal. Take its successful operations, with the tails of signed ones, until
+//! 4. If there is no durable batch to read, and the last block states no index root: close an empty block, which states
+//!    it, an interval after that block.
+//! 5. Read the next durable batch of the journal. Take its successful operations, with the tails of signed ones, until
 //!    the block is full; the rest of the batch goes into the next block.
 //!
 //! To close a block: [append](OwnChain::append) it to the chain, which seals and commits it; notify the observer; then
@@ -94,6 +96,8 @@ pub struct BlockBuilder<O = ()> {
     /// The last operation of the next block, if that may have been sealed before the restart: it must be the same
     /// again.
     proposed_end: Option<u64>,
+    /// When the last block was closed, or the builder was created.
+    closed_at: u64,
     /// When the last snapshot was written, or the builder was created.
     snapshot_at: u64,
     /// The tip of the last snapshot, or the one that the builder began with.
@@ -127,6 +131,7 @@ impl<O: Observer> BlockBuilder<O> {
             observer,
             open,
             proposed_end,
+            closed_at: now,
             snapshot_at: now,
             snapshot_tip: tip,
         })
@@ -157,11 +162,14 @@ impl<O: Observer> BlockBuilder<O> {
     /// An error loses nothing: the next step tries again.
     pub fn step(&mut self, now: u64) -> Result<bool, Error> {
         if self.is_due(now) {
-            self.close()?;
-            self.maintain(now)?;
+            self.close_and_maintain(now)?;
             return Ok(true);
         }
         let Some(batch) = self.reader.next()? else {
+            if self.is_root_due(now) {
+                self.close_and_maintain(now)?;
+                return Ok(true);
+            }
             if !self.is_open() {
                 // An idle node keeps no memory for the next block.
                 self.open.operations = Vec::new();
@@ -185,7 +193,7 @@ impl<O: Observer> BlockBuilder<O> {
 
     /// Closes the open block and writes a snapshot, so that the next start has little to do.
     pub fn finish(&mut self) -> Result<(), Error> {
-        if self.is_open() {
+        if self.is_open() || !self.tip().header.states_index() {
             self.close()?;
         }
         if self.tip() != self.snapshot_tip {
@@ -213,6 +221,18 @@ impl<O: Observer> BlockBuilder<O> {
         !self.is_open() && self.open.end_sequence - self.tip().end_sequence >= self.options.failures
     }
 
+    /// Whether to close an empty block, which states the root of the index, because none has followed the last block.
+    fn is_root_due(&self, now: u64) -> bool {
+        let waited = Duration::from_micros(now.saturating_sub(self.closed_at));
+        !self.is_open() && !self.tip().header.states_index() && waited >= self.options.interval
+    }
+
+    fn close_and_maintain(&mut self, now: u64) -> Result<(), Error> {
+        self.close()?;
+        self.closed_at = now;
+        self.maintain(now)
+    }
+
     fn close(&mut self) -> Result<(), Error> {
         let Open { operations, tails, end_sequence, timestamp, .. } = &self.open;
         let (end_sequence, timestamp) = (*end_sequence, *timestamp);
@@ -230,8 +250,7 @@ impl<O: Observer> BlockBuilder<O> {
     fn maintain(&mut self, now: u64) -> Result<(), Error> {
         let tip = self.tip();
         let waited = Duration::from_micros(now.saturating_sub(self.snapshot_at));
-        if self.options.snapshots.is_due(waited, &self.snapshot_tip, &tip) {
-            self.chain.snapshot()?;
+        if self.options.snapshots.is_due(waited, &self.snapshot_tip, &tip) && self.chain.snapshot()? {
             (self.snapshot_at, self.snapshot_tip) = (now, tip);
         }
         let is_large = self.log.segments() > REPLAY_SEGMENTS;

@@ -237,10 +237,10 @@ impl<O: Observer> OrderedLedger<O> {
     /// Writes a snapshot if it is due, and prunes the journal.
     fn maintain(&mut self, tip: &Tip) -> Result<(), Error> {
         let waited = tip.header.timestamp.get().saturating_sub(self.snapshot.header.timestamp.get());
-        if !self.options.snapshots.is_due(Duration::from_micros(waited), &self.snapshot, tip) {
+        let is_due = self.options.snapshots.is_due(Duration::from_micros(waited), &self.snapshot, tip);
+        if !is_due || !self.chain.snapshot()? {
             return Ok(());
         }
-        self.chain.snapshot()?;
         self.snapshot = *tip;
         let log = self.journal.log();
         let since = log.timestamp().saturating_sub(recent::reach(&self.options.limits.retries));

@@ -56,6 +56,8 @@ pub struct NodeState {
     pub sync: Histogram,
     /// Height of the own tip.
     pub height: AtomicU64,
+    /// Height of the last block that states the index root: balance proofs are as of it.
+    pub index_height: AtomicU64,
     /// Transactions in all blocks.
     pub settled: AtomicU64,
     /// Last operation that the block builder has looked at.
@@ -112,6 +114,7 @@ impl NodeState {
             executed: AtomicU64::new(0),
             sync: Histogram::default(),
             height: AtomicU64::new(0),
+            index_height: AtomicU64::new(0),
             settled: AtomicU64::new(0),
             built: AtomicU64::new(0),
             open: AtomicBool::new(false),
@@ -247,6 +250,7 @@ impl NodeState {
         let tip = builder.tip();
         self.open.store(builder.is_open(), Relaxed);
         self.height.store(tip.height(), Relaxed);
+        self.index_height.store(tip.index_height, Relaxed);
         self.settled.store(tip.transactions, Relaxed);
         // Last: a reader that sees it sees the others as well.
         self.built.store(builder.sequence(), Release);

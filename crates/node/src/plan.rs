@@ -1,6 +1,7 @@
 //! What a node needs for a number of accounts and a rate: memory, disk, and the settings that follow from them.
 //!
-//! All sizes come from the code that allocates and writes, except [`INDEX_BYTES`]. Units are bytes and seconds.
+//! All sizes come from the code that allocates and writes, except [`INDEX_BYTES`] and
+//! [`IMAGE_BYTES`]. Units are bytes and seconds.
 
 use chain::own::block_bytes;
 use ledger::journal::{self, Record, Tail};
@@ -11,6 +12,10 @@ use crate::Config;
 /// Memory of the index for an account: 32 bytes of its entry, and its share of fingerprints, half-full pages, cells and
 /// hashes. `bench_builder` measures 41 to 45, by how full the groups are.
 const INDEX_BYTES: u64 = 45;
+
+/// Memory of images for an account: entries as of the last index root, of 40 bytes with their links, for two accounts of
+/// each transaction until the next root, after transactions for an eighth of the accounts.
+const IMAGE_BYTES: u64 = 2 * 40 / 8;
 
 /// Bytes of an account in a snapshot.
 const SNAPSHOT_BYTES: u64 = size_of::<spv::IndexEntry>() as u64;
@@ -89,6 +94,7 @@ pub fn plan(config: &Config, demand: Demand) -> Result<Plan, ledger::Error> {
     let memory = vec![
         Use { what: "account table", bytes: accounts },
         Use { what: "index", bytes: settings.accounts * INDEX_BYTES },
+        Use { what: "index, as of the last root", bytes: settings.accounts * IMAGE_BYTES },
         Use { what: "retries, unsigned", bytes: retries.iter().sum() },
         Use { what: "retries, signed", bytes: ledger::retries::signed_bytes(&limits.retries) as u64 },
         Use { what: "journal", bytes: 2 * journal.batch_bytes as u64 },

@@ -1,7 +1,7 @@
 //! Who vouches for the headers of a chain: a key, by sealing them, or a set of replicas.
 //!
 //! The genesis header names the authority, and the network id is the genesis header's hash, so the network id says
-//! whose seals to require. A header's version tells which kind of authority it is; the header's hash covers the
+//! whose seals to require. A header's version names the kind of authority; the header's hash covers the
 //! version, so nobody can have another kind of seal checked than was meant.
 use crate::hash::{Hash, seal_message};
 use secp256k1::{SECP256K1, XOnlyPublicKey, schnorr::Signature};
@@ -13,8 +13,12 @@ pub const HEADER_VERSION: u32 = 2;
 /// The version of headers on a chain that replicas order. They have no seal: a certificate of finality vouches for
 /// them.
 pub const ORDERED_VERSION: u32 = 3;
+/// As [`HEADER_VERSION`], but the header states no index root of its own: it repeats the previous header's.
+pub const HEADER_VERSION_WITHOUT_INDEX: u32 = 4;
+/// As [`ORDERED_VERSION`], but the header states no index root of its own: it repeats the previous header's.
+pub const ORDERED_VERSION_WITHOUT_INDEX: u32 = 5;
 
-/// The seal of a header of version 2: a BIP340 signature.
+/// The seal of a header on a sealed chain: a BIP340 signature.
 #[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(transparent)]
 pub struct Seal(pub [u8; 64]);
@@ -40,12 +44,19 @@ pub enum Authority {
 }
 
 impl Authority {
-    /// The version of the chain's headers.
-    pub fn version(&self) -> u32 {
-        match self {
-            Self::Key(_) => HEADER_VERSION,
-            Self::Replicas(_) => ORDERED_VERSION,
+    /// The version of a header on the chain that states an index root, or repeats the previous one.
+    pub fn version(&self, states_index: bool) -> u32 {
+        match (self, states_index) {
+            (Self::Key(_), true) => HEADER_VERSION,
+            (Self::Key(_), false) => HEADER_VERSION_WITHOUT_INDEX,
+            (Self::Replicas(_), true) => ORDERED_VERSION,
+            (Self::Replicas(_), false) => ORDERED_VERSION_WITHOUT_INDEX,
         }
+    }
+
+    /// Whether a header of the chain may have this version.
+    pub(crate) fn knows_version(&self, version: u32) -> bool {
+        [true, false].into_iter().any(|states_index| version == self.version(states_index))
     }
 
     /// The key that seals the headers; `None` if replicas order the chain.

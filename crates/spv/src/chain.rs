@@ -11,10 +11,10 @@ use zerocopy::{FromBytes, IntoBytes};
 /// Why a header cannot be part of the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HeaderError {
-    /// The header has a version that this library does not know, or not the version of its chain.
+    /// The header has a version that this library does not know, or not one of its chain's authority.
     #[error(
-        "header at height {height} has version {version}; this program knows {HEADER_VERSION} and {ORDERED_VERSION} only, and \
-         a chain keeps to one: update it, or ask another node"
+        "header at height {height} has version {version}, which this program does not know on a chain of this kind: \
+         update the program, or ask another node"
     )]
     Version {
         /// Height of the header.
@@ -95,6 +95,12 @@ pub enum HeaderError {
         /// Height of the header.
         height: u64,
     },
+    /// The header states no index root, but does not repeat that of the previous header.
+    #[error("header at height {height} repeats an index root that is not the previous header's; ask another node")]
+    IndexRoot {
+        /// Height of the header.
+        height: u64,
+    },
     /// A replacement that begins beyond the tip, at genesis, or at a header that a certificate made final.
     #[error("headers cannot be replaced from height {height} on")]
     ReplaceRange {
@@ -130,7 +136,10 @@ impl HeaderChain {
     /// A chain of genesis only. `network_id` is the hash that the client trusts.
     pub fn new(network_id: &Hash, genesis: SealedHeader) -> Result<Self, HeaderError> {
         let SealedHeader { header, seal } = &genesis;
-        check_version(header, header.version.get())?;
+        let version = header.version.get();
+        if !matches!(version, HEADER_VERSION | ORDERED_VERSION) {
+            return Err(HeaderError::Version { height: 0, version });
+        }
         let hash = genesis.hash();
         if hash != *network_id {
             return Err(HeaderError::WrongNetwork);
@@ -157,7 +166,7 @@ impl HeaderChain {
         chain.headers.reserve_exact(rest.len());
         chain.hashes.reserve_exact(rest.len());
         for sealed in rest {
-            check_successor(chain.tip(), chain.tip_hash(), &sealed.header)?;
+            check_successor(&chain.authority, chain.tip(), chain.tip_hash(), &sealed.header)?;
             chain.push(sealed, sealed.hash());
         }
         chain.check_seal(chain.height())?;
@@ -282,9 +291,10 @@ impl HeaderChain {
     /// Splits the bytes of [`encode`](Self::encode) into the headers and the encoded [`Vouched`], which may be empty;
     /// `None` if they are cut off. Nothing is verified: see [`restore`](Self::restore) and [`certify`](Self::certify).
     pub fn split(bytes: &[u8]) -> Option<(&[SealedHeader], &[u8])> {
-        // Each header begins with its version, which differs from the first bytes of a certificate.
-        let version = bytes.first_chunk::<4>()?;
-        let count = bytes.chunks(size_of::<SealedHeader>()).take_while(|header| header.starts_with(version)).count();
+        // Each header begins with its version, in four bytes; an encoded `Vouched` begins with the number of founders,
+        // in one byte, which is not 0.
+        bytes.first()?;
+        let count = bytes.chunks(size_of::<SealedHeader>()).take_while(|header| header.starts_with(&[0])).count();
         <[SealedHeader]>::ref_from_prefix_with_elems(bytes, count).ok()
     }
 
@@ -322,7 +332,7 @@ impl HeaderChain {
         let (mut previous, mut previous_hash) = (&self.headers[at].header, self.hashes[at]);
         let mut hashes = Vec::with_capacity(headers.len());
         for SealedHeader { header, .. } in headers {
-            check_successor(previous, &previous_hash, header)?;
+            check_successor(&self.authority, previous, &previous_hash, header)?;
             previous = header;
             previous_hash = header.hash();
             hashes.push(previous_hash);
@@ -380,9 +390,16 @@ impl HeaderChain {
 }
 
 /// Checks the rules between a header and the one before it.
-fn check_successor(previous: &BlockHeader, previous_hash: &Hash, header: &BlockHeader) -> Result<(), HeaderError> {
-    check_version(header, previous.version.get())?;
-    let height = header.height.get();
+fn check_successor(
+    authority: &Authority,
+    previous: &BlockHeader,
+    previous_hash: &Hash,
+    header: &BlockHeader,
+) -> Result<(), HeaderError> {
+    let (height, version) = (header.height.get(), header.version.get());
+    if !authority.knows_version(version) {
+        return Err(HeaderError::Version { height, version });
+    }
     let expected = previous.height.get() + 1;
     if height != expected {
         return Err(HeaderError::Height { expected, found: height });
@@ -403,15 +420,10 @@ fn check_successor(previous: &BlockHeader, previous_hash: &Hash, header: &BlockH
     if !plausible || (accounts == 0) != (header.index_root == ZERO_HASH) {
         return Err(HeaderError::Accounts { height });
     }
-    Ok(())
-}
-
-/// Checks that a header has its chain's version, and that this library knows it.
-fn check_version(header: &BlockHeader, of_chain: u32) -> Result<(), HeaderError> {
-    match header.version.get() {
-        version @ (HEADER_VERSION | ORDERED_VERSION) if version == of_chain => Ok(()),
-        version => Err(HeaderError::Version { height: header.height.get(), version }),
+    if !header.states_index() && header.index_root != previous.index_root {
+        return Err(HeaderError::IndexRoot { height });
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -432,6 +444,7 @@ pub(crate) mod testing {
 mod tests {
     use super::testing::{genesis, key};
     use super::*;
+    use crate::authority::{HEADER_VERSION_WITHOUT_INDEX, ORDERED_VERSION_WITHOUT_INDEX};
     use crate::finality::testing::{added, reconfigured_in};
     use crate::finality::{Certificate, OrderedHeader, ReplicaSet, Vote, VoteKind};
     use crate::seal::SealingKey;
@@ -548,7 +561,43 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_keeps_to_one_version_and_to_one_kind_of_seal() {
+    fn a_header_states_an_index_root_or_repeats_the_previous_one() {
+        let (ordered, ..) = ordered(1);
+        for (mut chain, seal) in [(chain(1), true), (ordered, false)] {
+            let version = chain.authority().version(false);
+            let sealed = |header: &BlockHeader| match seal {
+                true => key().seal(header),
+                false => SealedHeader { header: *header, seal: Seal::NONE },
+            };
+            let stated = chain.tip().index_root;
+            let without = |chain: &HeaderChain| BlockHeader {
+                version: version.into(),
+                index_root: stated,
+                ..after(chain.tip(), 7)
+            };
+            chain.append(sealed(&without(&chain))).unwrap();
+            chain.append(sealed(&without(&chain))).unwrap();
+            assert!(!chain.tip().states_index() && chain.tip().accounts.get() == 3);
+            let other = BlockHeader { index_root: [7; 32], ..without(&chain) };
+            assert_eq!(chain.append(sealed(&other)), Err(HeaderError::IndexRoot { height: 4 }));
+            let version = chain.authority().version(true);
+            chain.append(sealed(&BlockHeader { version: version.into(), ..other })).unwrap();
+            assert!(chain.tip().states_index());
+            // Saved headers of both versions are found, and the certificate after them.
+            let bytes = [chain.encode(), vec![4; 200]].concat();
+            assert_eq!(HeaderChain::split(&bytes), Some((chain.all(), &[4; 200][..])));
+            let restored = HeaderChain::restore(chain.network_id(), chain.all()).unwrap();
+            assert_eq!(restored.tip_hash(), chain.tip_hash());
+        }
+        // Genesis states an index: the empty one.
+        let mut first = genesis().header;
+        first.version = HEADER_VERSION_WITHOUT_INDEX.into();
+        let refused = HeaderChain::new(&first.hash(), key().seal(&first)).unwrap_err();
+        assert_eq!(refused, HeaderError::Version { height: 0, version: HEADER_VERSION_WITHOUT_INDEX });
+    }
+
+    #[test]
+    fn a_chain_keeps_to_one_kind_of_seal() {
         let (mut chain, keys, _) = ordered(1);
         let next = after(chain.tip(), 4);
         assert_eq!(chain.append(keys[0].seal(&next)), Err(HeaderError::Seal { height: 2 }));
@@ -558,9 +607,11 @@ mod tests {
         let other = SealedHeader { header: after(chain.header(0).unwrap(), 9), seal: Seal::NONE };
         assert_eq!(chain.equivocation(&other), Err(HeaderError::NoKey));
         let mut chain = self::chain(1);
-        let ordered = BlockHeader { version: ORDERED_VERSION.into(), ..after(chain.tip(), 4) };
-        let version = Err(HeaderError::Version { height: 2, version: ORDERED_VERSION });
-        assert_eq!(chain.append(key().seal(&ordered)), version);
+        for version in [ORDERED_VERSION, ORDERED_VERSION_WITHOUT_INDEX, 0, 1, 6] {
+            let other = BlockHeader { version: version.into(), ..after(chain.tip(), 4) };
+            let refused = Err(HeaderError::Version { height: 2, version });
+            assert_eq!(chain.append(key().seal(&other)), refused);
+        }
     }
 
     fn chain(length: usize) -> HeaderChain {
@@ -597,7 +648,7 @@ mod tests {
     #[test]
     fn every_rule_has_its_error() {
         type Change = fn(&mut BlockHeader);
-        let cases: [(Change, HeaderError); 11] = [
+        let cases: [(Change, HeaderError); 12] = [
             (|h| h.version = 3.into(), HeaderError::Version { height: 1, version: 3 }),
             (|h| h.height = 2.into(), HeaderError::Height { expected: 1, found: 2 }),
             (|h| h.previous[3] ^= 4, HeaderError::Link { height: 1 }),
@@ -609,6 +660,7 @@ mod tests {
             (|h| h.accounts = 3.into(), HeaderError::Accounts { height: 1 }),
             (|h| h.index_root = ZERO_HASH, HeaderError::Accounts { height: 1 }),
             (|h| h.accounts = u64::MAX.into(), HeaderError::Accounts { height: 1 }),
+            (|h| h.version = HEADER_VERSION_WITHOUT_INDEX.into(), HeaderError::IndexRoot { height: 1 }),
         ];
         for (change, error) in cases {
             let mut chain = chain(0);

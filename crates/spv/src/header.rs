@@ -1,5 +1,7 @@
 //! The header of the own chain's blocks.
-use crate::authority::{Authority, ChainKey, HEADER_VERSION, ORDERED_VERSION};
+use crate::authority::{
+    Authority, ChainKey, HEADER_VERSION, HEADER_VERSION_WITHOUT_INDEX, ORDERED_VERSION, ORDERED_VERSION_WITHOUT_INDEX,
+};
 use crate::hash::{Hash, ZERO_HASH, header_hash, network_seed};
 use zerocopy::{
     FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
@@ -15,7 +17,7 @@ pub const MAX_BLOCK_TRANSACTIONS: u32 = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct BlockHeader {
-    /// [`HEADER_VERSION`] or [`ORDERED_VERSION`].
+    /// Says who vouches for the header, and whether it [states an index root](Self::states_index).
     pub version: U32,
     /// Number of transactions in the block.
     pub transactions: U32,
@@ -29,7 +31,7 @@ pub struct BlockHeader {
     pub previous: Hash,
     /// Root of the transaction tree; in genesis, the chain's key, or the hash of the set of replicas.
     pub transaction_root: Hash,
-    /// Root of the index after the block.
+    /// Root of the index after the block, or after the last block before it that [states it](Self::states_index).
     pub index_root: Hash,
 }
 
@@ -72,6 +74,12 @@ impl BlockHeader {
             ORDERED_VERSION => Some(Authority::Replicas(self.transaction_root)),
             _ => None,
         }
+    }
+
+    /// Whether `index_root` is the root of the index after this block. Otherwise it repeats the previous header's, and
+    /// proofs of balances are against the header that stated it.
+    pub fn states_index(&self) -> bool {
+        !matches!(self.version.get(), HEADER_VERSION_WITHOUT_INDEX | ORDERED_VERSION_WITHOUT_INDEX)
     }
 
     /// The key that a genesis header of a sealed chain names.

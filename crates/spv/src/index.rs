@@ -57,6 +57,9 @@ pub enum IndexProofError {
     /// The block is not in the client's chain of headers.
     #[error("the block of the proof is not in the chain; synchronise the headers and ask again")]
     UnknownBlock,
+    /// The header [states no index root](BlockHeader::states_index).
+    #[error("the header of the proof's block states no index root; ask for the proof again, or ask another node")]
+    NotStated,
     /// The path is longer than a path can be.
     #[error("the path has {0} nodes, at most 64 are possible")]
     Depth(usize),
@@ -135,6 +138,9 @@ impl<'a> IndexProof<'a> {
 
     /// Checks the proof against a header that the caller trusts. Returns as [`verify`](Self::verify) does.
     pub fn verify_in(&self, account: &[u8; 16], header: &BlockHeader) -> Result<Option<IndexEntry>, IndexProofError> {
+        if !header.states_index() {
+            return Err(IndexProofError::NotStated);
+        }
         let route = account_path(account);
         self.check_leaf(route, header.accounts.get())?;
         let mut node = index_leaf(self.entries.as_bytes());
@@ -184,6 +190,7 @@ impl<'a> IndexProof<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::authority::HEADER_VERSION_WITHOUT_INDEX;
 
     /// A plain trie over (path, entry), written from the protocol's text.
     fn root(entries: &[(u64, IndexEntry)], depth: usize, trail: &mut Vec<(usize, Hash, Hash)>, route: u64) -> Hash {
@@ -286,6 +293,9 @@ mod tests {
         let many = vec![proved.entries[0]; 17];
         assert_eq!(refused(&proved.path, &many), IndexProofError::Entries { entries: 17, depth });
         assert_eq!(refused(&[], &proved.entries), IndexProofError::Entries { entries: proved.entries.len(), depth: 0 });
+        let without_index = BlockHeader { version: HEADER_VERSION_WITHOUT_INDEX.into(), ..proved.header };
+        let not_stated = proved.proof().verify_in(&account(5), &without_index);
+        assert_eq!(not_stated, Err(IndexProofError::NotStated));
         let mut lonely = proved.path.clone();
         lonely[0] = ZERO_HASH;
         assert_eq!(refused(&lonely, &proved.entries), IndexProofError::Shape);

@@ -34,7 +34,10 @@ mod seal;
 mod tags;
 mod transaction;
 
-pub use authority::{Authority, ChainKey, HEADER_VERSION, ORDERED_VERSION, Seal};
+pub use authority::{
+    Authority, ChainKey, HEADER_VERSION, HEADER_VERSION_WITHOUT_INDEX, ORDERED_VERSION, ORDERED_VERSION_WITHOUT_INDEX,
+    Seal,
+};
 pub use chain::{HeaderChain, HeaderError};
 pub use hash::{Hash, ZERO_HASH};
 pub use header::{BlockHeader, HEADER_SIZE, MAX_BLOCK_TRANSACTIONS, tree_depth};

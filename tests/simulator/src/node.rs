@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use chain::own::{FileCatalog, OwnChain, OwnReader, Tip};
+use chain::own::{FileCatalog, OwnChain, OwnReader, RootSchedule, Tip};
 use ledger::builder::{self, BlockBuilder, Observer};
 use ledger::journal::{self, Committer, Journal, Log, Preparer, Record, Submitter, group_commit};
 use ledger::{Ledger, Limits, Secret, Snapshots, retries};
@@ -35,6 +35,8 @@ const RETRIES: retries::Limits = retries::Limits {
 /// Small blocks and segments, so that there are many.
 const BLOCK_TRANSACTIONS: u32 = 40;
 const CHAIN_SEGMENT: u64 = 1 << 20;
+/// A root after as many transactions as there are accounts: in about one of three full blocks.
+const ROOTS: RootSchedule = RootSchedule { small_block: 4, eighths: 8 };
 const JOURNAL_SEGMENT: u64 = 128 << 10;
 const JOURNAL_BATCH: usize = 32 << 10;
 
@@ -90,7 +92,8 @@ impl Process {
         let (journal, opened) = Journal::open(root.directory("journal").map_err(journal::Error::from)?, &options)?;
         let directory = root.directory("chain").map_err(journal::Error::from)?;
         let catalog = Box::new(FileCatalog::new(directory.clone()));
-        let options = chain::own::Options { segment_size: CHAIN_SEGMENT, ..chain::own::Options::default() };
+        let options =
+            chain::own::Options { segment_size: CHAIN_SEGMENT, roots: ROOTS, ..chain::own::Options::default() };
         let chain = OwnChain::open(directory, catalog, options, || Ok(genesis()))?;
         let mut seed = [0; 16];
         seed[..8].copy_from_slice(&random.number().to_le_bytes());

@@ -26,6 +26,8 @@ struct Account {
     balance: u64,
     latest: Option<Locator>,
     transactions: usize,
+    /// Balance and latest transaction as of the last stated index root.
+    stated: Option<(u64, Locator)>,
 }
 
 /// Everything ever seen in a block.
@@ -34,6 +36,8 @@ pub struct Settled {
     /// The model's last operation that is in a block.
     sequence: u64,
     accounts: BTreeMap<AccountId, Account>,
+    /// Accounts in blocks since the last stated index root.
+    unstated: Vec<AccountId>,
     transactions: u64,
     proofs: u64,
 }
@@ -44,6 +48,7 @@ impl Settled {
             headers: HeaderChain::new(&genesis.hash(), genesis).unwrap(),
             sequence: 0,
             accounts: BTreeMap::new(),
+            unstated: Vec::new(),
             transactions: 0,
             proofs: 0,
         }
@@ -66,6 +71,12 @@ impl Settled {
             self.headers.append(*sealed).unwrap();
             for transaction in transactions {
                 self.take(&transaction.unwrap(), model);
+            }
+            if sealed.header.states_index() {
+                for id in self.unstated.drain(..) {
+                    let account = self.accounts.get_mut(&id).unwrap();
+                    account.stated = account.latest.map(|latest| (account.balance, latest));
+                }
             }
         }
         // The model's remaining operations up to the tip must have failed, or they would be in a block.
@@ -91,8 +102,9 @@ impl Settled {
         let amount = answer.operation.amount();
         let here = Locator { height: answer.height as u32, position: answer.position };
         let command = answer.operation.command().unwrap();
-        let mut change = |account, change: &dyn Fn(u64) -> u64| {
-            let account = self.accounts.entry(account).or_default();
+        let mut change = |id, change: &dyn Fn(u64) -> u64| {
+            let account = self.accounts.entry(id).or_default();
+            self.unstated.push(id);
             account.balance = change(account.balance);
             (account.latest, account.transactions) = (Some(here), account.transactions + 1);
         };
@@ -160,8 +172,10 @@ impl Settled {
         self.verify(&latest, &executed.operation, executed.signed);
         let at = Locator { height: latest.height as u32, position: latest.position };
         assert_eq!(Some(at), account.latest);
-        let entry = self.entry(chain, &id)?.unwrap();
+        let entry = chain.account(&id)?.unwrap();
         assert_eq!((entry.balance.get(), Some(entry.latest())), (account.balance, account.latest));
+        let entry = self.entry(chain, &id)?;
+        assert_eq!(entry.map(|entry| (entry.balance.get(), entry.latest())), account.stated);
         let steps = if random.chance(HISTORY_CHANCE) { usize::MAX } else { HISTORY_STEPS };
         let history = chain.history(&id)?.take(steps).collect::<Result<Vec<_>, _>>()?;
         assert_eq!(history.len(), account.transactions.min(steps));

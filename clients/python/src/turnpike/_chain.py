@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _HEADER = Struct(">IIQQQ32s32s32s")
 _SEALED_VERSION, _ORDERED_VERSION = 2, 3
+_WITHOUT_INDEX = {_SEALED_VERSION: 4, _ORDERED_VERSION: 5}
 _MAX_TRANSACTIONS = 1 << 20
 _NO_SEAL = bytes(SEALED_HEADER - _HEADER.size)
 
@@ -33,6 +34,12 @@ class BlockHeader(NamedTuple):
     previous: bytes
     transaction_root: bytes
     index_root: bytes
+    """Root of the index after the block, or of the last block before it that states one."""
+
+    @property
+    def states_index(self) -> bool:
+        """Whether `index_root` is that of this block. If not, it repeats the previous header's."""
+        return self.version not in _WITHOUT_INDEX.values()
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
@@ -68,6 +75,7 @@ class HeaderChain:
         """The chain's key; on a chain that replicas order, the hash of the founding replicas' keys."""
         self.is_ordered = header.version == _ORDERED_VERSION
         """Whether replicas order the chain."""
+        self._versions = (header.version, _WITHOUT_INDEX[header.version])
         self.headers: list[bytes] = [genesis]
         """All headers with their seals, by height. `restore` reads them."""
         self.vouched: Vouched | None = None
@@ -173,7 +181,7 @@ class HeaderChain:
         created = header.accounts - last.accounts
         problem = (
             f"has version {header.version}"
-            if header.version != last.version
+            if header.version not in self._versions
             else "has another height"
             if header.height != last.height + 1
             else "does not link to the one before it"
@@ -185,6 +193,8 @@ class HeaderChain:
             or (not header.transactions) != (header.transaction_root == NO_HASH)
             else "has an impossible number of accounts"
             if not 0 <= created <= header.transactions or (not header.accounts) != (header.index_root == NO_HASH)
+            else "repeats another index root than that of the header before it"
+            if not header.states_index and header.index_root != last.index_root
             else None
         )
         if problem:

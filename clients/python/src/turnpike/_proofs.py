@@ -61,6 +61,8 @@ class IndexProof:
 
     def verify_in(self, account: int, header: BlockHeader) -> IndexEntry | None:
         """As `verify`, against a header that the caller trusts."""
+        if not header.states_index:
+            raise InvalidProof("the header states no index root; ask for the proof again, or ask another node")
         key = account_bytes(account)
         route = _hash.account_path(key)
         self._check_leaf(route, header.accounts)

@@ -196,13 +196,13 @@ impl Index {
     /// Reverts everything that was applied of these operations of the open block.
     pub fn undo(&mut self, pending: &mut Pending, operations: &[Operation]) {
         let Some(height) = self.open.take() else { return };
-        for before in self.images.take() {
+        while let Some((before, image)) = self.images.pop_open() {
             let account = AccountId(before.account);
             let path = account_path(&account);
             if let Some(at) = self.trie.find(&self.pages, path, &account) {
                 self.pages[at] = before;
-                self.trie.touch(pending, path);
             }
+            self.trie.touch(pending, path).image = image;
         }
         // All touched entries are restored, so an entry that still names this block was created by it.
         let created = operations.iter().filter(|operation| operation.command() == Ok(Command::Create));

@@ -1,17 +1,30 @@
-//! Previous values of entries that the open block changed, for readers and for reverting it. The first change of an
+//! Previous values of entries, for readers and for reverting the open block. The first change that a block makes to an
 //! entry creates its image. The images of one cell form a list, newest first.
 //!
-//! Image numbers keep counting up; raising the first valid number discards those of earlier blocks. So the list heads
-//! in the cells need no reset.
-use super::trie::Cell;
+//! Not every block publishes the index, so up to three states are visible: the **published** one, to which proofs lead;
+//! the **committed** one, after the last block; and that of the open block. Images stay until the next publication, and
+//! the height in an entry says which states it belongs to: the entry as of a block is the newest one of the account
+//! that is not above the block's height.
+//!
+//! Image numbers keep counting up; raising the first valid number discards those before a publication. So the list
+//! heads in the cells need no reset.
+use super::paths::account_path;
+use super::trie::{Cell, Trie};
 use spv::IndexEntry;
+use wire::AccountId;
 
-/// The images of the open block.
+/// The images since the last publication.
 #[derive(Debug)]
 pub(super) struct Images {
     images: Vec<Image>,
     /// Number of the first one.
     first: u64,
+    /// How many of them are of committed blocks. The others are of the open one.
+    committed_images: usize,
+    /// Height of the block as of which the index is published.
+    pub(super) published: u32,
+    /// Height of the last block.
+    pub(super) committed: u32,
 }
 
 /// A previous entry, and the number of the preceding image in its cell.
@@ -21,14 +34,13 @@ struct Image {
     next: u64,
 }
 
-impl Default for Images {
-    fn default() -> Self {
-        // Cells start without a list, so 0 is not an image.
-        Self { images: Vec::new(), first: 1 }
-    }
-}
-
 impl Images {
+    /// For an index as of the block at this height.
+    pub(super) fn new(height: u32) -> Self {
+        // Cells start without a list, so 0 is not an image.
+        Self { images: Vec::new(), first: 1, committed_images: 0, published: height, committed: height }
+    }
+
     /// Adds the image of an entry of the cell.
     #[inline]
     pub(super) fn add(&mut self, cell: &mut Cell, entry: IndexEntry) {
@@ -36,18 +48,48 @@ impl Images {
         self.images.push(Image { entry, next: std::mem::replace(&mut cell.image, number) });
     }
 
-    /// The images of the cell's entries.
+    /// The images of the cell's entries, newest first.
     pub(super) fn of_cell(&self, cell: &Cell) -> impl Iterator<Item = &IndexEntry> {
-        let image = |number: u64| self.images.get(usize::try_from(number.checked_sub(self.first)?).ok()?);
-        let newest = image(cell.image);
-        std::iter::successors(newest, move |before| image(before.next)).map(|image| &image.entry)
+        self.numbers(cell).map(|number| &self.images[(number - self.first) as usize].entry)
     }
 
-    /// Takes all images, to revert the block. None of them counts afterwards.
-    pub(super) fn take(&mut self) -> Vec<IndexEntry> {
-        let entries = self.images.iter().map(|image| image.entry).collect();
-        self.forget();
-        entries
+    /// The numbers of the cell's images, newest first.
+    fn numbers(&self, cell: &Cell) -> impl Iterator<Item = u64> {
+        let next =
+            |number: &u64| Some(self.images[(number - self.first) as usize].next).filter(|next| self.holds(*next));
+        std::iter::successors(Some(cell.image).filter(|number| self.holds(*number)), next)
+    }
+
+    fn holds(&self, number: u64) -> bool {
+        number >= self.first && number - self.first < self.images.len() as u64
+    }
+
+    /// Whether a block was committed since the last publication.
+    pub(super) fn is_behind(&self) -> bool {
+        self.published < self.committed
+    }
+
+    /// Adds the numbers of all images of these cells.
+    pub(super) fn collect(&self, cells: &[Cell], numbers: &mut Vec<u64>) {
+        numbers.extend(cells.iter().flat_map(|cell| self.numbers(cell)));
+    }
+
+    /// Puts images into the lists of the cells where their accounts are now. These lists are empty.
+    pub(super) fn relink(&mut self, mut numbers: Vec<u64>, trie: &mut Trie) {
+        numbers.sort_unstable();
+        for number in numbers {
+            let image = &mut self.images[(number - self.first) as usize];
+            let cell = trie.lowest_cell_mut(account_path(&AccountId(image.entry.account)));
+            image.next = std::mem::replace(&mut cell.image, number);
+        }
+    }
+
+    /// Removes the newest image, if it is of the open block. Returns its entry, and the new head of its cell's list.
+    pub(super) fn pop_open(&mut self) -> Option<(IndexEntry, u64)> {
+        if self.images.len() == self.committed_images {
+            return None;
+        }
+        self.images.pop().map(|image| (image.entry, image.next))
     }
 
     /// Reserves room for `more` images, in one piece.
@@ -55,13 +97,21 @@ impl Images {
         self.images.reserve(more);
     }
 
-    /// Discards all images but keeps their memory for the next block.
-    pub(super) fn forget(&mut self) {
-        self.first += self.images.len() as u64;
-        self.images.clear();
+    /// Notes that the block at this height is committed.
+    pub(super) fn commit(&mut self, height: u32) {
+        self.committed = height;
+        self.committed_images = self.images.len();
     }
 
-    /// Releases that memory.
+    /// Notes that the index is published as of the last block. Discards all images, but keeps their memory.
+    pub(super) fn publish(&mut self) {
+        self.published = self.committed;
+        self.first += self.images.len() as u64;
+        self.images.clear();
+        self.committed_images = 0;
+    }
+
+    /// Releases the memory that no image uses.
     pub(super) fn release_memory(&mut self) {
         self.images.shrink_to_fit();
     }

@@ -37,7 +37,7 @@ impl Index {
         }
         if depth == trie.cell_depth() {
             let mut entries = Vec::new();
-            self.published_below(trie, node, depth, &mut entries);
+            trie.published_below(&self.pages, &self.images, node, depth, &mut entries);
             page.add(entries);
         } else if depth == trie.depth()
             && let Some(crowd) = trie.crowd(node - trie.groups().len())

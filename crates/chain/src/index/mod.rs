@@ -17,7 +17,8 @@
 //! step for every few shared bits, while each shared bit doubles the cost of the search.
 //!
 //! The hashes exist twice. [`Index`] has the entries, and the hashes as of the last publication; readers share it.
-//! [`Pending`] has the next hashes and belongs to the block builder. While a block is applied, entries are ahead of the
+//! [`Pending`] has the next hashes and belongs to the block builder. A block that states the index root
+//! [publishes](Index::publish) it; others only [commit](Index::commit) their changes. So entries are ahead of the
 //! published hashes, and **images** keep their previous values. A reader replaces the few entries of its leaf by their
 //! images ([`Index::leaf`]), the only step that needs the index, and then hashes without it ([`Leaf::prove`]).
 
@@ -31,6 +32,7 @@ mod pages;
 mod paths;
 mod pending;
 mod proof;
+mod published;
 #[cfg(test)]
 mod tests;
 mod touches;
@@ -61,7 +63,7 @@ pub struct Index {
     trie: Trie,
     pages: Pages,
     accounts: u64,
-    /// Height of the open block: applied, but not published.
+    /// Height of the open block: applied, but not committed.
     open: Option<u32>,
     images: Images,
 }
@@ -80,13 +82,17 @@ impl Index {
 
     fn for_accounts(accounts: u64) -> Self {
         let trie = Trie::new(0, accounts);
-        Self { trie, pages: Pages::default(), accounts: 0, open: None, images: Images::default() }
+        Self { trie, pages: Pages::default(), accounts: 0, open: None, images: Images::new(0) }
     }
 
-    /// The index of these entries, which must be in ascending order of path, then id; nothing is published yet.
-    /// `accounts` is their number.
-    pub fn from_entries(accounts: u64, entries: impl IntoIterator<Item = IndexEntry>) -> Result<Self, OrderError> {
-        let mut index = Self::for_accounts(accounts);
+    /// The index after the block at `height`, of these entries, which must be in ascending order of path, then id; no
+    /// hashes are published yet. `accounts` is their number.
+    pub fn from_entries(
+        height: u32,
+        accounts: u64,
+        entries: impl IntoIterator<Item = IndexEntry>,
+    ) -> Result<Self, OrderError> {
+        let mut index = Self { images: Images::new(height), ..Self::for_accounts(accounts) };
         let mut before = None;
         let (mut number, mut group) = (0, Vec::new());
         for entry in entries {
@@ -117,21 +123,26 @@ impl Index {
         Some(self.pages[self.trie.find(&self.pages, account_path(account), account)?])
     }
 
+    /// The entry of an account as of the last committed block.
+    pub fn committed(&self, account: &AccountId) -> Option<IndexEntry> {
+        self.as_of(self.images.committed, account)
+    }
+
     /// The entry of an account as of the last publication.
     pub fn published(&self, account: &AccountId) -> Option<IndexEntry> {
+        self.as_of(self.images.published, account)
+    }
+
+    /// The entry of an account as of a visible state.
+    fn as_of(&self, height: u32, account: &AccountId) -> Option<IndexEntry> {
         let entry = self.get(account)?;
-        if self.is_as_published(&entry) {
+        if entry.height.get() <= height {
             return Some(entry);
         }
         let path = account_path(account);
         let trie = self.trie.lowest(path);
         let mut images = self.images.of_cell(&trie.cells()[trie.cell_of(path)]);
-        images.find(|image| image.account == account.0).copied()
-    }
-
-    /// Whether the open block has not touched this entry.
-    fn is_as_published(&self, entry: &IndexEntry) -> bool {
-        self.open != Some(entry.height.get())
+        images.find(|image| image.account == account.0 && image.height.get() <= height).copied()
     }
 
     /// All entries, in ascending order of path, then id.
@@ -151,7 +162,7 @@ impl Index {
 
     /// Makes room for what the operations of a block create and change. Call it before applying any of the block.
     pub fn prepare(&mut self, pending: &mut Pending, operations: &[Operation]) {
-        self.forget_images();
+        self.commit();
         // Each changes at most two accounts, usually fewer for the first time.
         self.images.reserve(operations.len().min(self.accounts as usize));
         let is_create = |operation: &&Operation| operation.command() == Ok(Command::Create);
@@ -159,19 +170,23 @@ impl Index {
         if !created.is_empty() {
             let mut paths = vec![0; created.len()];
             account_paths(&created, &mut paths);
-            self.trie.prepare(&mut self.pages, pending, &paths);
+            self.trie.prepare(&mut self.pages, pending, &mut self.images, &paths);
         }
     }
 
-    /// Makes the new hashes visible to readers. All entries are now as of them.
-    pub fn publish(&mut self, pending: &mut Pending) {
-        pending.publish_to(&mut self.trie);
-        self.forget_images();
+    /// Makes the entries of the open block, if any, visible to readers. Proofs are still as of the last publication.
+    pub fn commit(&mut self) {
+        if let Some(height) = self.open.take() {
+            self.images.commit(height);
+        }
     }
 
-    fn forget_images(&mut self) {
-        self.open = None;
-        self.images.forget();
+    /// Makes the entries of the open block, if any, and the new hashes visible to readers. Both are now as of the same
+    /// block.
+    pub fn publish(&mut self, pending: &mut Pending) {
+        self.commit();
+        pending.publish_to(&mut self.trie);
+        self.images.publish();
     }
 
     /// Releases the memory kept for the next block.

@@ -2,7 +2,6 @@
 use super::Index;
 use super::hashing::{INDEX_NODE, is_leaf, leaf_hash};
 use super::paths::account_path;
-use super::trie::Trie;
 use spv::{Hash, IndexEntry};
 use wire::AccountId;
 
@@ -44,32 +43,8 @@ impl Index {
             depth += 1;
         }
         let mut entries = Vec::new();
-        self.published_below(trie, node, depth, &mut entries);
+        trie.published_below(&self.pages, &self.images, node, depth, &mut entries);
         Leaf { route, path, entries }
-    }
-
-    /// The entries below a node as of the last publication, in any order.
-    ///
-    /// If there were none, the node is not searched, as the open block may have created many.
-    pub(super) fn published_below(&self, trie: &Trie, node: usize, depth: u32, entries: &mut Vec<IndexEntry>) {
-        if trie.published.counts[node] == 0 {
-            return;
-        }
-        if depth == trie.cell_depth() {
-            let (group, range) = trie.cell(node);
-            let now = trie.groups()[group].entries(&self.pages, range).flatten();
-            entries.extend(now.filter(|entry| self.is_as_published(entry)));
-            entries.extend(self.images.of_cell(&trie.cells()[node - trie.cells().len()]));
-            return;
-        }
-        if depth == trie.depth()
-            && let Some(crowd) = trie.crowd(node - trie.groups().len())
-        {
-            self.published_below(crowd, 1, depth, entries);
-            return;
-        }
-        self.published_below(trie, 2 * node, depth + 1, entries);
-        self.published_below(trie, 2 * node + 1, depth + 1, entries);
     }
 }
 
@@ -82,9 +57,7 @@ impl Leaf {
     /// The proof of what the index held for the account.
     pub fn prove(self) -> IndexAnswer {
         let Self { route, mut path, entries } = self;
-        let mut entries: Vec<_> =
-            entries.into_iter().map(|entry| (account_path(&AccountId(entry.account)), entry)).collect();
-        entries.sort_unstable_by_key(|(path, entry)| (*path, entry.account));
+        let entries = sorted(entries);
         let mut depth = path.len() as u32;
         // Hashes inside a cell are not stored.
         let mut leaf = &entries[..];
@@ -100,13 +73,21 @@ impl Leaf {
     }
 }
 
+/// Entries with their paths, in order.
+pub(super) fn sorted(entries: Vec<IndexEntry>) -> Vec<(u64, IndexEntry)> {
+    let mut entries: Vec<_> =
+        entries.into_iter().map(|entry| (account_path(&AccountId(entry.account)), entry)).collect();
+    entries.sort_unstable_by_key(|(path, entry)| (*path, entry.account));
+    entries
+}
+
 /// The number of entries whose path has a 0 in bit `depth`; all paths are alike before that bit.
 fn middle(entries: &[(u64, IndexEntry)], depth: u32) -> usize {
     entries.partition_point(|(path, _)| path >> (63 - depth) & 1 == 0)
 }
 
 /// The hash of the subtree at `depth` over these entries.
-fn subtree(entries: &[(u64, IndexEntry)], depth: u32) -> Hash {
+pub(super) fn subtree(entries: &[(u64, IndexEntry)], depth: u32) -> Hash {
     if is_leaf(entries.len(), depth) {
         let entries: Vec<_> = entries.iter().map(|(_, entry)| *entry).collect();
         return leaf_hash(&entries);

@@ -174,7 +174,7 @@ proptest! {
         check_proofs(&mut index, (0..1000).step_by(13).map(account));
         check_listing(&index.index, &model, 100);
         let entries: Vec<_> = index.index.entries().copied().collect();
-        let mut again = Whole::from_index(Index::from_entries(index.index.accounts(), entries).unwrap());
+        let mut again = Whole::from_index(Index::from_entries(9, index.index.accounts(), entries).unwrap());
         prop_assert_eq!(again.root(), index.root());
     }
 
@@ -293,7 +293,7 @@ fn ground_ids_make_no_cell_or_group_large() {
             check_proofs(&mut index, alike.iter().copied().step_by(97).chain((0..600).step_by(31).map(account)));
             // Like a snapshot: in one piece, and with its crowds.
             let mut again =
-                Whole::from_index(Index::from_entries(model.len() as u64, model.values().copied()).unwrap());
+                Whole::from_index(Index::from_entries(99, model.len() as u64, model.values().copied()).unwrap());
             check_against(&mut again, &model);
             let (cell, group) = again.index.trie.largest();
             assert!(cell <= trie::MAX_CELL && group <= 4 * trie::MAX_CELL as usize, "{cell} {group}");
@@ -303,12 +303,20 @@ fn ground_ids_make_no_cell_or_group_large() {
     }
 }
 
-/// Crowds, with crowds in them, behave like the whole: with transfers, reverted blocks, and growth around them.
+/// Crowds, with crowds in them, behave like the whole: with transfers, reverted blocks, growth around them, and blocks
+/// that are committed without being published.
 #[test]
 fn crowds_follow_the_plain_model() {
+    for published_every in [1, 3, 5, 12] {
+        crowds_follow(published_every);
+    }
+}
+
+fn crowds_follow(published_every: u32) {
     let alike: Vec<_> = [ground(0, 6, 900), ground(5, 11, 400), ground(0x155, 11, 300)].concat();
     let mut random = storage::Random::new(7);
-    let (mut index, mut model) = (Whole::new(), Model::new());
+    let (mut index, mut committed) = (Whole::new(), Model::new());
+    let (mut published, mut root) = (Model::new(), index.root());
     let mut fresh = alike.iter().copied().chain((1 << 30..).map(account));
     let mut known = Vec::new();
     for height in 1..=12 {
@@ -322,38 +330,51 @@ fn crowds_follow_the_plain_model() {
                 false => Operation::transfer(id, source, destination, random.below(100)),
             });
         }
-        // A reverted block leaves no trace, and meanwhile readers see the previous state.
-        let mut done = model.clone();
+        let mut done = committed.clone();
         let mut position = 0;
         operations.retain(|operation| {
             let is_done = apply_plainly(&mut done, operation, Locator { height, position }).is_some();
             position += u32::from(is_done);
             is_done
         });
-        let root = index.root();
+        // A reverted block leaves no trace, and meanwhile readers see the previous states.
         for keep in [false, true] {
             index.apply(height, &operations, &mut vec![Links::NONE; operations.len()]).unwrap();
-            let mut header = BlockHeader::read_from_bytes(&[0; spv::HEADER_SIZE]).unwrap();
-            (header.index_root, header.accounts) = (root, (model.len() as u64).into());
-            for account in known.iter().step_by(11) {
-                let answer = index.prove(account);
-                let proof =
-                    IndexProof { block_hash: header.hash(), height: 0, path: &answer.path, entries: &answer.entries };
-                let before = model.get(&key(account)).copied();
-                assert_eq!(proof.verify_in(&account.0, &header), Ok(before));
-                assert_eq!(index.index.published(account), before);
-            }
-            check_listing(&index.index, &model, 100);
+            check_readers(&index, &known, &committed, (&published, root));
             if keep {
-                model = std::mem::take(&mut done);
+                committed = std::mem::take(&mut done);
+                index.index.commit();
             } else {
+                index.pending.root(&index.index);
                 index.undo(&operations);
             }
-            check_against(&mut index, &model);
+            check_readers(&index, &known, &committed, (&published, root));
+            assert!(index.index.entries().eq(committed.values()));
+        }
+        if height % published_every == 0 {
+            (published, root) = (committed.clone(), index.root());
+            assert_eq!(root, root_of(&published));
+            check_readers(&index, &known, &committed, (&published, root));
         }
     }
     assert!(index.index.trie.has_crowds());
+    check_against(&mut index, &committed);
     check_proofs(&mut index, known.into_iter().step_by(23));
+}
+
+/// Readers see the entries of committed blocks, and proofs of published ones.
+fn check_readers(index: &Whole, known: &[AccountId], committed: &Model, (published, root): (&Model, Hash)) {
+    let mut header = BlockHeader::read_from_bytes(&[0; spv::HEADER_SIZE]).unwrap();
+    (header.index_root, header.accounts) = (root, (published.len() as u64).into());
+    for account in known.iter().step_by(11) {
+        let answer = index.prove(account);
+        let proof = IndexProof { block_hash: header.hash(), height: 0, path: &answer.path, entries: &answer.entries };
+        let entry = published.get(&key(account)).copied();
+        assert_eq!(proof.verify_in(&account.0, &header), Ok(entry));
+        assert_eq!(index.index.published(account), entry);
+        assert_eq!(index.index.committed(account), committed.get(&key(account)).copied());
+    }
+    check_listing(&index.index, published, 100);
 }
 
 #[test]
@@ -398,8 +419,8 @@ fn entries_out_of_order_are_refused() {
     index.apply(1, &creates, &mut vec![Links::NONE; 500]).unwrap();
     let mut entries: Vec<_> = index.index.entries().copied().collect();
     entries.swap(300, 301);
-    assert_eq!(Index::from_entries(500, entries.clone()).err(), Some(OrderError(301)));
+    assert_eq!(Index::from_entries(1, 500, entries.clone()).err(), Some(OrderError(301)));
     entries.swap(300, 301);
     entries[300] = entries[299];
-    assert_eq!(Index::from_entries(500, entries).err(), Some(OrderError(300)));
+    assert_eq!(Index::from_entries(1, 500, entries).err(), Some(OrderError(300)));
 }

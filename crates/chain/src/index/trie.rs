@@ -182,6 +182,18 @@ impl Trie {
         trie
     }
 
+    /// The cell of a path in the lowest trie that contains it.
+    pub(super) fn lowest_cell_mut(&mut self, path: u64) -> &mut Cell {
+        let cell = self.cell_of(path);
+        if self.crowd(cell >> CELL_BITS).is_none() {
+            return &mut self.cells[cell];
+        }
+        match self.crowds.get_mut(&(cell >> CELL_BITS)) {
+            Some(crowd) => crowd.lowest_cell_mut(path),
+            None => &mut self.cells[cell],
+        }
+    }
+
     /// Finds an account's entry.
     pub(super) fn find(&self, pages: &Pages, path: u64, account: &AccountId) -> Option<At> {
         let trie = self.lowest(path);

@@ -81,9 +81,16 @@ impl Replay {
         if links != store.section::<Links>(record, Section::Links)? {
             return Err(store.damaged(record, Damage::Links));
         }
-        let root = self.pending.root(&self.index);
-        if root != record.header.index_root || self.index.accounts() != record.header.accounts.get() {
+        // A header that states no root repeats the previous one, which the chain of headers has checked.
+        let states_index = record.header.states_index();
+        let is_root = !states_index || self.pending.root(&self.index) == record.header.index_root;
+        if !is_root || self.index.accounts() != record.header.accounts.get() {
             return Err(store.damaged(record, Damage::Index));
+        }
+        if states_index {
+            self.index.publish(&mut self.pending);
+        } else {
+            self.index.commit();
         }
         let follows = record.transactions_before.get() == self.transactions
             && record.offset.get() == self.end

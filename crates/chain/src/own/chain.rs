@@ -189,21 +189,26 @@ impl OwnChain {
         // Only this thread changes the state, so readers continue while the sealer takes its time.
         let chain_state = Arc::clone(&self.chain_state);
         let state = chain_state.state();
+        let (count, accounts) = (block.operations.len() as u32, state.index.accounts());
+        let states_index = chain_state.store.roots().is_due(before, count, accounts);
         let header = BlockHeader {
-            version: self.authority.version().into(),
-            transactions: (block.operations.len() as u32).into(),
+            version: self.authority.version(states_index).into(),
+            transactions: count.into(),
             height: (before.height() + 1).into(),
             timestamp: block.timestamp.max(before.header.timestamp.get()).into(),
-            accounts: state.index.accounts().into(),
+            accounts: accounts.into(),
             previous: before.hash,
             transaction_root: derived.tree.root,
-            index_root: self.pending.root(&state.index),
+            index_root: if states_index { self.pending.root(&state.index) } else { before.header.index_root },
         };
+        let (height, transactions) = (before.height() + 1, before.transactions + u64::from(count));
         let tip = Tip {
             header,
             hash: header.hash(),
             end_sequence: block.end_sequence,
-            transactions: before.transactions + block.operations.len() as u64,
+            transactions,
+            index_height: if states_index { height } else { before.index_height },
+            index_transactions: if states_index { transactions } else { before.index_transactions },
             issued: issued(before.issued, block.operations),
         };
         let proposal = (tip.height(), tip.hash, tip.end_sequence);
@@ -225,7 +230,11 @@ impl OwnChain {
         chain_state.store.complete(staged, &completion)?;
         drop(state);
         let state = &mut *chain_state.state_mut();
-        state.index.publish(&mut self.pending);
+        if states_index {
+            state.index.publish(&mut self.pending);
+        } else {
+            state.index.commit();
+        }
         state.tip = tip;
         chain_state.set_tip(tip);
         Ok(tip)
@@ -245,10 +254,17 @@ impl OwnChain {
 
     /// Writes a snapshot of the index as of the tip, so that the next start applies only later blocks. Proofs continue
     /// meanwhile.
-    pub fn snapshot(&self) -> Result<(), Error> {
+    ///
+    /// Returns false, and writes nothing, if the tip's header [states no index root](BlockHeader::states_index), because
+    /// it could not authenticate the snapshot.
+    pub fn snapshot(&self) -> Result<bool, Error> {
         let state = self.chain_state.state();
+        if !state.tip.header.states_index() {
+            return Ok(false);
+        }
         snapshot::write(&self.directory, &state.index, &state.tip)?;
-        snapshot::remove_old(&self.directory, SNAPSHOTS)
+        snapshot::remove_old(&self.directory, SNAPSHOTS)?;
+        Ok(true)
     }
 }
 
@@ -291,21 +307,38 @@ fn check(block: &NextBlock<'_>, before: &Tip) -> Result<(), Error> {
     Err(Error::InvalidBlock(reason))
 }
 
-/// Loads the index as of the tip: the newest valid snapshot, and the blocks after it.
+/// Loads the index as of the tip: the newest valid snapshot, and the blocks after it. It is published as of the last
+/// block that states its root.
 fn load_index(directory: &Arc<dyn Directory>, store: &Store, tip: &Tip) -> Result<(Index, Pending), Error> {
-    let loaded = snapshot::load_newest(directory, store)?;
-    let (mut index, from) = loaded.unwrap_or_default();
-    let mut pending = Pending::new(&index);
-    for height in from + 1..=tip.height() {
-        let record = store.record(height)?;
-        let operations: Vec<Operation> = store.section(&record, Section::Operations)?;
-        index.prepare(&mut pending, &operations);
-        let first = Locator { height: height as u32, position: 0 };
-        index.apply(&mut pending, first, &operations, &mut vec![Links::NONE; operations.len()])?;
+    let (mut index, mut pending, from) = match snapshot::load_newest(directory, store)? {
+        Some(loaded) => loaded,
+        None => (Index::new(), Pending::new(&Index::new()), 0),
+    };
+    for height in from + 1..=tip.index_height {
+        apply_block(&mut index, &mut pending, store, height)?;
+        // Without a root, until the last of these blocks: nobody reads yet.
+        index.publish(&mut pending);
     }
-    if pending.root(&index) != tip.header.index_root || index.accounts() != tip.header.accounts.get() {
-        return Err(store.damaged_record(tip.height(), Damage::Index));
+    let stating = store.record(tip.index_height)?.header;
+    if pending.root(&index) != stating.index_root || index.accounts() != stating.accounts.get() {
+        return Err(store.damaged_record(tip.index_height, Damage::Index));
     }
     index.publish(&mut pending);
+    for height in tip.index_height + 1..=tip.height() {
+        apply_block(&mut index, &mut pending, store, height)?;
+        index.commit();
+    }
+    if index.accounts() != tip.header.accounts.get() {
+        return Err(store.damaged_record(tip.height(), Damage::Index));
+    }
     Ok((index, pending))
+}
+
+/// Applies a block of the store to the index.
+fn apply_block(index: &mut Index, pending: &mut Pending, store: &Store, height: u64) -> Result<(), Error> {
+    let operations: Vec<Operation> = store.section(&store.record(height)?, Section::Operations)?;
+    index.prepare(pending, &operations);
+    let first = Locator { height: height as u32, position: 0 };
+    index.apply(pending, first, &operations, &mut vec![Links::NONE; operations.len()])?;
+    Ok(())
 }

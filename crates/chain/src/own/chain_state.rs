@@ -80,21 +80,23 @@ impl ChainState {
     /// The index entry of an account as of the tip.
     pub(super) fn account(&self, account: &AccountId) -> (Tip, Option<IndexEntry>) {
         let state = self.state();
-        (state.tip, state.index.published(account))
+        (state.tip, state.index.committed(account))
     }
 
-    /// The first `limit` accounts after `after` in the index's order.
-    pub(super) fn accounts(&self, after: Option<&AccountId>, limit: usize) -> (Tip, Vec<IndexEntry>) {
+    /// The height of the last stated index root, and the first `limit` accounts after `after` as of it, in the index's
+    /// order.
+    pub(super) fn accounts(&self, after: Option<&AccountId>, limit: usize) -> (u64, Vec<IndexEntry>) {
         let state = self.state();
-        (state.tip, state.index.listing(after, limit))
+        (state.tip.index_height, state.index.listing(after, limit))
     }
 
-    /// The proof of an account's entry. The builder does not wait for the hashing.
-    pub(super) fn prove(&self, account: &AccountId) -> (Tip, IndexAnswer) {
+    /// The height of the last stated index root, and the proof of an account's entry. The builder does not wait for the
+    /// hashing.
+    pub(super) fn prove(&self, account: &AccountId) -> (u64, IndexAnswer) {
         let state = self.state();
-        let (tip, leaf) = (state.tip, state.index.leaf(account));
+        let (height, leaf) = (state.tip.index_height, state.index.leaf(account));
         drop(state);
-        (tip, leaf.prove())
+        (height, leaf.prove())
     }
 
     /// A transaction of an account, and the position of the previous one.

@@ -14,7 +14,8 @@
 //!
 //! 1. Check that it can follow the tip, and write its operations after the committed bytes.
 //! 2. Apply the operations to the index, alternating with readers, who see the previous state.
-//! 3. Compute the header from the transaction tree and the root of the index.
+//! 3. Compute the header from the transaction tree and the root of the index. Large blocks of a large index repeat the
+//!    previous root ([`root_schedule`]).
 //! 4. If a key seals the chain: record height, hash and end in the journal as the *proposal*, durably, unless it is
 //!    recorded already. Then have the header sealed, and verify the seal. Replicas skip this: their blocks are agreed
 //!    on before.
@@ -44,6 +45,7 @@ mod damage;
 mod error;
 mod reader;
 mod record;
+mod root_schedule;
 mod scrub;
 mod sealer;
 mod snapshot;
@@ -59,6 +61,7 @@ pub use copy::copy;
 pub use error::{Damage, DamagedBlock, Error};
 pub use reader::{History, IndexEntryAnswer, OwnReader, TransactionAnswer, WholeBlock};
 pub use record::block_bytes;
+pub use root_schedule::RootSchedule;
 pub use scrub::{Scrub, Scrubbed};
 pub use sealer::{NoSealer, Sealer, SealingError, seal};
 pub use store::{Levels, Options};

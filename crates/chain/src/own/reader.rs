@@ -37,14 +37,15 @@ pub struct TransactionAnswer {
     pub tail: Option<[u8; TAIL_SIZE]>,
 }
 
-/// The index entry of an account as of the tip, with its proof.
+/// The index entry of an account as of a block whose header [states the index root](BlockHeader::states_index), with its
+/// proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexEntryAnswer {
-    /// Hash of the tip.
+    /// Hash of the block.
     pub block_hash: Hash,
     /// Its height.
     pub height: u64,
-    /// The leaf, and its path to the tip's index root.
+    /// The leaf, and its path to the block's index root.
     pub proof: IndexAnswer,
 }
 
@@ -160,21 +161,25 @@ impl OwnReader {
         self.answer(&tip, &record, position).map(Some)
     }
 
-    /// The index entry of an account, or its absence, with the proof: as of the last block with transactions. Later
-    /// empty blocks have the same index, and no certificate may cover them yet.
+    /// The index entry of an account, or its absence, with the proof: as of the last block that states the index root.
+    /// Empty blocks that state the same root again are passed over, because no certificate may cover them yet.
     pub fn index_entry(&self, account: &AccountId) -> Result<IndexEntryAnswer, Error> {
-        let (Tip { mut header, .. }, proof) = self.0.prove(account);
+        let (height, proof) = self.0.prove(account);
+        let mut header = self.0.store.record(height)?.header;
         while header.transactions.get() == 0 && header.height.get() > 0 {
-            header = self.0.store.record(header.height.get() - 1)?.header;
+            let previous = self.0.store.record(header.height.get() - 1)?.header;
+            if !previous.states_index() {
+                break;
+            }
+            header = previous;
         }
         Ok(IndexEntryAnswer { block_hash: header.hash(), height: header.height.get(), proof })
     }
 
-    /// The height of the tip, and the first `limit` accounts after `after` as of it, in the index's order: ascending by
-    /// path, then id. `after` need not exist.
+    /// The height of the last block that states the index root, and the first `limit` accounts after `after` as of it,
+    /// in the index's order: ascending by path, then id. `after` need not exist.
     pub fn accounts(&self, after: Option<&AccountId>, limit: usize) -> (u64, Vec<IndexEntry>) {
-        let (tip, entries) = self.0.accounts(after, limit);
-        (tip.height(), entries)
+        self.0.accounts(after, limit)
     }
 
     /// The transactions of an account, newest first.

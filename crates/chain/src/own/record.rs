@@ -163,6 +163,11 @@ impl Record {
         self.header.transactions.get()
     }
 
+    /// The number of transactions in all blocks up to this one.
+    pub(crate) fn transactions_after(&self) -> u64 {
+        self.transactions_before.get().saturating_add(self.transactions().into())
+    }
+
     /// The byte range of a section in the blocks file.
     pub(crate) fn section(&self, section: Section) -> Range<u64> {
         let (transactions, tails) = (self.transactions(), self.tails.get());

@@ -108,19 +108,23 @@ pub(super) fn copy_newest(from: &Arc<dyn Directory>, to: &Arc<dyn Directory>, mo
     Ok(())
 }
 
-/// Loads the newest valid snapshot, with its height. Skips damaged ones: everything is in the blocks as well.
-pub(super) fn load_newest(directory: &Arc<dyn Directory>, store: &Store) -> Result<Option<(Index, u64)>, Error> {
+/// Loads the newest valid snapshot, with the hashes of the index and its height. Skips damaged ones: everything is in
+/// the blocks as well.
+pub(super) fn load_newest(
+    directory: &Arc<dyn Directory>,
+    store: &Store,
+) -> Result<Option<(Index, Pending, u64)>, Error> {
     for height in heights(directory)?.into_iter().rev().filter(|height| *height < store.len()) {
         match load(directory, store, height)? {
-            Some(index) => return Ok(Some((index, height))),
+            Some((index, pending)) => return Ok(Some((index, pending, height))),
             None => tracing::warn!(height, "the snapshot of the index is damaged: rebuilding it from the blocks"),
         }
     }
     Ok(None)
 }
 
-/// Loads the index from a snapshot, if it is valid.
-fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Option<Index>, Error> {
+/// Loads the index and its hashes from a snapshot, if it is valid.
+fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Option<(Index, Pending)>, Error> {
     let file = directory.open(&name(height), Mode::Read)?;
     let mut reader = Reader { file: &*file, offset: 0, hasher: blake3::Hasher::new() };
     let mut header = Header::new_zeroed();
@@ -136,6 +140,7 @@ fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Op
         || header.height.get() != height
         || header.block != block.hash()
         || block.accounts.get() != accounts
+        || !block.states_index()
         || expected != Some(size)
     {
         return Ok(None);
@@ -157,16 +162,17 @@ fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Op
             }
         }
     });
-    let index = Index::from_entries(accounts, chunks.flatten());
+    let index = Index::from_entries(height as u32, accounts, chunks.flatten());
     if let Some(error) = failed {
         return Err(error.into());
     }
     let Ok(index) = index else { return Ok(None) };
     let mut sum = [0; 32];
     file.read_exact_at(&mut sum, reader.offset)?;
-    let holds = (cfg!(fuzzing) || sum == *reader.hasher.finalize().as_bytes())
-        && Pending::new(&index).root(&index) == block.index_root;
-    Ok(holds.then_some(index))
+    let mut pending = Pending::new(&index);
+    let holds =
+        (cfg!(fuzzing) || sum == *reader.hasher.finalize().as_bytes()) && pending.root(&index) == block.index_root;
+    Ok(holds.then_some((index, pending)))
 }
 
 /// Buffers and hashes what is written.

@@ -3,6 +3,7 @@ use super::catalog::{Catalog, Commit};
 use super::damage::DamageLog;
 use super::error::{Damage, DamagedBlock, Error};
 use super::record::{Checksum, RECORD_SIZE, Record, RecordParts, Section, Tail, checksum};
+use super::root_schedule::RootSchedule;
 use crate::flat::{FlatFile, SEGMENT};
 use crate::ids;
 use crate::links::Links;
@@ -32,11 +33,13 @@ pub struct Options {
     pub segment_size: u64,
     /// Source of paths.
     pub levels: Levels,
+    /// Which blocks state the index root.
+    pub roots: RootSchedule,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { segment_size: SEGMENT, levels: Levels::Stored }
+        Self { segment_size: SEGMENT, levels: Levels::Stored, roots: RootSchedule::NODE }
     }
 }
 
@@ -86,6 +89,7 @@ pub(crate) struct Store {
     blocks: FlatFile,
     catalog: Box<dyn Catalog>,
     levels: Levels,
+    roots: RootSchedule,
     damage: DamageLog,
 }
 
@@ -108,6 +112,7 @@ impl Store {
             blocks: FlatFile::open(Arc::clone(directory), "blocks", options.segment_size, blocks)?,
             catalog,
             levels: options.levels,
+            roots: options.roots,
             damage: DamageLog::default(),
         };
         if let Some(commit) = last {
@@ -186,6 +191,11 @@ impl Store {
     /// The block last proposed for sealing.
     pub(crate) fn proposal(&self) -> Result<Option<Commit>, Error> {
         self.catalog.proposal()
+    }
+
+    /// Which blocks state the index root.
+    pub(crate) fn roots(&self) -> &RootSchedule {
+        &self.roots
     }
 
     /// The number of blocks.

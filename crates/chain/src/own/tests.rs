@@ -10,7 +10,10 @@ use wire::{AccountId, Operation, TransactionId};
 use zerocopy::IntoBytes;
 
 /// Small, so that blocks cross segments.
-const OPTIONS: Options = Options { segment_size: 8192, levels: Levels::Stored };
+const OPTIONS: Options = Options { segment_size: 8192, levels: Levels::Stored, roots: RootSchedule::NODE };
+
+/// In [`OPTIONS`], blocks are small and all state the index root. Here about half do not.
+const FEWER_ROOTS: RootSchedule = RootSchedule { small_block: 3, eighths: 12 };
 
 fn key() -> SealingKey {
     SealingKey::from_bytes(&[1; 32]).unwrap()
@@ -38,6 +41,8 @@ struct Model {
     random: Random,
     balances: HashMap<AccountId, u64>,
     history: HashMap<AccountId, Vec<(Locator, Operation)>>,
+    /// Balances and latest transactions as of the last stated index root.
+    stated: HashMap<AccountId, (u64, Locator)>,
     headers: HeaderChain,
     next_id: u32,
 }
@@ -66,6 +71,7 @@ impl Model {
             random: Random::new(seed),
             balances: HashMap::new(),
             history: HashMap::new(),
+            stated: HashMap::new(),
             headers: HeaderChain::new(&genesis().hash(), genesis()).unwrap(),
             next_id: 0,
         }
@@ -129,6 +135,11 @@ impl Model {
     fn built(&mut self, tip: &Tip) {
         self.headers.append(key().seal(&tip.header)).unwrap();
         assert_eq!(*self.headers.tip_hash(), tip.hash);
+        if tip.header.states_index() {
+            let latest = |account| self.history[account].last().unwrap().0;
+            self.stated = self.balances.iter().map(|(id, balance)| (*id, (*balance, latest(id)))).collect();
+            assert_eq!((tip.index_height, tip.index_transactions), (tip.height(), tip.transactions));
+        }
     }
 
     /// Checks that the chain is at the model's height, and all of its answers.
@@ -137,11 +148,13 @@ impl Model {
         assert_eq!(reader.tip().hash, *self.headers.tip_hash());
         assert_eq!(reader.tip().header.accounts.get(), self.balances.len() as u64);
         for (account, balance) in &self.balances {
-            let entry = self.check_index(&reader, account).unwrap();
-            assert_eq!(entry.balance.get(), *balance);
+            let entry = self.check_index(&reader, account);
+            let stated = entry.map(|entry| (entry.balance.get(), entry.latest()));
+            assert_eq!(stated, self.stated.get(account).copied());
             let history = &self.history[account];
             let (latest, operation) = history[history.len() - 1];
-            assert_eq!(entry.latest(), latest);
+            let entry = reader.account(account).unwrap().unwrap();
+            assert_eq!((entry.balance.get(), entry.latest()), (*balance, latest));
             let answer = reader.latest(account).unwrap().unwrap();
             assert_eq!(
                 (answer.operation, answer.height, answer.position),
@@ -167,8 +180,9 @@ impl Model {
             assert!(reader.history_before(&stranger, *others).unwrap().is_none());
         }
         let listed = reader.accounts(None, usize::MAX).1.into_iter();
-        let listed: HashMap<_, _> = listed.map(|entry| (AccountId(entry.account), entry.balance.get())).collect();
-        assert_eq!(listed, self.balances);
+        let stated = |entry: spv::IndexEntry| (AccountId(entry.account), (entry.balance.get(), entry.latest()));
+        assert_eq!(listed.map(stated).collect::<HashMap<_, _>>(), self.stated);
+        assert_eq!(reader.accounts(None, 0).0, reader.tip().index_height);
         let headers = reader.headers(0, usize::MAX).unwrap();
         assert_eq!(headers.len() as u64, self.height() + 1);
         assert_eq!(headers, self.headers.all());
@@ -185,9 +199,7 @@ impl Model {
             path: &answer.proof.path,
             entries: &answer.proof.entries,
         };
-        let entry = proof.verify(&account.0, &self.headers).unwrap();
-        assert_eq!(entry, reader.account(account).unwrap());
-        entry
+        proof.verify(&account.0, &self.headers).unwrap()
     }
 
     fn check_transaction(&self, answer: &TransactionAnswer) {
@@ -215,9 +227,15 @@ fn real() -> (tempfile::TempDir, Arc<dyn Directory>) {
 
 #[test]
 fn blocks_of_every_shape_are_proved_and_survive_a_restart() {
+    for roots in [RootSchedule::NODE, FEWER_ROOTS] {
+        blocks_of_every_shape_are_proved(Options { roots, ..OPTIONS });
+    }
+}
+
+fn blocks_of_every_shape_are_proved(options: Options) {
     let (_folder, directory) = real();
     let mut model = Model::new(1);
-    let mut chain = open(&directory).unwrap();
+    let mut chain = open_with(&directory, options).unwrap();
     for size in [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 63, 64, 65, 300, 0, 1000] {
         let block = model.block(size);
         let tip = chain.append(block.next(model.height() + 1), &mut key()).unwrap();
@@ -245,6 +263,44 @@ fn blocks_of_every_shape_are_proved_and_survive_a_restart() {
     drop(chain);
     let rebuilt = open_with(&directory, Options { levels: Levels::Rebuilt, ..OPTIONS }).unwrap();
     model.check(&rebuilt);
+}
+
+#[test]
+fn blocks_that_state_no_root_are_proved_by_the_last_one_that_does() {
+    let mut without = 0;
+    for seed in 0..3 {
+        let disk = SimulatedDisk::new(seed);
+        let options = Options { roots: FEWER_ROOTS, ..OPTIONS };
+        let mut random = Random::new(seed);
+        let mut model = Model::new(seed);
+        let mut chain = open_with(&disk.root(), options).unwrap();
+        for height in 1..=20 {
+            // A block that cannot be written leaves no trace in what readers see.
+            let block = model.block(if random.chance(0.1) { random.below(3) } else { random.below(100) });
+            disk.set_faults(Faults { write: 0.1, sync: 0.1, ..Faults::default() });
+            let tip = loop {
+                match chain.append(block.next(height), &mut key()) {
+                    Ok(tip) => break tip,
+                    Err(error) => assert!(matches!(error, Error::Storage(_)), "{error}"),
+                }
+            };
+            disk.set_faults(Faults::default());
+            model.built(&tip);
+            model.check(&chain);
+            without += u32::from(!tip.header.states_index());
+            if random.chance(0.3) {
+                assert_eq!(chain.snapshot().unwrap(), tip.header.states_index());
+            }
+            if random.chance(0.2) {
+                drop(chain);
+                disk.crash();
+                chain = open_with(&disk.root(), options).unwrap();
+                assert_eq!(chain.tip(), tip);
+                model.check(&chain);
+            }
+        }
+    }
+    assert!((20..50).contains(&without), "{without} of 60 blocks without a root");
 }
 
 #[test]
@@ -457,6 +513,12 @@ fn damage_under_a_chain_that_is_served_is_found() {
 
 #[test]
 fn a_crash_at_any_change_leaves_a_chain_of_whole_blocks() {
+    for roots in [RootSchedule::NODE, RootSchedule { small_block: 3, eighths: 80 }] {
+        a_crash_leaves_whole_blocks(Options { roots, ..OPTIONS });
+    }
+}
+
+fn a_crash_leaves_whole_blocks(options: Options) {
     let mut crash_at = 0;
     loop {
         let disk = SimulatedDisk::new(crash_at);
@@ -464,7 +526,7 @@ fn a_crash_at_any_change_leaves_a_chain_of_whole_blocks() {
         let mut tips = Vec::new();
         disk.crash_at(crash_at);
         let result = (|| {
-            let mut chain = open(&disk.root())?;
+            let mut chain = open_with(&disk.root(), options)?;
             for height in 1..=3 {
                 let block = model.block(30);
                 let tip = chain.append(block.next(height), &mut key())?;
@@ -593,7 +655,8 @@ fn failing_writes_and_syncs_only_delay_blocks() {
 fn readers_see_whole_blocks_only() {
     let (_folder, directory) = real();
     let mut model = Model::new(9);
-    let mut chain = open_with(&directory, Options::default()).unwrap();
+    let options = Options { roots: RootSchedule { small_block: 3, eighths: 80 }, ..Options::default() };
+    let mut chain = open_with(&directory, options).unwrap();
     let reader = chain.reader();
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -620,7 +683,7 @@ fn readers_see_whole_blocks_only() {
             });
         }
         for height in 1..=6 {
-            let block = model.block(15_000);
+            let block = model.block(if height == 4 { 2 } else { 15_000 });
             let last = block.operations.len() - 1;
             let mut broken = block.clone();
             broken.operations[last] = Operation::issue(TransactionId::ZERO, account(1 << 50), 1);

@@ -15,6 +15,11 @@ pub struct Tip {
     pub end_sequence: u64,
     /// The number of transactions in all blocks.
     pub transactions: u64,
+    /// Height of the block whose index root the header has: this one, or the last one before it that
+    /// [states it](BlockHeader::states_index).
+    pub index_height: u64,
+    /// The number of transactions in all blocks up to that one.
+    pub index_transactions: u64,
     /// The total issued minus paid deposits, which is the sum of all balances.
     pub issued: u128,
 }
@@ -29,11 +34,18 @@ impl Tip {
 /// The tip as of the block at a height.
 pub(super) fn tip_at(store: &Store, height: u64) -> Result<Tip, Error> {
     let record = store.record(height)?;
+    let mut stating = record;
+    // Ends at genesis at the latest, whose header states the empty index.
+    while !stating.header.states_index() && stating.header.height.get() > 0 {
+        stating = store.record(stating.header.height.get() - 1)?;
+    }
     Ok(Tip {
         header: record.header,
         hash: record.header.hash(),
         end_sequence: record.end_sequence.get(),
-        transactions: record.transactions_before.get() + u64::from(record.transactions()),
+        transactions: record.transactions_after(),
+        index_height: stating.header.height.get(),
+        index_transactions: stating.transactions_after(),
         issued: record.issued.get(),
     })
 }

@@ -396,6 +396,7 @@ impl<O: Observer> Executor<O> {
         node_state.accounts.store(ledger.accounts() as u64, Relaxed);
         node_state.retries.tell(ledger.retries(Now { elapsed: time, unix: time }));
         node_state.height.store(tip.height(), Relaxed);
+        node_state.index_height.store(tip.index_height, Relaxed);
         node_state.settled.store(tip.transactions, Relaxed);
         // Last: a reader that sees it sees the others as well.
         node_state.built.store(tip.end_sequence, Release);

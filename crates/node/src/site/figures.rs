@@ -22,7 +22,7 @@ const EVERY: u64 = 5;
 /// Number of figures of a row that are percentiles.
 const PERCENTILES: usize = 8;
 /// Number of figures of a row.
-const FIGURES: usize = 29 + PERCENTILES;
+const FIGURES: usize = 30 + PERCENTILES;
 
 /// A figure and its value; `None` where this node has no such figure, or nothing to take it from.
 type Figure = (&'static str, Option<f64>);
@@ -157,6 +157,7 @@ impl Figures {
             ("durable_sequence", count(node_state.durable())),
             ("built_sequence", count(node_state.built.load(Relaxed))),
             ("height", count(node_state.height.load(Relaxed))),
+            ("index_height", count(node_state.index_height.load(Relaxed))),
             ("final_height", node_state.order().and_then(|order| count(order.engine.snapshot().height))),
             ("transactions", count(node_state.settled.load(Relaxed))),
             ("accounts", count(node_state.accounts.load(Relaxed))),

@@ -182,6 +182,7 @@ fn latencies(interval: &Interval) -> Vec<Line> {
         ("journal", "durable_sequence", String::new()),
         ("block builder", "built_sequence", built),
         ("block", "height", String::new()),
+        ("index root", "index_height", number(interval.lag("height", "index_height"))),
         ("final block", "final_height", final_lag),
     ] {
         lines.push(row(Style::Plain, name, [number(figures.get(at)), lag]));
