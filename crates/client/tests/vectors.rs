@@ -5,7 +5,9 @@ use std::path::Path;
 
 use secp256k1::{Message, PublicKey, SECP256K1, SecretKey, ecdsa};
 use spv::hash::{TRANSFER_TAG, TaggedHash, account_hash, index_leaf, index_node, transaction_leaf, transaction_node};
-use spv::{BlockHeader, ChainKey, IndexProof, SealedHeader, SealingKey, TransactionProof, account_path};
+use spv::{
+    BlockHeader, ChainKey, HeaderChain, IndexProof, OneByOne, SealedHeader, SealingKey, TransactionProof, account_path,
+};
 use turnpike_client::Signer;
 use wire::{AccountId, Promise, SignedOperation};
 use zerocopy::{FromBytes, IntoBytes};

@@ -193,7 +193,11 @@ impl<O: Observer> BlockBuilder<O> {
 
     /// Closes the open block and writes a snapshot, so that the next start has little to do.
     pub fn finish(&mut self) -> Result<(), Error> {
-        if self.is_open() || !self.tip().header.states_index() {
+        if self.is_open() {
+            self.close()?;
+        }
+        // Only such a block can have a snapshot.
+        if !self.tip().header.states_index() {
             self.close()?;
         }
         if self.tip() != self.snapshot_tip {

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use chain::own::{FileCatalog, OwnChain, Sealer, SealingError};
+use chain::own::{FileCatalog, OwnChain, RootSchedule, Sealer, SealingError};
 use common::{account, signed, transaction};
 use model::{Model, Outcome};
 use proptest::prelude::*;
@@ -90,6 +90,7 @@ struct Machine {
     builder: BlockBuilder,
     transactions: u32,
     limits: Limits,
+    roots: RootSchedule,
     now: u64,
     /// When the ledger was created.
     started: u64,
@@ -102,7 +103,24 @@ impl Machine {
         Self::with(LIMITS, disk, Module::default(), transactions, now)
     }
 
+    /// Some blocks state no index root.
+    fn with_fewer_roots(disk: SimulatedDisk, transactions: u32, now: u64) -> Self {
+        let roots = RootSchedule { small_block: 12, eighths: 48 };
+        Self::open(LIMITS, roots, disk, Module::default(), transactions, now)
+    }
+
     fn with(limits: Limits, disk: SimulatedDisk, module: Module, transactions: u32, now: u64) -> Self {
+        Self::open(limits, RootSchedule::NODE, disk, module, transactions, now)
+    }
+
+    fn open(
+        limits: Limits,
+        roots: RootSchedule,
+        disk: SimulatedDisk,
+        module: Module,
+        transactions: u32,
+        now: u64,
+    ) -> Self {
         let root = disk.root();
         let options_of_journal =
             journal::Options { segment_bytes: 16 * PAGE, batch_bytes: 8 * PAGE as usize, key: [7; 32] };
@@ -111,20 +129,20 @@ impl Machine {
         let catalog = Box::new(FileCatalog::new(directory.clone()));
         let key = Module::key();
         let genesis = key.seal(&BlockHeader::genesis("test", &[1; 16], 0, &key.public()));
-        let options_of_chain = chain::own::Options { segment_size: 1 << 20, ..Default::default() };
+        let options_of_chain = chain::own::Options { segment_size: 1 << 20, roots, ..Default::default() };
         let chain = OwnChain::open(directory, catalog, options_of_chain, || Ok(genesis)).unwrap();
         let ledger = recover(limits, Secret::default(), &chain, journal.log()).unwrap();
         let (log, options) = (journal.log().clone(), options(transactions, &limits));
         let builder = BlockBuilder::new(chain, Box::new(module.clone()), log, options, (), now).unwrap();
         let (batch, signed_at, started) = (Batch::new(), None, now);
-        Self { module, disk, journal, batch, ledger, builder, transactions, limits, now, started, signed_at }
+        Self { module, disk, journal, batch, ledger, builder, transactions, limits, roots, now, started, signed_at }
     }
 
     fn restart(self) -> Self {
-        let Self { module, disk, journal, builder, transactions, limits, now, .. } = self;
+        let Self { module, disk, journal, builder, transactions, limits, roots, now, .. } = self;
         drop((journal, builder));
         disk.crash();
-        Self::with(limits, disk, module, transactions, now + 1)
+        Self::open(limits, roots, disk, module, transactions, now + 1)
     }
 
     /// Executes operations and makes them durable; every third is signed. Returns statuses and values.
@@ -296,6 +314,41 @@ fn what_is_open_is_closed_at_the_end() {
     let changes = machine.disk.changes();
     machine.builder.finish().unwrap();
     assert_eq!(machine.disk.changes(), changes, "there was nothing to do");
+}
+
+/// A block that states no index root is followed by an empty one that does, at the end or an interval later; also if the
+/// machine crashes before.
+#[test]
+fn an_idle_builder_states_the_index_root() {
+    let mut machine = Machine::with_fewer_roots(SimulatedDisk::new(12), 20, SECOND);
+    let creates: Vec<_> = (0..10).map(|number| Operation::create(transaction(number), account(number))).collect();
+    let issues: Vec<_> =
+        (10..85).map(|number| Operation::issue(transaction(number), account(number % 10), 1)).collect();
+    machine.execute(&creates);
+    machine.settle();
+    machine.execute(&issues[..20]);
+    while machine.builder.step(machine.now).unwrap() {}
+    let states_index =
+        |machine: &Machine, height| machine.builder.chain().headers(height, 1).unwrap()[0].header.states_index();
+    assert_eq!((machine.builder.tip().height(), machine.builder.tip().index_height), (2, 1));
+    let mut machine = machine.restart();
+    assert_eq!((machine.builder.tip().height(), machine.builder.tip().index_height), (2, 1));
+    machine.settle();
+    let tip = machine.builder.tip();
+    assert_eq!((tip.height(), tip.index_height, tip.header.transactions.get()), (3, 3, 0));
+    assert_eq!(tip.end_sequence, 30);
+    machine.settle();
+    assert_eq!(machine.builder.tip(), tip, "one is enough");
+    // With a load, blocks follow each other, and none is empty.
+    machine.execute(&issues[20..60]);
+    machine.settle();
+    assert_eq!([4, 5, 6].map(|height| states_index(&machine, height)), [false, false, true]);
+    machine.execute(&issues[60..]);
+    while machine.builder.step(machine.now).unwrap() {}
+    machine.builder.finish().unwrap();
+    assert_eq!([7, 8].map(|height| states_index(&machine, height)), [false, true]);
+    assert_eq!(machine.snapshots().last(), Some(&8));
+    assert!(machine.settled() == [creates, issues].concat());
 }
 
 /// A snapshot is written when its interval is over or after many transactions: 150, or four times the accounts.
