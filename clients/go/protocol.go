@@ -233,8 +233,8 @@ const (
 	// The transaction id is too old for its retries to be recognised, so the operation may have been executed; look it
 	// up by its id before sending another.
 	StatusExpired Status = 19
-	// The batch ends inside a linked chain, or the chain is too long, contains a REFER, or is not what was signed;
-	// correct the chain.
+	// The batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed
+	// one; correct the chain.
 	StatusLinkedInvalid Status = 20
 	// Unknown command; see the table of commands in the protocol.
 	StatusUnknownCommand Status = 32
@@ -383,7 +383,7 @@ func (code Status) Advice() string {
 	case StatusExpired:
 		return "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another"
 	case StatusLinkedInvalid:
-		return "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or is not what was signed; correct the chain"
+		return "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one; correct the chain"
 	case StatusUnknownCommand:
 		return "unknown command; see the table of commands in the protocol"
 	case StatusMalformed:
@@ -542,7 +542,7 @@ func (f *errorFrame) read(b []byte) {
 
 // Operation is one operation, 64 bytes.
 type Operation struct {
-	// Flags; bit 0: the transaction id is a UUIDv7 and carries a time; bits 1 and 2: linked operations.
+	// Flags; bit 0: the transaction id is a UUIDv7 with a time; bits 1, 2: links.
 	Flags uint8
 	// Command.
 	Command Command

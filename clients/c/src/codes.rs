@@ -38,8 +38,8 @@ pub enum ClientStatus {
     /// The transaction id is too old for its retries to be recognised, so the operation may have been executed;
     /// look it up by its id before sending another.
     TurnpikeExpired = 19,
-    /// The batch ends inside a linked chain, or the chain is too long, contains a REFER, or is not what was
-    /// signed; correct the chain.
+    /// The batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the
+    /// signed one; correct the chain.
     TurnpikeLinkedInvalid = 20,
     /// Unknown command; see the table of commands in the protocol.
     TurnpikeUnknownCommand = 32,
@@ -265,7 +265,7 @@ Self::TurnpikeZeroAmount => c"the amount is 0",
 Self::TurnpikeSelfTransfer => c"source and destination are the same account",
 Self::TurnpikeTransactionIdReused => c"the source used this transaction id for another operation",
 Self::TurnpikeExpired => c"the transaction id is too old for its retries to be recognised, so the operation may have been executed",
-Self::TurnpikeLinkedInvalid => c"the batch ends inside a linked chain, or the chain is too long, contains a REFER, or is not what was signed",
+Self::TurnpikeLinkedInvalid => c"the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one",
 Self::TurnpikeUnknownCommand => c"unknown command",
 Self::TurnpikeMalformed => c"the frame has a wrong length, or a field is set that must be zero",
 Self::TurnpikeNotTrusted => c"unsigned operations are accepted from trusted prefixes only",

@@ -158,7 +158,7 @@ export const Status = {
   OVERFLOW: 5,
   /** The account table is full, or the rest is reserved for trusted senders. */
   TABLE_FULL: 6,
-  /** Another operation of the linked chain failed, or was not new, so none of the chain was executed. */
+  /** Another operation of the linked chain failed, or was not new. */
   LINKED_FAILED: 7,
   /** ISSUE, TRANSFER or deposit of 0. */
   ZERO_AMOUNT: 16,
@@ -168,10 +168,7 @@ export const Status = {
   TRANSACTION_ID_REUSED: 18,
   /** The transaction id is too old for its retries to be recognised. */
   EXPIRED: 19,
-  /**
-   * The batch ends inside a linked chain, or the chain is longer than 64, contains a REFER, or is not the one
-   * that was signed.
-   */
+  /** A linked chain that is cut off, too long, contains a REFER, or is not as signed. */
   LINKED_INVALID: 20,
   /** Unknown command. */
   UNKNOWN_COMMAND: 32,
@@ -234,7 +231,7 @@ export const ADVICE: Readonly<Record<StatusName, string>> = {
   SELF_TRANSFER: "source and destination are the same account; name another destination",
   TRANSACTION_ID_REUSED: "the source used this transaction id for another operation; use a new id",
   EXPIRED: "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another",
-  LINKED_INVALID: "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or is not what was signed; correct the chain",
+  LINKED_INVALID: "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one; correct the chain",
   UNKNOWN_COMMAND: "unknown command; see the table of commands in the protocol",
   MALFORMED: "the frame has a wrong length, or a field is set that must be zero; correct the frame",
   NOT_TRUSTED: "unsigned operations are accepted from trusted prefixes only; sign it, or ask the operator to trust your address",
@@ -449,7 +446,7 @@ export const ErrorFrame = {
 
 /** One operation, 64 bytes. */
 export interface Operation {
-  /** Flags; bit 0: the transaction id is a UUIDv7 and carries a time; bits 1 and 2: linked operations. */
+  /** Flags; bit 0: the transaction id is a UUIDv7 with a time; bits 1, 2: links. */
   flags: number;
   /** Command. */
   command: number;

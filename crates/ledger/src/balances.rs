@@ -67,8 +67,8 @@ struct Change {
     balance: u64,
 }
 
-/// Changes to the accounts that are made together or not at all. Until then no reader of the table sees any of them: the
-/// NIC tier reads it at any time, and must not answer with a balance that is taken back.
+/// Changes to the accounts that are made together or not at all. Until then no reader of the table sees any of them:
+/// the NIC tier reads it at any time, and must not answer with a balance that is taken back.
 ///
 /// A draft changes few accounts, so it is searched from start to end.
 #[derive(Debug)]

@@ -306,8 +306,8 @@ impl Ledger {
         Outcome { status, value, fresh: true }
     }
 
-    /// Predicts [`Self::execute`] without executing the operation, as if it were not linked. A full window of retries does not settle an
-    /// operation: the window will have room again.
+    /// Predicts [`Self::execute`] without executing the operation, as if it were not linked. A full window of retries
+    /// does not settle an operation: the window will have room again.
     pub fn outlook(&mut self, operation: &Operation, signed_at: u64, now: Now) -> Outlook {
         let command = match check(operation, signed_at != 0) {
             Err(_) | Ok(Command::Refer) => return Outlook::Settled,

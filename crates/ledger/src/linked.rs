@@ -1,16 +1,18 @@
 //! Execution of [linked chains](wire::linked): all operations of a chain, or none.
 //!
-//! 1. If the chain is not well-formed, all of it is `LINKED_INVALID`. If there is no room to remember all of it, all of it
-//!    is `BUSY`.
-//! 2. Look up each operation as if it were not linked. If every one is new, go on. Otherwise nothing is executed, and
+//! 1. If the chain is not well-formed, all of it is `LINKED_INVALID`. If there is no room to remember all of it, all of
+//!    it is `BUSY`.
+//! 2. If some are refused by their form, or were refused earlier, they keep their statuses, and all others get
+//!    `LINKED_FAILED`.
+//! 3. Look up each operation as if it were not linked. If every one is new, go on. Otherwise nothing is executed, and
 //!    nothing leaves a trace: those that are remembered get their first results, those that are refused their statuses,
-//!    and new ones `LINKED_FAILED`. So a chain that is repeated whole gets its first results. A name that the chain uses
-//!    twice is `TRANSACTION_ID_REUSED`.
-//! 3. Apply the operations to a [draft](Draft) in order, so that each sees the effects of those before it. If all
+//!    and new ones `LINKED_FAILED`. So a chain that is repeated whole gets its first results. A name that the chain
+//!    uses twice is `TRANSACTION_ID_REUSED`.
+//! 4. Apply the operations to a [draft](Draft) in order, so that each sees the effects of those before it. If all
 //!    succeed, make the changes of the draft.
-//! 4. If one fails, it gets its status, all others get `LINKED_FAILED`, and no account changes. The values are the
+//! 5. If one fails, it gets its status, all others get `LINKED_FAILED`, and no account changes. The values are the
 //!    balances before the chain.
-//! 5. Record all operations of the chain, unless the failed one would leave no trace on its own.
+//! 6. Record all operations of the chain, unless the failed one would leave no trace on its own.
 
 use wire::{
     Command, Operation, Status,
@@ -97,19 +99,22 @@ impl Ledger {
     /// Whether some operation of a chain is not new, so that nothing is executed. Then sets all statuses and values.
     fn is_old<E: Executable>(&mut self, chain: &mut [E], values: &mut [u64], hashes: &[Hashes], now: Now) -> bool {
         let mut known = [Known::New; LONGEST_CHAIN];
-        for position in 0..chain.len() {
+        for (entry, known) in chain.iter().zip(&mut known) {
+            if let Err(status) = check(entry.operation(), entry.signed_at() != 0) {
+                *known = Known::Refused(status);
+            }
+        }
+        let is_refused = known.iter().any(|known| *known != Known::New);
+        for position in 0..if is_refused { 0 } else { chain.len() } {
             let (operation, identity) = (chain[position].operation(), hashes[position].identity);
             let is_same = |(before, hashes): (&E, &Hashes)| {
                 let before = before.operation();
                 hashes.identity == identity
                     && (before.namer(), before.transaction) == (operation.namer(), operation.transaction)
             };
-            known[position] = match check(operation, chain[position].signed_at() != 0) {
-                Err(status) => Known::Refused(status),
-                Ok(_) if chain[..position].iter().zip(hashes).any(is_same) => {
-                    Known::Refused(Status::TransactionIdReused)
-                }
-                Ok(_) => self.retries.known(identity, operation, chain[position].signed_at(), now),
+            known[position] = match chain[..position].iter().zip(hashes).any(is_same) {
+                true => Known::Refused(Status::TransactionIdReused),
+                false => self.retries.known(identity, operation, chain[position].signed_at(), now),
             };
         }
         let known = &known[..chain.len()];

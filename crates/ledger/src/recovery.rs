@@ -108,7 +108,7 @@ pub struct Recovery {
 /// An operation of the journal, with its recorded result.
 #[derive(Clone, Copy, Debug)]
 struct Replayed {
-    /// As it was requested.
+    /// The requested operation.
     operation: Operation,
     signed_at: u64,
     status: Status,
@@ -180,8 +180,8 @@ impl Recovery {
         self.ledger.last_sequence + self.chain.len() as u64 + 1
     }
 
-    /// Replays the next operation of the journal, with the status and value that it was answered with. A linked chain is
-    /// replayed with its last operation.
+    /// Replays the next operation of the journal, with the status and value that it was answered with. A linked chain
+    /// is replayed with its last operation.
     pub fn operation<E: Executable>(&mut self, entry: &E, value: u64) -> Result<(), Error> {
         let mut operation = *entry.operation();
         let status = Status::try_from(operation.status.get()).unwrap_or(Status::Malformed);

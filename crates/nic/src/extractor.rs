@@ -1,8 +1,8 @@
 //! Second stage: the command extractor.
 //!
 //! It collects the operations of many datagrams in one list, each with the outcome of the stateless checks, so that the
-//! store controller executes them in one go. [Linked chains](wire::linked) are checked here, where the end of a batch is
-//! known: the list does not show it, and a chain that a batch cuts off would continue in the next one.
+//! store controller executes them in one go. [Linked chains](wire::linked) are checked here, where the end of a batch
+//! is known: the list does not show it, and a chain that a batch cuts off would continue in the next one.
 
 use std::ops::Range;
 

@@ -146,8 +146,8 @@ pub(crate) fn account_of(key: &[u8; 33]) -> AccountId {
     AccountId::keyed(&account_hash(key))
 }
 
-/// Refuses linked chains other than those that were signed: the ids of a chain commit to all of it, so nobody can take an
-/// operation out of it, or put another one in.
+/// Refuses linked chains other than those that were signed: the ids of a chain commit to all of it, so nobody can take
+/// an operation out of it, or put another one in.
 fn refuse_unbound(operations: &mut [SignedOperation]) {
     if operations.iter().all(|signed| signed.operation.flags & Operation::BOUND == 0) {
         return;
@@ -217,6 +217,50 @@ mod tests {
         let frames = [true, false].into_iter().zip(entries.iter_mut().map(|entry| &mut entry[..]));
         admission.check(frames, now());
         entries.map(|[signed]| signed.operation.status().unwrap())
+    }
+
+    /// A chain of two signers is admitted as they signed it, and in no other form.
+    #[test]
+    fn a_signed_chain_is_the_one_that_was_signed() {
+        let signers = [OWN, PAYER].map(signer);
+        let [own, payer] = signers.each_ref().map(Signer::account);
+        let unsigned = |signer: &Signer, operation, nonce| {
+            SignedOperation::unsigned(operation, now(), nonce, Promise::Default, *signer.public_key())
+        };
+        let swap = |nonce| {
+            let id = 1_u32.into();
+            let mut chain = [
+                unsigned(&signers[0], Operation::transfer(id, own, payer, 5), nonce),
+                unsigned(&signers[1], Operation::transfer(id, payer, own, 7), nonce),
+                unsigned(&signers[0], Operation::transfer(id, own, 9_u32.into(), 1), nonce),
+            ];
+            client::bind(&mut chain);
+            chain.iter_mut().for_each(|signed| signers.iter().for_each(|signer| signer.sign_bound(signed)));
+            chain
+        };
+        let replay_window = Duration::from_secs(10);
+        let rules = Arc::new(Rules { network: NETWORK, issuers: Vec::new(), deposit: 100, replay_window });
+        let check = |entries: &[SignedOperation]| {
+            let mut entries = entries.to_vec();
+            linked::refuse_broken(&mut entries);
+            Admission::new(rules.clone()).check(std::iter::once((false, &mut entries[..])), now());
+            Vec::from_iter(entries.iter().map(|entry| entry.operation.status().unwrap()))
+        };
+        use Status::{BadSignature, LinkedFailed as Failed, LinkedInvalid as Invalid, Ok};
+        let ([a, b, c], [d, e, f]) = (swap(1), swap(2));
+        assert_eq!(check(&[a, b, c, d, e, f]), [Ok; 6]);
+        // None goes alone, in another order, or with operations of another chain.
+        assert_eq!([check(&[c]), check(&[b]), check(&[a])], [[Invalid]; 3]);
+        assert_eq!(check(&[b, c]), [Invalid; 2]);
+        assert_eq!(check(&[b, a, c]), [Invalid; 3]);
+        assert_eq!(check(&[a, b, f, a, e, c]), [Invalid; 6]);
+        assert_eq!(check(&[a, b, c, d]), [Ok, Ok, Ok, Invalid]);
+        let mut forged = [a, b, c];
+        forged[1].signature[5] ^= 1;
+        assert_eq!(check(&forged), [Failed, BadSignature, Failed]);
+        // Whoever takes the flags off breaks the signature.
+        let alone = SignedOperation { operation: Operation { flags: 0, ..c.operation }, ..c };
+        assert_eq!(check(&[alone]), [BadSignature]);
     }
 
     #[test]

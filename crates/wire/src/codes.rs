@@ -167,7 +167,7 @@ statuses! {
     19 Expired "EXPIRED"
         "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another";
     20 LinkedInvalid "LINKED_INVALID"
-        "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or is not what was signed; correct the chain";
+        "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one; correct the chain";
     32 UnknownCommand "UNKNOWN_COMMAND"
         "unknown command; see the table of commands in the protocol";
     33 Malformed "MALFORMED"

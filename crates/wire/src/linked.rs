@@ -69,6 +69,24 @@ pub fn chains<E: AsRef<Operation>>(mut entries: &[E]) -> impl Iterator<Item = &[
     })
 }
 
+/// Splits entries into parts of at most `most`, for one batch each, without cutting a chain. A longer chain is a part
+/// of its own.
+pub fn parts<E: AsRef<Operation>>(mut entries: &[E], most: usize) -> impl Iterator<Item = &[E]> {
+    core::iter::from_fn(move || {
+        let mut length = 0;
+        while length < entries.len() {
+            let chain = chain_length(&entries[length..]);
+            if length > 0 && length + chain > most {
+                break;
+            }
+            length += chain;
+        }
+        let (part, rest) = entries.split_at(length);
+        entries = rest;
+        (!part.is_empty()).then_some(part)
+    })
+}
+
 /// Whether a chain is well-formed.
 pub fn is_well_formed<E: AsRef<Operation>>(chain: &[E]) -> bool {
     let has = |entry: &E, flag| entry.as_ref().flags & flag != 0;
@@ -85,8 +103,8 @@ pub fn is_well_formed<E: AsRef<Operation>>(chain: &[E]) -> bool {
     }
 }
 
-/// Refuses the entries of each chain of a batch that cannot be executed as a whole: `LINKED_INVALID` if the chain is not
-/// well-formed; `LINKED_FAILED` for the others if an entry was refused.
+/// Refuses the entries of each chain of a batch that cannot be executed as a whole: `LINKED_INVALID` if the chain is
+/// not well-formed; `LINKED_FAILED` for the others if an entry was refused.
 #[inline]
 pub fn refuse_broken<E: AsRef<Operation> + AsMut<Operation>>(entries: &mut [E]) {
     let flags = entries.iter().fold(0, |flags, entry| flags | entry.as_ref().flags);
@@ -161,6 +179,16 @@ mod tests {
         assert_eq!(statuses(entries), [Status::LinkedInvalid; LONGEST_CHAIN + 1]);
         entries[0] = transfer(0);
         assert_eq!(statuses(entries), [Status::Ok; LONGEST_CHAIN + 1]);
+    }
+
+    #[test]
+    fn parts_have_whole_chains() {
+        let entries = [0, LINKED, 0, LINKED, LINKED, LINKED, 0, 0, LINKED].map(transfer);
+        for (most, expected) in
+            [(1, &[1, 2, 4, 1, 1][..]), (2, &[1, 2, 4, 2]), (3, &[3, 4, 2]), (5, &[3, 5, 1]), (8, &[8, 1]), (9, &[9])]
+        {
+            assert!(parts(&entries, most).map(<[_]>::len).eq(expected.iter().copied()), "{most}");
+        }
     }
 
     #[test]

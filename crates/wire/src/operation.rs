@@ -245,8 +245,8 @@ impl SignedOperation {
         bytes.first_chunk().unwrap_or(&[0; Self::SIGNED_LENGTH])
     }
 
-    /// The bytes that a chain's hash covers for this operation: those that the signature covers, without the transaction
-    /// id, which is made from that hash.
+    /// The bytes that a chain's hash covers for this operation: those that the signature covers, without the
+    /// transaction id, which is made from that hash.
     pub fn bytes_in_chain(&self) -> [u8; Self::SIGNED_LENGTH] {
         let operation = Operation { transaction: TransactionId([0; 16]), ..self.operation };
         *Self { operation, ..*self }.signed_bytes()

@@ -119,7 +119,7 @@ class Status(IntEnum):
     TABLE_FULL = 6
     """the account table is full, or the rest is reserved for trusted senders"""
     LINKED_FAILED = 7
-    """another operation of the linked chain failed, or was not new, so none of the chain was executed"""
+    """another operation of the linked chain failed, or was not new"""
     ZERO_AMOUNT = 16
     """ISSUE, TRANSFER or deposit of 0"""
     SELF_TRANSFER = 17
@@ -129,8 +129,7 @@ class Status(IntEnum):
     EXPIRED = 19
     """the transaction id is too old for its retries to be recognised"""
     LINKED_INVALID = 20
-    """the batch ends inside a linked chain, or the chain is longer than 64, contains a REFER, or is not the one that
-    was signed"""
+    """a linked chain that is cut off, too long, contains a REFER, or is not as signed"""
     UNKNOWN_COMMAND = 32
     """unknown command"""
     MALFORMED = 33
@@ -192,7 +191,7 @@ _ADVICE: Final = {
     Status.SELF_TRANSFER: "source and destination are the same account; name another destination",
     Status.TRANSACTION_ID_REUSED: "the source used this transaction id for another operation; use a new id",
     Status.EXPIRED: "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another",
-    Status.LINKED_INVALID: "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or is not what was signed; correct the chain",
+    Status.LINKED_INVALID: "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one; correct the chain",
     Status.UNKNOWN_COMMAND: "unknown command; see the table of commands in the protocol",
     Status.MALFORMED: "the frame has a wrong length, or a field is set that must be zero; correct the frame",
     Status.NOT_TRUSTED: "unsigned operations are accepted from trusted prefixes only; sign it, or ask the operator to trust your address",
@@ -253,7 +252,7 @@ class TableFull(StatusError):
 
 
 class LinkedFailed(StatusError):
-    """Another operation of the linked chain failed, or was not new, so none of the chain was executed."""
+    """Another operation of the linked chain failed, or was not new."""
 
     status = Status.LINKED_FAILED
 
@@ -283,8 +282,7 @@ class Expired(StatusError):
 
 
 class LinkedInvalid(StatusError):
-    """The batch ends inside a linked chain, or the chain is longer than 64, contains a REFER, or is not the one that
-    was signed."""
+    """A linked chain that is cut off, too long, contains a REFER, or is not as signed."""
 
     status = Status.LINKED_INVALID
 
@@ -588,7 +586,7 @@ class Operation(NamedTuple):
     """One operation, 64 bytes."""
 
     flags: int = 0
-    """Flags; bit 0: the transaction id is a UUIDv7 and carries a time; bits 1 and 2: linked operations."""
+    """Flags; bit 0: the transaction id is a UUIDv7 with a time; bits 1, 2: links."""
     command: int = 0
     """Command."""
     status: int = 0

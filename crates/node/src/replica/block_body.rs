@@ -305,7 +305,7 @@ mod tests {
             assert!(Group::decode(group(1, &[operation]).bytes().clone()).is_none(), "{operation:?}");
         }
         assert!(Group::decode(group(1, &[]).bytes().clone()).is_none());
-        // A group that ends inside a linked chain is none, either.
+        // No group ends inside a linked chain.
         let chain = [transfer(5).linked(), transfer(6)];
         assert!(Group::decode(group(1, &chain).bytes().clone()).is_some());
         assert!(Group::decode(group(1, &chain[..1]).bytes().clone()).is_none());
