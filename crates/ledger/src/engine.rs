@@ -222,34 +222,12 @@ impl Ledger {
         let first = self.last_sequence;
         let mut recorded = 0;
         self.retries.forget(now);
-        let mut hashes = [Hashes::default(); GROUP];
         let mut done = 0;
         while done < entries.len() {
-            let end = entries.len().min(done + GROUP);
-            let mut flags = 0;
-            for (entry, hashes) in entries[done..end].iter().zip(&mut hashes) {
-                let operation = entry.operation();
-                flags |= operation.flags;
-                *hashes = self.hash(operation);
-                self.prefetch(hashes, entry.signed_at() != 0);
-            }
-            let single = if flags & linked::IN_CHAIN == 0 { end } else { done + linked::singles(&entries[done..end]) };
-            for hashes in &hashes[..single - done] {
-                self.accounts.prefetch_entry(hashes.source);
-                self.accounts.prefetch_entry(hashes.destination);
-            }
-            let group = entries[done..single].iter_mut().zip(&mut values[done..single]);
-            for ((entry, value), hashes) in group.zip(&hashes) {
-                let outcome = self.execute_one(entry.operation(), entry.signed_at(), hashes, now);
-                *value = outcome.value;
-                entry.operation_mut().status.set(outcome.status.code());
-                if outcome.fresh {
-                    record(entry, outcome.value);
-                    recorded += 1;
-                }
-            }
-            done = single;
-            if single < end {
+            let end = done + linked::singles(&entries[done..]);
+            recorded += self.execute_singles(&mut entries[done..end], &mut values[done..end], now, &mut record);
+            done = end;
+            if end < entries.len() {
                 let length = chain_length(&entries[done..]);
                 let (chain, values) = (&mut entries[done..done + length], &mut values[done..done + length]);
                 if self.execute_chain(chain, values, now) {
@@ -261,6 +239,39 @@ impl Ledger {
         }
         assert_eq!(self.last_sequence, first + recorded, "each sequence is recorded once");
         self.accounts.assert_conserved();
+    }
+
+    /// Executes operations that are not linked. Returns how many it recorded.
+    #[inline(always)]
+    fn execute_singles<E: Executable>(
+        &mut self,
+        entries: &mut [E],
+        values: &mut [u64],
+        now: Now,
+        record: &mut impl FnMut(&E, u64),
+    ) -> u64 {
+        let mut recorded = 0;
+        let mut hashes = [Hashes::default(); GROUP];
+        for (entries, values) in entries.chunks_mut(GROUP).zip(values.chunks_mut(GROUP)) {
+            for (entry, hashes) in entries.iter().zip(&mut hashes) {
+                *hashes = self.hash(entry.operation());
+                self.prefetch(hashes, entry.signed_at() != 0);
+            }
+            for hashes in &hashes[..entries.len()] {
+                self.accounts.prefetch_entry(hashes.source);
+                self.accounts.prefetch_entry(hashes.destination);
+            }
+            for ((entry, value), hashes) in entries.iter_mut().zip(values).zip(&hashes) {
+                let outcome = self.execute_one(entry.operation(), entry.signed_at(), hashes, now);
+                *value = outcome.value;
+                entry.operation_mut().status.set(outcome.status.code());
+                if outcome.fresh {
+                    record(entry, outcome.value);
+                    recorded += 1;
+                }
+            }
+        }
+        recorded
     }
 
     /// Prefetches the buckets of an operation's accounts, and the memory of its retries.
