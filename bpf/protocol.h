@@ -87,6 +87,8 @@ enum status {
 	STATUS_OVERFLOW = 5,
 	// the account table is full, or the rest is reserved for trusted senders
 	STATUS_TABLE_FULL = 6,
+	// another operation of the [linked chain](#linked-operations) failed, or was not new
+	STATUS_LINKED_FAILED = 7,
 	// ISSUE, TRANSFER or deposit of 0
 	STATUS_ZERO_AMOUNT = 16,
 	// source and destination are the same, or source and payer
@@ -95,6 +97,8 @@ enum status {
 	STATUS_TRANSACTION_ID_REUSED = 18,
 	// the transaction id is too old for its retries to be recognised
 	STATUS_EXPIRED = 19,
+	// a [linked chain](#linked-operations) that is cut off, too long, contains a REFER, or is not as signed
+	STATUS_LINKED_INVALID = 20,
 	// unknown command
 	STATUS_UNKNOWN_COMMAND = 32,
 	// wrong length, or a field that must be zero is not

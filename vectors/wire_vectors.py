@@ -258,7 +258,7 @@ def replies():
     yield "compact_saturated", "compact", "OK", compact(REFER, 7, 1, 0, 0xFFFFFFFF)
     for name, code in STATUS.items():
         yield f"compact_{name.lower()}", "compact", name, compact(TRANSFER, 7, 1, 2, 0, code)
-    yield "compact_status_7", "bad", "-", compact(TRANSFER, 7, 1, 2, 0, 7)
+    yield "compact_status_8", "bad", "-", compact(TRANSFER, 7, 1, 2, 0, 8)
     yield "compact_short", "bad", "-", compact(TRANSFER, 7, 1, 2, 0)[:21]
 
     full = header(FULL | REPLY) + signed(wide)[:80]
@@ -367,7 +367,7 @@ def replies():
     yield "error_version", "error", "UNSUPPORTED_VERSION", error("UNSUPPORTED_VERSION")
     yield "error_too_large", "error", "REPLY_TOO_LARGE", error("REPLY_TOO_LARGE", detail=592)
     yield "error_short", "bad", "-", error("BUSY")[:-1]
-    yield "error_status_7", "bad", "-", flip(error("BUSY"), 9, 7)
+    yield "error_status_8", "bad", "-", flip(error("BUSY"), 9, 8)
     yield "type_7", "bad", "-", error("BUSY", kind=0x87)
     yield "type_9", "bad", "-", error("BUSY", kind=0x89)
     yield "empty", "bad", "-", b""

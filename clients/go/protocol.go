@@ -221,6 +221,9 @@ const (
 	// The account table is full, or the rest is reserved for trusted addresses; the operator must raise the number of
 	// accounts.
 	StatusTableFull Status = 6
+	// Another operation of the linked chain failed, so none was executed; see its status, then send the chain with new
+	// ids.
+	StatusLinkedFailed Status = 7
 	// The amount is 0; use an amount of at least 1.
 	StatusZeroAmount Status = 16
 	// Source and destination are the same account; name another destination.
@@ -230,6 +233,9 @@ const (
 	// The transaction id is too old for its retries to be recognised, so the operation may have been executed; look it
 	// up by its id before sending another.
 	StatusExpired Status = 19
+	// The batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed
+	// one; correct the chain.
+	StatusLinkedInvalid Status = 20
 	// Unknown command; see the table of commands in the protocol.
 	StatusUnknownCommand Status = 32
 	// The frame has a wrong length, or a field is set that must be zero; correct the frame.
@@ -293,6 +299,8 @@ func (code Status) String() string {
 		return "OVERFLOW"
 	case StatusTableFull:
 		return "TABLE_FULL"
+	case StatusLinkedFailed:
+		return "LINKED_FAILED"
 	case StatusZeroAmount:
 		return "ZERO_AMOUNT"
 	case StatusSelfTransfer:
@@ -301,6 +309,8 @@ func (code Status) String() string {
 		return "TRANSACTION_ID_REUSED"
 	case StatusExpired:
 		return "EXPIRED"
+	case StatusLinkedInvalid:
+		return "LINKED_INVALID"
 	case StatusUnknownCommand:
 		return "UNKNOWN_COMMAND"
 	case StatusMalformed:
@@ -362,6 +372,8 @@ func (code Status) Advice() string {
 		return "the new balance would not fit in 64 bits; transfer or issue less"
 	case StatusTableFull:
 		return "the account table is full, or the rest is reserved for trusted addresses; the operator must raise the number of accounts"
+	case StatusLinkedFailed:
+		return "another operation of the linked chain failed, so none was executed; see its status, then send the chain with new ids"
 	case StatusZeroAmount:
 		return "the amount is 0; use an amount of at least 1"
 	case StatusSelfTransfer:
@@ -370,6 +382,8 @@ func (code Status) Advice() string {
 		return "the source used this transaction id for another operation; use a new id"
 	case StatusExpired:
 		return "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another"
+	case StatusLinkedInvalid:
+		return "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one; correct the chain"
 	case StatusUnknownCommand:
 		return "unknown command; see the table of commands in the protocol"
 	case StatusMalformed:
@@ -420,6 +434,8 @@ const (
 	tagAccount = "turnpike/account"
 	// Tag of the message that a signed operation's signature covers.
 	tagTransfer = "turnpike/transfer"
+	// Tag of a chain of signed linked operations, which their transaction ids commit to.
+	tagLinked = "turnpike/linked"
 	// Tag of the message that the signature of a fast order covers, which is the order's hash.
 	tagFastOrder = "turnpike/fast/order"
 	// Tag of the message that a vote for fast orders covers.
@@ -526,7 +542,7 @@ func (f *errorFrame) read(b []byte) {
 
 // Operation is one operation, 64 bytes.
 type Operation struct {
-	// Flags; bit 0: the transaction id is a UUIDv7 and carries a time.
+	// Flags; bit 0: the transaction id is a UUIDv7 with a time; bits 1, 2: links.
 	Flags uint8
 	// Command.
 	Command Command

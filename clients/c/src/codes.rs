@@ -26,6 +26,9 @@ pub enum ClientStatus {
     /// The account table is full, or the rest is reserved for trusted addresses; the operator must raise the
     /// number of accounts.
     TurnpikeTableFull = 6,
+    /// Another operation of the linked chain failed, so none was executed; see its status, then send the chain
+    /// with new ids.
+    TurnpikeLinkedFailed = 7,
     /// The amount is 0; use an amount of at least 1.
     TurnpikeZeroAmount = 16,
     /// Source and destination are the same account; name another destination.
@@ -35,6 +38,9 @@ pub enum ClientStatus {
     /// The transaction id is too old for its retries to be recognised, so the operation may have been executed;
     /// look it up by its id before sending another.
     TurnpikeExpired = 19,
+    /// The batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the
+    /// signed one; correct the chain.
+    TurnpikeLinkedInvalid = 20,
     /// Unknown command; see the table of commands in the protocol.
     TurnpikeUnknownCommand = 32,
     /// The frame has a wrong length, or a field is set that must be zero; correct the frame.
@@ -129,7 +135,7 @@ impl ClientStatus {
     /// All of them, in the order of their codes.
     ///
     /// cbindgen:ignore
-    pub(crate) const ALL: [Self; 51] = [
+    pub(crate) const ALL: [Self; 53] = [
         Self::TurnpikeOk,
         Self::TurnpikeAccountExists,
         Self::TurnpikeSourceUnknown,
@@ -137,10 +143,12 @@ impl ClientStatus {
         Self::TurnpikeInsufficientBalance,
         Self::TurnpikeOverflow,
         Self::TurnpikeTableFull,
+        Self::TurnpikeLinkedFailed,
         Self::TurnpikeZeroAmount,
         Self::TurnpikeSelfTransfer,
         Self::TurnpikeTransactionIdReused,
         Self::TurnpikeExpired,
+        Self::TurnpikeLinkedInvalid,
         Self::TurnpikeUnknownCommand,
         Self::TurnpikeMalformed,
         Self::TurnpikeNotTrusted,
@@ -193,10 +201,12 @@ impl ClientStatus {
             Self::TurnpikeInsufficientBalance => c"INSUFFICIENT_BALANCE",
             Self::TurnpikeOverflow => c"OVERFLOW",
             Self::TurnpikeTableFull => c"TABLE_FULL",
+            Self::TurnpikeLinkedFailed => c"LINKED_FAILED",
             Self::TurnpikeZeroAmount => c"ZERO_AMOUNT",
             Self::TurnpikeSelfTransfer => c"SELF_TRANSFER",
             Self::TurnpikeTransactionIdReused => c"TRANSACTION_ID_REUSED",
             Self::TurnpikeExpired => c"EXPIRED",
+            Self::TurnpikeLinkedInvalid => c"LINKED_INVALID",
             Self::TurnpikeUnknownCommand => c"UNKNOWN_COMMAND",
             Self::TurnpikeMalformed => c"MALFORMED",
             Self::TurnpikeNotTrusted => c"NOT_TRUSTED",
@@ -250,10 +260,12 @@ Self::TurnpikeDestinationUnknown => c"the destination, or the payer of the depos
 Self::TurnpikeInsufficientBalance => c"the paying account holds less than the amount",
 Self::TurnpikeOverflow => c"the new balance would not fit in 64 bits",
 Self::TurnpikeTableFull => c"the account table is full, or the rest is reserved for trusted addresses",
+Self::TurnpikeLinkedFailed => c"another operation of the linked chain failed, so none was executed",
 Self::TurnpikeZeroAmount => c"the amount is 0",
 Self::TurnpikeSelfTransfer => c"source and destination are the same account",
 Self::TurnpikeTransactionIdReused => c"the source used this transaction id for another operation",
 Self::TurnpikeExpired => c"the transaction id is too old for its retries to be recognised, so the operation may have been executed",
+Self::TurnpikeLinkedInvalid => c"the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one",
 Self::TurnpikeUnknownCommand => c"unknown command",
 Self::TurnpikeMalformed => c"the frame has a wrong length, or a field is set that must be zero",
 Self::TurnpikeNotTrusted => c"unsigned operations are accepted from trusted prefixes only",
@@ -307,10 +319,12 @@ Self::TurnpikeInternal => c"the library failed",
             Self::TurnpikeInsufficientBalance => c"pay less, or fund it first",
             Self::TurnpikeOverflow => c"transfer or issue less",
             Self::TurnpikeTableFull => c"the operator must raise the number of accounts",
+            Self::TurnpikeLinkedFailed => c"see its status, then send the chain with new ids",
             Self::TurnpikeZeroAmount => c"use an amount of at least 1",
             Self::TurnpikeSelfTransfer => c"name another destination",
             Self::TurnpikeTransactionIdReused => c"use a new id",
             Self::TurnpikeExpired => c"look it up by its id before sending another",
+            Self::TurnpikeLinkedInvalid => c"correct the chain",
             Self::TurnpikeUnknownCommand => c"see the table of commands in the protocol",
             Self::TurnpikeMalformed => c"correct the frame",
             Self::TurnpikeNotTrusted => c"sign it, or ask the operator to trust your address",

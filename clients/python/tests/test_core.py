@@ -12,8 +12,9 @@ from turnpike import BatchFormat, Operation, Options, Promise, Receipt, Status
 from turnpike import _protocol as protocol
 from turnpike._calls import call_of_operation
 from turnpike._core import Call, Core
+from turnpike._flows import Exchange, submit
 from turnpike._protocol import FrameType
-from turnpike._replies import LENGTH
+from turnpike._replies import LENGTH, MAX_FRAME, Reply
 from turnpike.errors import Busy, Closed, Error, NoReply, NotFinal, QueueFull, StaleTimestamp, WrongNetwork, WrongReply
 
 NETWORK = bytes([7]) * 32
@@ -413,3 +414,27 @@ def test_random_faults_never_end_a_call_wrongly() -> None:
             else:
                 world.advance(rng.random() * 0.1)
         assert all(isinstance(call.result, Receipt) for call in calls), seed
+
+
+def test_a_frame_ends_after_a_whole_chain() -> None:
+    room = (MAX_FRAME - protocol.BATCH_HEADER.size) // protocol.OPERATION.size
+    # The chain would begin with the last entries of the first frame.
+    chains = [1] * (room - 2) + [3] + [1] * 5
+    operations = [
+        Operation.transfer(1, 2, 1, linked=position < length - 1) for length in chains for position in range(length)
+    ]
+    flow = submit(b"".join(operation.pack() for operation in operations), BatchFormat.OPERATION, Promise.DURABLE)
+    frames: list[bytes] = []
+
+    def answer(exchange: object) -> None:
+        while True:
+            assert isinstance(exchange, Exchange)
+            assert exchange.is_recognised
+            frames.append(exchange.frame)
+            exchange = flow.send(Reply(FrameType.BATCH, 0, Status.OK, exchange.frame))
+
+    with pytest.raises(StopIteration) as end:
+        answer(next(flow))
+    entries = end.value.value.entries
+    assert [Operation.unpack(entries[at : at + 64]) for at in range(0, len(entries), 64)] == operations
+    assert [protocol.BatchHeader.unpack(frame).count for frame in frames] == [room - 2, 8]

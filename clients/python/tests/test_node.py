@@ -145,6 +145,24 @@ def test_batches_need_no_numpy(node: Node) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_linked_operations(node: Node, kind: str) -> None:
+    with client(kind, node.address) as c:
+        a, b = funded(c, 100, 0)
+        there, back = Operation.transfer(a, b, 60, linked=True), Operation.transfer(b, a, 50)
+        entries = there.pack() + back.pack()
+        results = c.submit(entries)
+        assert (list(results.values), results.is_ok) == ([40, 10], True)
+        assert c.submit(entries).entries == results.entries
+        poor = Operation.transfer(b, a, 61)
+        refused = c.submit(Operation.transfer(a, b, 5, linked=True).pack() + poor.pack())
+        assert list(refused.failures()) == [(0, Status.LINKED_FAILED), (1, Status.INSUFFICIENT_BALANCE)]
+        assert isinstance(refused.error(0), errors.LinkedFailed)
+        assert (c.refer(a).value, c.refer(b).value) == (90, 10)
+        with pytest.raises(ValueError, match="submit"):
+            c.execute(there)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_signed_operations(node: Node, kind: str) -> None:
     with client(kind, node.address) as c:
         signer = Signer(next(SECRETS).to_bytes(32, "big"), c.info().network)

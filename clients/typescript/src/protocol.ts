@@ -158,6 +158,8 @@ export const Status = {
   OVERFLOW: 5,
   /** The account table is full, or the rest is reserved for trusted senders. */
   TABLE_FULL: 6,
+  /** Another operation of the linked chain failed, or was not new. */
+  LINKED_FAILED: 7,
   /** ISSUE, TRANSFER or deposit of 0. */
   ZERO_AMOUNT: 16,
   /** Source and destination are the same, or source and payer. */
@@ -166,6 +168,8 @@ export const Status = {
   TRANSACTION_ID_REUSED: 18,
   /** The transaction id is too old for its retries to be recognised. */
   EXPIRED: 19,
+  /** A linked chain that is cut off, too long, contains a REFER, or is not as signed. */
+  LINKED_INVALID: 20,
   /** Unknown command. */
   UNKNOWN_COMMAND: 32,
   /** Wrong length, or a field that must be zero is not. */
@@ -222,10 +226,12 @@ export const ADVICE: Readonly<Record<StatusName, string>> = {
   INSUFFICIENT_BALANCE: "the paying account holds less than the amount; pay less, or fund it first",
   OVERFLOW: "the new balance would not fit in 64 bits; transfer or issue less",
   TABLE_FULL: "the account table is full, or the rest is reserved for trusted addresses; the operator must raise the number of accounts",
+  LINKED_FAILED: "another operation of the linked chain failed, so none was executed; see its status, then send the chain with new ids",
   ZERO_AMOUNT: "the amount is 0; use an amount of at least 1",
   SELF_TRANSFER: "source and destination are the same account; name another destination",
   TRANSACTION_ID_REUSED: "the source used this transaction id for another operation; use a new id",
   EXPIRED: "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another",
+  LINKED_INVALID: "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one; correct the chain",
   UNKNOWN_COMMAND: "unknown command; see the table of commands in the protocol",
   MALFORMED: "the frame has a wrong length, or a field is set that must be zero; correct the frame",
   NOT_TRUSTED: "unsigned operations are accepted from trusted prefixes only; sign it, or ask the operator to trust your address",
@@ -254,6 +260,8 @@ export const Tag = {
   account: "turnpike/account",
   /** Tag of the message that a signed operation's signature covers. */
   transfer: "turnpike/transfer",
+  /** Tag of a chain of signed linked operations, which their transaction ids commit to. */
+  linked: "turnpike/linked",
   /** Tag of the message that the signature of a fast order covers, which is the order's hash. */
   fast_order: "turnpike/fast/order",
   /** Tag of the message that a vote for fast orders covers. */
@@ -438,7 +446,7 @@ export const ErrorFrame = {
 
 /** One operation, 64 bytes. */
 export interface Operation {
-  /** Flags; bit 0: the transaction id is a UUIDv7 and carries a time. */
+  /** Flags; bit 0: the transaction id is a UUIDv7 with a time; bits 1, 2: links. */
   flags: number;
   /** Command. */
   command: number;

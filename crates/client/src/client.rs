@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use wire::{
     AccountId, BatchEntries, BatchFormat, Command, CompactFrame, FullFrame, InfoFrame, Operation, Promise, Reply,
-    SignedOperation, Status, TransactionId, UnknownStatus,
+    SignedOperation, Status, TransactionId, UnknownStatus, linked,
 };
 use zerocopy::IntoBytes;
 
@@ -132,7 +132,8 @@ impl Client {
         self.submit(std::slice::from_ref(operation))?.pop().ok_or(Error::WrongReply)
     }
 
-    /// Executes unsigned operations in order, in as few datagrams as possible. After an error some of them may have
+    /// Executes unsigned operations in order, in as few datagrams as possible, and each [linked chain](wire::linked) in
+    /// one. After an error some of them may have
     /// been executed; submitting them again does not execute those again, see [`execute`](Self::execute).
     pub fn submit(&mut self, operations: &[Operation]) -> Result<Vec<Receipt>, Error> {
         if !operations.iter().all(is_recognised_for_ever) {
@@ -141,7 +142,7 @@ impl Client {
         let most = BatchFormat::Operation.entries_in(self.pipeline.window().datagram()).min(usize::from(u16::MAX));
         let mut receipts = Vec::with_capacity(operations.len());
         let promise = self.promise;
-        for part in operations.chunks(most) {
+        for part in linked::parts(operations, most) {
             let done = self.run(
                 |draft, now| {
                     let datagram = draft.datagram();
@@ -188,6 +189,34 @@ impl Client {
             },
         );
         receipt.map_err(|error| of_operations(error, std::slice::from_ref(&signed.operation)))
+    }
+
+    /// Executes signed operations in order, in one batch: a [linked chain](wire::linked), say.
+    pub fn submit_signed(&mut self, operations: &[SignedOperation]) -> Result<Vec<Receipt>, Error> {
+        let promise = self.promise;
+        let receipts = self.run(
+            |draft, now| {
+                let datagram = draft.datagram();
+                let mut batch = draft.batch(BatchFormat::Signed, promise);
+                if !operations.iter().all(|signed| batch.push_signed(signed)) {
+                    return Err(Error::TooLong(size_of_val(operations), datagram));
+                }
+                batch.submit(0, now, now);
+                Ok(())
+            },
+            |reply, _| {
+                if let Some(status) = refusal(&reply) {
+                    return Err(Error::Refused(status));
+                }
+                let Reply::Batch(batch) = reply else { return Err(Error::WrongReply) };
+                let BatchEntries::Signed(replies) = batch.entries else { return Err(Error::WrongReply) };
+                let given = batch.header.promise().map_err(|_| Error::WrongReply)?;
+                let entries = operations.iter().zip(replies);
+                entries.map(|(request, reply)| receipt(&request.operation, &reply.operation, given)).collect()
+            },
+        );
+        let unsigned = Vec::from_iter(operations.iter().map(|signed| signed.operation));
+        receipts.map_err(|error| of_operations(error, &unsigned))
     }
 
     /// Sends one compact transfer frame as it is, and returns its reply.

@@ -54,7 +54,7 @@ pub use options::Options;
 pub use pipeline::Pipeline;
 pub use proofs::{ProvedBitcoin, ProvedEntry, ProvedTransaction, bitcoin_proof};
 pub use seals::SealBatches;
-pub use signer::Signer;
+pub use signer::{Signer, bind};
 pub use window::{BatchDraft, Completion, Draft, Failure, Limits, Outgoing, Window};
 
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -3,8 +3,8 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use secp256k1::{Message, PublicKey, SECP256K1, SecretKey};
-use spv::hash::{TRANSFER_TAG, TaggedHash, account_hash};
-use wire::{AccountId, Operation, Promise, SignedOperation};
+use spv::hash::{TRANSFER_TAG, TaggedHash, account_hash, linked_hash};
+use wire::{AccountId, Operation, Promise, SignedOperation, TransactionId};
 
 use crate::Error;
 
@@ -51,12 +51,50 @@ impl Signer {
         Ok(self.sign_at(operation, timestamp, self.nonce, promise))
     }
 
+    /// Signs operations as of now as a [linked chain](wire::linked): they succeed or fail together. Their transaction
+    /// ids are made from the chain, and replace those given. They go into one batch, in this order.
+    pub fn sign_chain(&mut self, operations: &[Operation], promise: Promise) -> Result<Vec<SignedOperation>, Error> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|_| Error::Clock)?;
+        let timestamp = u64::try_from(now.as_micros()).map_err(|_| Error::Clock)?;
+        let unsigned = operations.iter().map(|operation| {
+            self.nonce = self.nonce.wrapping_add(1);
+            SignedOperation::unsigned(*operation, timestamp, self.nonce, promise, self.public)
+        });
+        let mut chain = Vec::from_iter(unsigned);
+        bind(&mut chain);
+        chain.iter_mut().for_each(|signed| self.sign_bound(signed));
+        Ok(chain)
+    }
+
+    /// Signs an operation of a chain that is [bound](bind), if it has this signer's key.
+    pub fn sign_bound(&self, signed: &mut SignedOperation) {
+        if signed.public_key == self.public {
+            *signed = self.signed(*signed);
+        }
+    }
+
     /// Signs an operation as of a time in microseconds since the Unix epoch.
     pub fn sign_at(&self, operation: Operation, timestamp: u64, nonce: u32, promise: Promise) -> SignedOperation {
-        let mut signed = SignedOperation::unsigned(operation, timestamp, nonce, promise, self.public);
+        self.signed(SignedOperation::unsigned(operation, timestamp, nonce, promise, self.public))
+    }
+
+    fn signed(&self, mut signed: SignedOperation) -> SignedOperation {
         let digest = self.tag.hash(&[&self.network, signed.signed_bytes()]);
         signed.signature = SECP256K1.sign_ecdsa(Message::from_digest(digest), &self.secret).serialize_compact();
         signed
+    }
+}
+
+/// Turns unsigned operations of any keys into a [linked chain](wire::linked): sets their flags, and the transaction ids
+/// that commit to the chain. Each signature then stands for the whole chain. At most 64 operations, and no REFER.
+pub fn bind(chain: &mut [SignedOperation]) {
+    let last = chain.len().saturating_sub(1);
+    for (position, signed) in chain.iter_mut().enumerate() {
+        signed.operation.flags = Operation::BOUND | if position < last { Operation::LINKED } else { 0 };
+    }
+    let hash = linked_hash(chain.iter().map(SignedOperation::bytes_in_chain));
+    for (position, signed) in chain.iter_mut().enumerate() {
+        signed.operation.transaction = TransactionId::bound(&hash, position);
     }
 }
 

@@ -89,6 +89,16 @@ impl Accounts {
         Ok(())
     }
 
+    /// Removes an account with a balance of 0.
+    pub fn remove(&mut self, account: &AccountId) {
+        self.table.remove(&account.0);
+    }
+
+    /// The account of an entry.
+    pub fn account(&self, entry: EntryIndex) -> AccountId {
+        AccountId(self.table.key(entry))
+    }
+
     /// Panics if the balances do not add up to the issued amount. A node that then sends no further reply loses
     /// nobody's money.
     pub fn assert_conserved(&self) {
@@ -102,13 +112,13 @@ impl Accounts {
     }
 
     /// Adds an amount to the issued total.
-    pub fn issue(&mut self, amount: u64) {
-        self.issued += u128::from(amount);
+    pub fn issue(&mut self, amount: u128) {
+        self.issued += amount;
     }
 
-    /// Subtracts a deposit, which was part of a balance and now belongs to none.
-    pub fn withdraw(&mut self, amount: u64) {
-        self.issued -= u128::from(amount);
+    /// Subtracts deposits, which were part of balances and now belong to none.
+    pub fn withdraw(&mut self, amount: u128) {
+        self.issued -= amount;
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (AccountId, u64)> + '_ {

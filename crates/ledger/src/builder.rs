@@ -16,7 +16,8 @@
 //! 4. If there is no durable batch to read, and the last block states no index root: close an empty block, which states
 //!    it, an interval after that block.
 //! 5. Read the next durable batch of the journal. Take its successful operations, with the tails of signed ones, until
-//!    the block is full; the rest of the batch goes into the next block.
+//!    the block is full; the rest of the batch goes into the next block. A linked chain is taken whole: if it does not
+//!    fit, the block is full, unless it is empty.
 //!
 //! To close a block: [append](OwnChain::append) it to the chain, which seals and commits it; notify the observer; then
 //! write a snapshot if one is due, and prune the journal. Operations stay in the journal for the retention of retries,
@@ -37,7 +38,7 @@ use wire::{Operation, Status};
 
 use crate::{
     Error, Snapshots,
-    journal::{JournalBatch, JournalReader, Log},
+    journal::{JournalBatch, JournalReader, Log, Record},
 };
 
 /// When to close blocks and to write snapshots.
@@ -81,6 +82,8 @@ struct Open {
     timestamp: u64,
     /// The last processed operation of the journal.
     end_sequence: u64,
+    /// A linked chain follows that does not fit.
+    is_cut: bool,
 }
 
 /// The block builder.
@@ -216,7 +219,7 @@ impl<O: Observer> BlockBuilder<O> {
     }
 
     fn is_full(&self) -> bool {
-        self.open.operations.len() >= self.options.transactions as usize
+        self.open.is_cut || self.open.operations.len() >= self.options.transactions as usize
     }
 
     /// Whether enough operations failed since the last block to close an empty one. Only a block advances the point
@@ -247,6 +250,7 @@ impl<O: Observer> BlockBuilder<O> {
         self.observer.closed(&parent, &tip, operations);
         self.open.operations.clear();
         self.open.tails.clear();
+        self.open.is_cut = false;
         Ok(())
     }
 
@@ -266,15 +270,25 @@ impl<O: Observer> BlockBuilder<O> {
 }
 
 impl Open {
-    /// Takes successful operations, up to `most` transactions or to operation `last`.
+    /// Takes successful operations, up to `most` transactions or to operation `last`, and only whole linked chains.
     fn take(&mut self, batch: &JournalBatch<'_>, (most, last): (usize, u64), now: u64) {
         if self.operations.is_empty() {
             self.since = now;
         }
+        let mut is_in_chain = false;
         for (sequence, (record, signed)) in (batch.first_sequence..).zip(batch.entries()) {
-            if self.operations.len() == most || self.end_sequence == last {
-                return;
+            if !is_in_chain {
+                if self.operations.len() >= most || self.end_sequence == last {
+                    return;
+                }
+                let position = (sequence - batch.first_sequence) as usize;
+                let is_linked = record.operation.is_linked();
+                if is_linked && !self.operations.is_empty() && !self.has_room(&batch.records[position..], most) {
+                    self.is_cut = true;
+                    return;
+                }
             }
+            is_in_chain = record.operation.is_linked();
             self.end_sequence = sequence;
             self.timestamp = batch.timestamp;
             if record.operation.status.get() != Status::Ok.code() {
@@ -285,5 +299,12 @@ impl Open {
             }
             self.operations.push(record.operation);
         }
+    }
+
+    /// Whether the linked chain at the start of `records` fits in a block of `most` transactions.
+    fn has_room(&self, records: &[Record], most: usize) -> bool {
+        let length = records.iter().take_while(|record| record.operation.is_linked()).count() + 1;
+        let is_successful = records.first().is_some_and(|record| record.operation.status.get() == Status::Ok.code());
+        !is_successful || self.operations.len() + length <= most
     }
 }

@@ -5,12 +5,14 @@
 //! to, execute.
 
 use table::{EntryIndex, Hash, Region};
-use wire::{AccountId, Command, Operation, SignedOperation, Status, U64};
+use wire::{AccountId, Command, Operation, SignedOperation, Status, U64, linked::chain_length};
 
 use crate::{
     Error,
     accounts::Accounts,
+    balances::{Balances, Changes},
     journal::Record,
+    linked,
     retries::{self, Fill, Known, Now, Recall, Retries},
     secret::Secret,
 };
@@ -42,45 +44,38 @@ impl Limits {
 }
 
 /// An executable entry: an operation, or a signed one whose signature has been verified.
-pub trait Executable {
+pub trait Executable: AsRef<Operation> + AsMut<Operation> {
     /// The operation.
-    fn operation(&self) -> &Operation;
+    fn operation(&self) -> &Operation {
+        self.as_ref()
+    }
+
     /// The operation, to write its status.
-    fn operation_mut(&mut self) -> &mut Operation;
+    fn operation_mut(&mut self) -> &mut Operation {
+        self.as_mut()
+    }
+
     /// The signed timestamp, 0 if it is not signed.
     fn signed_at(&self) -> u64;
 }
 
 impl Executable for Operation {
-    fn operation(&self) -> &Operation {
-        self
-    }
-
-    fn operation_mut(&mut self) -> &mut Operation {
-        self
-    }
-
     fn signed_at(&self) -> u64 {
         0
     }
 }
 
 impl Executable for SignedOperation {
-    fn operation(&self) -> &Operation {
-        &self.operation
-    }
-
-    fn operation_mut(&mut self) -> &mut Operation {
-        &mut self.operation
-    }
-
     fn signed_at(&self) -> u64 {
         self.timestamp.get()
     }
 }
 
-/// Refuses entries after the first `room`, for which the journal has no room, except REFER.
+/// Refuses entries after the first `room`, for which the journal has no room, except REFER. A linked chain that ends
+/// there is refused whole.
 pub fn refuse_beyond<E: Executable>(entries: &mut [E], room: usize, refusal: Status) {
+    let Some(cut) = entries.get(..room) else { return };
+    let room = room - cut.iter().rev().take_while(|entry| entry.operation().is_linked()).count();
     for entry in entries.iter_mut().skip(room) {
         let operation = entry.operation_mut();
         if operation.status.get() == 0 && operation.command().is_ok_and(Command::is_executed) {
@@ -95,10 +90,10 @@ const GROUP: usize = 32;
 
 /// The hashes of an operation: of its two accounts, and of its identity.
 #[derive(Clone, Copy, Default)]
-struct Hashes {
-    source: Hash,
-    destination: Hash,
-    identity: u64,
+pub(crate) struct Hashes {
+    pub source: Hash,
+    pub destination: Hash,
+    pub identity: u64,
 }
 
 /// The result of an operation, and whether it goes into the journal.
@@ -128,6 +123,8 @@ pub struct Ledger {
     pub(crate) last_sequence: u64,
     /// Other replicas execute the same and must reach the same state.
     is_replica: bool,
+    /// Memory for the changes of linked chains.
+    pub(crate) changes: Changes,
 }
 
 impl Ledger {
@@ -152,7 +149,7 @@ impl Ledger {
         let retries = Retries::new(&limits.retries, next_sequence, &secret, retries);
         let retries = retries.map_err(|reason| Error::RetryMemory { limits: limits.retries, reason })?;
         let accounts = Accounts::new(limits.accounts, secret.seed(), accounts)?;
-        Ok(Self { accounts, retries, last_sequence: next_sequence - 1, is_replica: false })
+        Ok(Self { accounts, retries, last_sequence: next_sequence - 1, is_replica: false, changes: Changes::default() })
     }
 
     /// Sets the source for replies to retries that only the journal holds in full.
@@ -201,7 +198,7 @@ impl Ledger {
         self.accounts.iter()
     }
 
-    /// Executes operations in order, each on its own.
+    /// Executes operations in order, each on its own, and each [linked chain](wire::linked) as a unit.
     ///
     /// It writes a status into each operation, leaves its amount as requested, and puts the value of its reply into
     /// `values`. An operation that already has a status was refused earlier: it is not executed, but gets its value.
@@ -225,13 +222,40 @@ impl Ledger {
         let first = self.last_sequence;
         let mut recorded = 0;
         self.retries.forget(now);
+        let mut done = 0;
+        while done < entries.len() {
+            let end = done + linked::singles(&entries[done..]);
+            recorded += self.execute_singles(&mut entries[done..end], &mut values[done..end], now, &mut record);
+            done = end;
+            if end < entries.len() {
+                let length = chain_length(&entries[done..]);
+                let (chain, values) = (&mut entries[done..done + length], &mut values[done..done + length]);
+                if self.execute_chain(chain, values, now) {
+                    chain.iter().zip(values).for_each(|(entry, value)| record(entry, *value));
+                    recorded += length as u64;
+                }
+                done += length;
+            }
+        }
+        assert_eq!(self.last_sequence, first + recorded, "each sequence is recorded once");
+        self.accounts.assert_conserved();
+    }
+
+    /// Executes operations that are not linked. Returns how many it recorded.
+    #[inline(always)]
+    fn execute_singles<E: Executable>(
+        &mut self,
+        entries: &mut [E],
+        values: &mut [u64],
+        now: Now,
+        record: &mut impl FnMut(&E, u64),
+    ) -> u64 {
+        let mut recorded = 0;
         let mut hashes = [Hashes::default(); GROUP];
         for (entries, values) in entries.chunks_mut(GROUP).zip(values.chunks_mut(GROUP)) {
             for (entry, hashes) in entries.iter().zip(&mut hashes) {
                 *hashes = self.hash(entry.operation());
-                self.accounts.prefetch_bucket(hashes.source);
-                self.accounts.prefetch_bucket(hashes.destination);
-                self.retries.prefetch(hashes.identity, entry.signed_at() != 0);
+                self.prefetch(hashes, entry.signed_at() != 0);
             }
             for hashes in &hashes[..entries.len()] {
                 self.accounts.prefetch_entry(hashes.source);
@@ -247,12 +271,19 @@ impl Ledger {
                 }
             }
         }
-        assert_eq!(self.last_sequence, first + recorded, "each sequence is recorded once");
-        self.accounts.assert_conserved();
+        recorded
+    }
+
+    /// Prefetches the buckets of an operation's accounts, and the memory of its retries.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, hashes: &Hashes, is_signed: bool) {
+        self.accounts.prefetch_bucket(hashes.source);
+        self.accounts.prefetch_bucket(hashes.destination);
+        self.retries.prefetch(hashes.identity, is_signed);
     }
 
     #[inline(always)]
-    fn hash(&self, operation: &Operation) -> Hashes {
+    pub(crate) fn hash(&self, operation: &Operation) -> Hashes {
         Hashes {
             source: self.accounts.hash(&operation.source),
             destination: self.accounts.hash(&operation.destination),
@@ -277,7 +308,7 @@ impl Ledger {
             Known::Refused(status) => return untraced(status),
         }
         if signed_at != 0
-            && let Some(status) = self.unknown_payer(command, operation, source, hashes.destination)
+            && let Some(status) = unknown_payer(&self.accounts, command, operation, source, hashes.destination)
         {
             return untraced(status);
         }
@@ -286,24 +317,8 @@ impl Ledger {
         Outcome { status, value, fresh: true }
     }
 
-    /// The refusal of a signed operation whose paying account does not exist, if so. Anybody can sign for such an
-    /// account, so it must use neither memory nor disk.
-    #[inline(always)]
-    fn unknown_payer(
-        &self,
-        command: Command,
-        operation: &Operation,
-        source: Option<EntryIndex>,
-        destination: Hash,
-    ) -> Option<Status> {
-        match operation.payer() {
-            Some(payer) => self.accounts.find(destination, &payer).is_none().then_some(Status::DestinationUnknown),
-            None => (source.is_none() && command != Command::Create).then_some(Status::SourceUnknown),
-        }
-    }
-
-    /// Predicts [`Self::execute`] without executing the operation. A full window of retries does not settle an
-    /// operation: the window will have room again.
+    /// Predicts [`Self::execute`] without executing the operation, as if it were not linked. A full window of retries
+    /// does not settle an operation: the window will have room again.
     pub fn outlook(&mut self, operation: &Operation, signed_at: u64, now: Now) -> Outlook {
         let command = match check(operation, signed_at != 0) {
             Err(_) | Ok(Command::Refer) => return Outlook::Settled,
@@ -315,7 +330,7 @@ impl Ledger {
             Known::New | Known::Refused(_) => {}
         }
         let source = self.accounts.find(hashes.source, &operation.source);
-        match self.unknown_payer(command, operation, source, hashes.destination) {
+        match unknown_payer(&self.accounts, command, operation, source, hashes.destination) {
             Some(_) if signed_at != 0 => Outlook::NoAccount,
             _ => Outlook::Recorded,
         }
@@ -356,74 +371,122 @@ impl Ledger {
         source: Option<EntryIndex>,
         destination: Hash,
     ) -> (Status, u64) {
-        let result = match command {
-            Command::Create => self.create(operation, source, destination),
-            Command::Issue => self.issue(operation, source),
-            Command::Transfer => self.transfer(operation, source, destination),
-            Command::Refer => Ok(self.balance_of(source)),
-        };
-        match result {
-            Ok(value) => (Status::Ok, value),
-            Err(status) => (status, self.balance_of(source)),
+        let result = apply(&mut self.accounts, command, operation, source, destination);
+        if result.0 == Status::TableFull {
+            self.assert_full();
         }
+        result
+    }
+
+    /// Panics if this is a replica whose table has no place for an account below its limit. Where the table has room
+    /// depends on the order in which accounts were inserted, which a restart changes.
+    #[cold]
+    pub(crate) fn assert_full(&self) {
+        let is_certain = self.accounts.is_full() || !self.is_replica;
+        assert!(is_certain, "the table has no place for an account below its limit");
     }
 
     #[inline(always)]
-    fn balance_of(&self, account: Option<EntryIndex>) -> u64 {
+    pub(crate) fn balance_of(&self, account: Option<EntryIndex>) -> u64 {
         account.map_or(0, |entry| self.accounts.balance(entry))
     }
+}
 
-    fn create(&mut self, operation: &Operation, source: Option<EntryIndex>, payer: Hash) -> Result<u64, Status> {
-        if source.is_some() {
-            return Err(Status::AccountExists);
-        }
-        if self.accounts.is_full() {
-            return Err(Status::TableFull);
-        }
-        let left = match operation.payer() {
-            None => None,
-            Some(account) => {
-                let payer = self.accounts.find(payer, &account).ok_or(Status::DestinationUnknown)?;
-                let balance = self.accounts.balance(payer);
-                Some((payer, balance.checked_sub(operation.amount()).ok_or(Status::InsufficientBalance)?))
-            }
-        };
-        let created = self.accounts.create(&operation.source, 0);
-        // Where the table has room depends on the order in which accounts were inserted, which a restart changes.
-        assert!(created.is_ok() || !self.is_replica, "the table has no place for an account below its limit");
-        created.map_err(|_| Status::TableFull)?;
-        if let Some((payer, left)) = left {
-            self.accounts.set_balance(payer, left);
-            self.accounts.withdraw(operation.amount());
-        }
-        Ok(0)
+/// The refusal of a signed operation whose paying account does not exist, if so. Anybody can sign for such an account,
+/// so it must use neither memory nor disk.
+#[inline(always)]
+pub(crate) fn unknown_payer<B: Balances>(
+    balances: &B,
+    command: Command,
+    operation: &Operation,
+    source: Option<B::Entry>,
+    destination: Hash,
+) -> Option<Status> {
+    match operation.payer() {
+        Some(payer) => balances.find(destination, &payer).is_none().then_some(Status::DestinationUnknown),
+        None => (source.is_none() && command != Command::Create).then_some(Status::SourceUnknown),
     }
+}
 
-    fn issue(&mut self, operation: &Operation, source: Option<EntryIndex>) -> Result<u64, Status> {
-        let amount = operation.amount.get();
-        let source = source.ok_or(Status::SourceUnknown)?;
-        let balance = self.accounts.balance(source).checked_add(amount).ok_or(Status::Overflow)?;
-        self.accounts.set_balance(source, balance);
-        self.accounts.issue(amount);
-        Ok(balance)
+/// Applies a command to balances. Returns the status and the source's balance after it.
+#[inline(always)]
+pub(crate) fn apply<B: Balances>(
+    balances: &mut B,
+    command: Command,
+    operation: &Operation,
+    source: Option<B::Entry>,
+    destination: Hash,
+) -> (Status, u64) {
+    let balance_of = |balances: &B| source.map_or(0, |entry| balances.balance(entry));
+    let result = match command {
+        Command::Create => create(balances, operation, source, destination),
+        Command::Issue => issue(balances, operation, source),
+        Command::Transfer => transfer(balances, operation, source, destination),
+        Command::Refer => Ok(balance_of(balances)),
+    };
+    match result {
+        Ok(value) => (Status::Ok, value),
+        Err(status) => (status, balance_of(balances)),
     }
+}
 
-    #[inline(always)]
-    fn transfer(&mut self, operation: &Operation, source: Option<EntryIndex>, hash: Hash) -> Result<u64, Status> {
-        let amount = operation.amount.get();
-        let source = source.ok_or(Status::SourceUnknown)?;
-        let destination = self.accounts.find(hash, &operation.destination).ok_or(Status::DestinationUnknown)?;
-        let left = self.accounts.balance(source).checked_sub(amount).ok_or(Status::InsufficientBalance)?;
-        let received = self.accounts.balance(destination).checked_add(amount).ok_or(Status::Overflow)?;
-        self.accounts.set_balance(source, left);
-        self.accounts.set_balance(destination, received);
-        Ok(left)
+fn create<B: Balances>(
+    balances: &mut B,
+    operation: &Operation,
+    source: Option<B::Entry>,
+    payer: Hash,
+) -> Result<u64, Status> {
+    if source.is_some() {
+        return Err(Status::AccountExists);
     }
+    if balances.is_full() {
+        return Err(Status::TableFull);
+    }
+    let left = match operation.payer() {
+        None => None,
+        Some(account) => {
+            let payer = balances.find(payer, &account).ok_or(Status::DestinationUnknown)?;
+            let balance = balances.balance(payer);
+            Some((payer, balance.checked_sub(operation.amount()).ok_or(Status::InsufficientBalance)?))
+        }
+    };
+    balances.create(&operation.source).map_err(|_| Status::TableFull)?;
+    if let Some((payer, left)) = left {
+        balances.set_balance(payer, left);
+        balances.withdraw(operation.amount());
+    }
+    Ok(0)
+}
+
+fn issue<B: Balances>(balances: &mut B, operation: &Operation, source: Option<B::Entry>) -> Result<u64, Status> {
+    let amount = operation.amount.get();
+    let source = source.ok_or(Status::SourceUnknown)?;
+    let balance = balances.balance(source).checked_add(amount).ok_or(Status::Overflow)?;
+    balances.set_balance(source, balance);
+    balances.issue(amount);
+    Ok(balance)
+}
+
+#[inline(always)]
+fn transfer<B: Balances>(
+    balances: &mut B,
+    operation: &Operation,
+    source: Option<B::Entry>,
+    hash: Hash,
+) -> Result<u64, Status> {
+    let amount = operation.amount.get();
+    let source = source.ok_or(Status::SourceUnknown)?;
+    let destination = balances.find(hash, &operation.destination).ok_or(Status::DestinationUnknown)?;
+    let left = balances.balance(source).checked_sub(amount).ok_or(Status::InsufficientBalance)?;
+    let received = balances.balance(destination).checked_add(amount).ok_or(Status::Overflow)?;
+    balances.set_balance(source, left);
+    balances.set_balance(destination, received);
+    Ok(left)
 }
 
 /// Checks an operation without its accounts. Returns its command, or the status that it is refused with.
 #[inline(always)]
-fn check(operation: &Operation, is_signed: bool) -> Result<Command, Status> {
+pub(crate) fn check(operation: &Operation, is_signed: bool) -> Result<Command, Status> {
     if operation.status.get() != 0 {
         return Err(operation.status().unwrap_or(Status::Malformed));
     }

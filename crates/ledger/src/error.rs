@@ -97,6 +97,15 @@ pub enum Error {
     /// The chain cannot be read or written.
     #[error(transparent)]
     Chain(#[from] chain::own::Error),
+    /// A linked chain of the journal lacks operations.
+    #[error(
+        "operation {sequence} of the journal is in a linked chain that is cut off: a journal holds whole chains, so it \
+         was damaged; restore the data directory from a copy"
+    )]
+    CutChain {
+        /// The sequence of its last operation that was read.
+        sequence: u64,
+    },
     /// Executing the journal again gave another result than the recorded one.
     #[error(
         "operation {sequence} was recorded as {recorded} with value {recorded_value}, but replays as {status} with \

@@ -38,10 +38,12 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod accounts;
+mod balances;
 pub mod builder;
 mod engine;
 mod error;
 pub mod journal;
+mod linked;
 pub mod ordered;
 mod past;
 mod recent;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chain::own::OwnChain;
-use wire::{AccountId, Status};
+use wire::{AccountId, Operation, Status, linked::LONGEST_CHAIN};
 
 use crate::{
     Error,
@@ -101,6 +101,36 @@ pub struct Recovery {
     began: Option<u64>,
     /// The time since then, in microseconds.
     elapsed: u64,
+    /// The operations of a linked chain whose last one has not been read yet.
+    chain: Vec<Replayed>,
+}
+
+/// An operation of the journal, with its recorded result.
+#[derive(Clone, Copy, Debug)]
+struct Replayed {
+    /// The requested operation.
+    operation: Operation,
+    signed_at: u64,
+    status: Status,
+    value: u64,
+}
+
+impl AsRef<Operation> for Replayed {
+    fn as_ref(&self) -> &Operation {
+        &self.operation
+    }
+}
+
+impl AsMut<Operation> for Replayed {
+    fn as_mut(&mut self) -> &mut Operation {
+        &mut self.operation
+    }
+}
+
+impl Executable for Replayed {
+    fn signed_at(&self) -> u64 {
+        self.signed_at
+    }
 }
 
 impl Recovery {
@@ -115,7 +145,7 @@ impl Recovery {
             return Err(Error::Gap { covered, first });
         }
         let ledger = Ledger::starting_at(limits, first, secret, memory)?;
-        Ok(Self { ledger, limits, covered, clock: Clock::Own, began: None, elapsed: 0 })
+        Ok(Self { ledger, limits, covered, clock: Clock::Own, began: None, elapsed: 0, chain: Vec::new() })
     }
 
     /// Sets the time of the next operations, in microseconds since the Unix epoch, and the newest times of those before
@@ -147,37 +177,73 @@ impl Recovery {
 
     /// Sequence of the next operation.
     pub fn next_sequence(&self) -> u64 {
-        self.ledger.last_sequence + 1
+        self.ledger.last_sequence + self.chain.len() as u64 + 1
     }
 
-    /// Replays the next operation of the journal, with the status and value that it was answered with.
+    /// Replays the next operation of the journal, with the status and value that it was answered with. A linked chain
+    /// is replayed with its last operation.
     pub fn operation<E: Executable>(&mut self, entry: &E, value: u64) -> Result<(), Error> {
-        let sequence = self.next_sequence();
         let mut operation = *entry.operation();
-        let recorded = Status::try_from(operation.status.get()).unwrap_or(Status::Malformed);
+        let status = Status::try_from(operation.status.get()).unwrap_or(Status::Malformed);
         operation.status.set(0);
-        if sequence > self.covered && recorded != Status::TableFull {
-            let (status, value_now) = self.ledger.redo(&operation, entry.signed_at());
-            if (status, value_now) != (recorded, value) {
-                if status == Status::TableFull {
-                    return Err(Error::TooManyAccounts { limit: self.ledger.accounts.limit() });
-                }
-                return Err(Error::Diverged { sequence, recorded, recorded_value: value, status, value: value_now });
-            }
+        let replayed = Replayed { operation, signed_at: entry.signed_at(), status, value };
+        if !operation.is_linked() && self.chain.is_empty() {
+            return self.replay(std::slice::from_ref(&replayed));
         }
-        let is_signed = entry.signed_at() != 0;
-        if self.ledger.retries.is_overfull(is_signed) {
-            return Err(self.too_many(is_signed));
+        self.chain.push(replayed);
+        if !operation.is_linked() {
+            let chain = std::mem::take(&mut self.chain);
+            return self.replay(&chain);
         }
+        if self.chain.len() >= LONGEST_CHAIN {
+            return Err(Error::CutChain { sequence: self.next_sequence() - 1 });
+        }
+        Ok(())
+    }
+
+    /// Replays an operation, or a linked chain.
+    fn replay(&mut self, chain: &[Replayed]) -> Result<(), Error> {
         // A full table was full then, whatever its configured size is now.
-        let (identity, outcome) = (self.ledger.retries.hash(&operation), (recorded, value));
-        self.ledger.remember(identity, &operation, outcome, entry.signed_at(), self.elapsed);
+        let was_full = chain.iter().any(|entry| entry.status == Status::TableFull);
+        if self.ledger.last_sequence + 1 > self.covered && !was_full {
+            self.redo(chain)?;
+        }
+        for &Replayed { operation, signed_at, status, value } in chain {
+            let is_signed = signed_at != 0;
+            if self.ledger.retries.is_overfull(is_signed) {
+                return Err(self.too_many(is_signed));
+            }
+            let identity = self.ledger.retries.hash(&operation);
+            self.ledger.remember(identity, &operation, (status, value), signed_at, self.elapsed);
+        }
+        Ok(())
+    }
+
+    /// Executes an operation or a chain again, which must give the recorded results.
+    fn redo(&mut self, chain: &[Replayed]) -> Result<(), Error> {
+        let results = match chain {
+            [single] => &mut [self.ledger.redo(&single.operation, single.signed_at)][..],
+            chain => &mut self.ledger.redo_chain(chain),
+        };
+        for ((sequence, recorded), &mut (status, value)) in (self.ledger.last_sequence + 1..).zip(chain).zip(results) {
+            if (status, value) == (recorded.status, recorded.value) {
+                continue;
+            }
+            if status == Status::TableFull {
+                return Err(Error::TooManyAccounts { limit: self.ledger.accounts.limit() });
+            }
+            let (recorded, recorded_value) = (recorded.status, recorded.value);
+            return Err(Error::Diverged { sequence, recorded, recorded_value, status, value });
+        }
         Ok(())
     }
 
     /// Returns the ledger, if the journal reached at least the operation of the balances.
     pub fn finish(self) -> Result<Ledger, Error> {
         let first = self.next_sequence();
+        if !self.chain.is_empty() {
+            return Err(Error::CutChain { sequence: first - 1 });
+        }
         if first <= self.covered {
             return Err(Error::Gap { covered: self.covered, first });
         }

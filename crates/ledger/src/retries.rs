@@ -30,6 +30,9 @@
 //! So an id without a time counts as new once its stretch is over, while an id with a time, or a signature, is never
 //! executed twice.
 //!
+//! A [linked chain](wire::linked) is remembered and forgotten as a unit: its operations are executed at one time, so
+//! they are in one stretch, and no batch of the journal has only a part of it.
+//!
 //! A restart reads the journal back as far as both windows reach, if it is still there. If earlier operations were
 //! pruned, the newest times in the first batch that was read raise the horizons. Results of unsigned operations older
 //! than the newest 2^19 are read from the journal; all records of signed ones are in memory.
@@ -262,6 +265,11 @@ impl Retries {
             return Known::Refused(Status::StaleTimestamp);
         }
         if window.is_full() { Known::Refused(Status::Busy) } else { Known::New }
+    }
+
+    /// Whether a number of new operations can be remembered.
+    pub fn has_room(&self, is_signed: bool, operations: usize) -> bool {
+        if is_signed { self.signed.has_room(operations) } else { self.unsigned.has_room(operations) }
     }
 
     /// Remembers an operation that is [`Known::New`] under its sequence.

@@ -268,6 +268,51 @@ proptest! {
     }
 }
 
+/// A block ends before a chain that does not fit, also across a crash, and takes a longer one whole.
+#[test]
+fn no_block_ends_inside_a_chain() {
+    const LONGEST: u64 = 7;
+    let mut machine = Machine::start(SimulatedDisk::new(11), 5, SECOND);
+    let mut expected = vec![Operation::create(transaction(0), account(0))];
+    machine.execute(&expected);
+    let mut random = storage::Random::new(11);
+    for chain in 1..60 {
+        let length = 1 + random.number() % LONGEST;
+        let has_failed = random.number().is_multiple_of(4);
+        let mut operations = Vec::from_iter((1..=length).map(|position| {
+            let amount = if has_failed && position == length { u64::MAX } else { position };
+            Operation::issue(transaction(100 * chain + position), account(0), amount).linked()
+        }));
+        operations.last_mut().unwrap().flags = 0;
+        let (mut entries, mut values, batch) = (operations.clone(), vec![0; operations.len()], &mut machine.batch);
+        let now = Now { elapsed: machine.now - machine.started, unix: machine.now };
+        machine.ledger.execute(&mut entries, &mut values, now, |operation, value| batch.push(operation, value));
+        assert_eq!(entries.iter().all(|operation| operation.status() == Ok(Status::Ok)), !has_failed, "{entries:?}");
+        if !has_failed {
+            expected.extend(operations);
+        }
+        if random.number().is_multiple_of(3) {
+            machine.journal.commit(&mut machine.batch, machine.now).unwrap();
+            if random.number().is_multiple_of(3) {
+                while machine.builder.step(machine.now).unwrap() {}
+                machine = machine.restart();
+            }
+        }
+    }
+    machine.journal.commit(&mut machine.batch, machine.now).unwrap();
+    machine.settle();
+    assert_eq!(machine.settled(), expected);
+    let reader = machine.builder.chain();
+    let mut lengths = std::collections::BTreeSet::new();
+    for height in 1..=machine.builder.tip().height() {
+        let block = Vec::from_iter((0..).map_while(|position| reader.by_locator(height, position).unwrap()));
+        assert!(!block.last().unwrap().operation.is_linked(), "block {height} ends inside a chain");
+        assert!(block.len() <= 5 || block.iter().filter(|found| !found.operation.is_linked()).count() == 1);
+        lengths.insert(block.len());
+    }
+    assert!(lengths.contains(&5) && lengths.contains(&7), "{lengths:?}");
+}
+
 /// A sealed block is rebuilt identically, whatever happened since: more operations in the journal, a crash, other
 /// limits.
 #[test]

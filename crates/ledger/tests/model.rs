@@ -9,7 +9,7 @@ use common::{account, transaction};
 use model::{Model, Outcome};
 use proptest::prelude::*;
 use turnpike_ledger::{Error, Ledger, Limits, Now, Recovery, Secret, journal::Newest, retries};
-use wire::{Operation, SignedOperation, Status};
+use wire::{Operation, SignedOperation, Status, linked};
 
 const ACCOUNTS: usize = 24;
 /// More retries than the tests have operations; time stands still.
@@ -51,6 +51,8 @@ fn operation() -> impl Strategy<Value = Operation> {
             1 => operation.status.set(Status::NotAuthorised.code()),
             2 => operation.status.set(0xfff0),
             3 => operation.contract.set(7),
+            4 => operation.flags = Operation::BOUND,
+            5..24 => operation.flags = Operation::LINKED,
             _ => {}
         }
         operation
@@ -64,8 +66,9 @@ fn execute(ledger: &mut Ledger, model: &mut Model, operations: &[Operation], jou
     let mut recorded = Vec::new();
     ledger.execute(&mut batch, &mut values, NOW, |operation, value| recorded.push((*operation, value)));
     let mut expected = Vec::new();
-    for ((operation, executed), value) in operations.iter().zip(&batch).zip(&values) {
-        let Outcome { status, value: expected_value, is_fresh: fresh } = model.execute(operation);
+    let outcomes = model.execute_batch(operations);
+    for (((operation, executed), value), outcome) in operations.iter().zip(&batch).zip(&values).zip(outcomes) {
+        let Outcome { status, value: expected_value, is_fresh: fresh } = outcome;
         assert_eq!((executed.status(), *value), (Ok(status), expected_value), "{operation:?}");
         let mut with_status = *operation;
         with_status.status.set(status.code());
@@ -87,6 +90,11 @@ fn assert_same(ledger: &Ledger, model: &Model) {
     assert_eq!(ledger.accounts(), model.balances().len());
     assert_eq!(ledger.issued(), model.issued());
     assert_eq!(ledger.issued(), balances.values().copied().map(u128::from).sum::<u128>());
+}
+
+/// The start of the linked chain that a position of the journal is in, or else the position: blocks end there.
+fn before_chain(journal: &Journal, position: usize) -> usize {
+    position - journal[..position].iter().rev().take_while(|(operation, _)| operation.is_linked()).count()
 }
 
 /// Recovers from balances after `covered` operations of the journal, with the journal from operation `first` on.
@@ -119,7 +127,7 @@ proptest! {
     ) {
         let (mut ledger, mut model, mut journal) = (ledger(), Model::new(ACCOUNTS), Journal::new());
         execute(&mut ledger, &mut model, &before, &mut journal);
-        let covered = covered.index(journal.len() + 1);
+        let covered = before_chain(&journal, covered.index(journal.len() + 1));
         // Everything is remembered, so that every retry is recognised.
         let first = 0;
         let mut recovered = recover(LIMITS, &journal, covered, first).unwrap();
@@ -135,7 +143,11 @@ proptest! {
         prop_assume!(!journal.is_empty());
         let at = at.index(journal.len());
         journal[at].1 ^= 1 << 40;
-        let full = journal[at].0.status() == Ok(Status::TableFull);
+        // What failed for a full table is not executed again, nor is the rest of its chain.
+        let start = before_chain(&journal, at);
+        let length = linked::chain_length(&Vec::from_iter(journal[start..].iter().map(|(operation, _)| *operation)));
+        let is_full = |(operation, _): &(Operation, u64)| operation.status() == Ok(Status::TableFull);
+        let full = journal[start..start + length].iter().any(is_full);
         let result = recover(LIMITS, &journal, 0, 0);
         match result {
             Err(Error::Diverged { sequence, .. }) => prop_assert_eq!(sequence, at as u64 + 1),
@@ -191,6 +203,105 @@ fn a_ledger_lies_in_memory_given() {
     }
     assert_eq!(creates.pop().map(|full| full.status()), Some(Ok(Status::TableFull)));
     assert!(creates.iter().all(|operation| operation.status() == Ok(Status::Ok)));
+}
+
+/// A create, an issue and a transfer in one chain.
+fn payment(id: u64, amount: u64) -> [Operation; 3] {
+    [
+        Operation::create(transaction(id), account(id)).linked(),
+        Operation::issue(transaction(id + 1), account(id), 100).linked(),
+        Operation::transfer(transaction(id + 2), account(id), account(1), amount),
+    ]
+}
+
+/// The statuses of a chain, and the number of operations that went into the journal.
+fn statuses<E: turnpike_ledger::Executable, const N: usize>(
+    ledger: &mut Ledger,
+    mut chain: [E; N],
+) -> ([Status; N], usize) {
+    let mut recorded = 0;
+    ledger.execute(&mut chain, &mut [0; N], NOW, |_, _| recorded += 1);
+    (chain.map(|entry| entry.operation().status().unwrap()), recorded)
+}
+
+#[test]
+fn a_chain_succeeds_or_fails_as_a_whole() {
+    use Status::{InsufficientBalance, LinkedFailed as Failed, Ok, TransactionIdReused};
+    let mut ledger = ledger();
+    assert_eq!(statuses(&mut ledger, [Operation::create(transaction(1), account(1))]), ([Ok], 1));
+    // Each sees the effects of those before it, and none of a failed chain remains.
+    let refused = payment(10, 101);
+    assert_eq!(statuses(&mut ledger, refused), ([Failed, Failed, InsufficientBalance], 3));
+    assert_eq!((ledger.balance(&account(10)), ledger.accounts(), ledger.issued()), (None, 1, 0));
+    let paid = payment(20, 99);
+    assert_eq!(statuses(&mut ledger, paid), ([Ok; 3], 3));
+    assert_eq!((ledger.balance(&account(20)), ledger.balance(&account(1))), (Some(1), Some(99)));
+    // A retry gets the first results.
+    assert_eq!(statuses(&mut ledger, paid), ([Ok; 3], 0));
+    assert_eq!(statuses(&mut ledger, refused), ([Failed, Failed, InsufficientBalance], 0));
+    // If a part is known, nothing is executed.
+    let [create, issue, _] = payment(30, 5);
+    assert_eq!(statuses(&mut ledger, [create, issue, paid[2]]), ([Failed, Failed, Ok], 0));
+    let other = Operation::transfer(transaction(22), account(20), account(1), 1);
+    assert_eq!(statuses(&mut ledger, [create, issue, other]), ([Failed, Failed, TransactionIdReused], 0));
+    let twice = Operation::issue(transaction(31), account(30), 7);
+    assert_eq!(statuses(&mut ledger, [create, issue, twice]), ([Failed, Failed, TransactionIdReused], 0));
+    // Their names stay free.
+    assert_eq!(statuses(&mut ledger, payment(30, 5)), ([Ok; 3], 3));
+    assert_eq!(ledger.issued(), 200);
+}
+
+/// Anybody can sign for an account that does not exist, in a chain as well: it leaves no trace, unless the chain opens
+/// the account first.
+#[test]
+fn a_signed_chain_of_an_unknown_account_leaves_no_trace() {
+    let sign = |operation: Operation, linked: u8| {
+        let flags = Operation::BOUND | linked;
+        SignedOperation::unsigned(Operation { flags, ..operation }, 5, 0, wire::Promise::Durable, [2; 33])
+    };
+    let transfer = |id| sign(Operation::transfer(transaction(id), account(2), account(1), 1), 0);
+    let create = |id, source| sign(Operation::create(transaction(id), account(source)), Operation::LINKED);
+    let mut ledger = ledger();
+    let unknown = statuses(&mut ledger, [create(1, 1), transfer(2)]);
+    assert_eq!(unknown, ([Status::LinkedFailed, Status::SourceUnknown], 0));
+    assert_eq!(statuses(&mut ledger, [create(1, 2), transfer(2)]).1, 2, "the account is opened before it pays");
+    assert_eq!(statuses(&mut ledger, [transfer(3)]), ([Status::LinkedInvalid], 0), "it is signed for a chain");
+}
+
+#[test]
+fn a_chain_that_the_memory_of_retries_has_no_room_for_is_busy() {
+    let limits = Limits { accounts: 10, retries: retries::Limits::with_operations(retries::MIN_CAPACITY) };
+    let mut ledger = Ledger::new(limits, Secret::default()).unwrap();
+    for id in 0..retries::MIN_CAPACITY as u64 - 2 {
+        statuses(&mut ledger, [Operation::create(transaction(1000 + id), account(1))]);
+    }
+    assert_eq!(statuses(&mut ledger, payment(20, 5)), ([Status::Busy; 3], 0));
+    assert_eq!(statuses(&mut ledger, [payment(20, 5)[0], payment(20, 5)[2]]).1, 2);
+}
+
+#[test]
+fn the_journal_takes_whole_chains() {
+    let chain = payment(10, 5);
+    let entries = [Operation::create(transaction(1), account(1)), chain[0], chain[1], chain[2]];
+    for (room, busy) in [(0, 4), (1, 3), (2, 3), (3, 3), (4, 0)] {
+        let mut entries = entries;
+        turnpike_ledger::refuse_beyond(&mut entries, room, Status::Busy);
+        assert!(entries[..4 - busy].iter().all(|operation| operation.status() == Ok(Status::Ok)), "room for {room}");
+        assert!(entries[4 - busy..].iter().all(|operation| operation.status() == Ok(Status::Busy)), "room for {room}");
+    }
+}
+
+#[test]
+fn a_journal_that_ends_inside_a_chain_is_damaged() {
+    let mut recovery = Recovery::new(LIMITS, Secret::default(), 0, 1).unwrap();
+    let chain = payment(10, 100);
+    recovery.operation(&chain[0], 0).unwrap();
+    assert_eq!(recovery.next_sequence(), 2);
+    recovery.operation(&chain[1], 100).unwrap();
+    assert!(matches!(recovery.finish(), Err(Error::CutChain { sequence: 2 })));
+    let mut recovery = Recovery::new(LIMITS, Secret::default(), 0, 1).unwrap();
+    let results = (0..64).map(|_| recovery.operation(&chain[0], 0).is_ok());
+    assert_eq!(results.filter(|is_ok| *is_ok).count(), 63);
 }
 
 #[test]
@@ -363,7 +474,7 @@ fn an_id_with_a_time_expires_for_ever() {
         let found = execute_one(&mut ledger, &create(now.unix / 1000 + milliseconds), later);
         assert_eq!(found.0, expected, "{milliseconds}");
     }
-    let operation = Operation { flags: 3, ..create(1) };
+    let operation = Operation { flags: 9, ..create(1) };
     assert_eq!(execute_one(&mut ledger, &operation, later), (Status::Malformed, false));
     let operation = Operation::create(transaction(8), account(1)).timed();
     assert_eq!(execute_one(&mut ledger, &operation, later), (Status::Malformed, false));

@@ -161,9 +161,15 @@ struct Source {
     random: Random,
     time: u64,
     ids: Vec<(TransactionId, bool)>,
+    /// The last frames, for retries of whole frames.
+    frames: Vec<Frame>,
 }
 
 impl Source {
+    fn new(seed: u64) -> Self {
+        Self { random: Random::new(seed), time: 1000 * SECOND, ids: Vec::new(), frames: Vec::new() }
+    }
+
     fn number(&mut self, limit: u64) -> u64 {
         self.random.number() % limit
     }
@@ -202,11 +208,41 @@ impl Source {
         if is_timed { operation.timed() } else { operation }
     }
 
+    /// Links some operations to chains. Few of longer ones succeed.
+    fn link(&mut self, operations: &mut [Operation], bound: u8) {
+        let mut start = 0;
+        while start < operations.len() {
+            let length = 1 + self.number(4) as usize;
+            if let Some(chain) = operations.get_mut(start..start + length).filter(|_| length > 1) {
+                chain.iter_mut().for_each(|operation| operation.flags |= Operation::LINKED | bound);
+                chain[length - 1].flags &= !Operation::LINKED;
+            }
+            start += length;
+        }
+    }
+
     fn frame(&mut self) -> Frame {
+        let retried = self.number(300) as usize;
+        if let Some(frame) = self.frames.iter().rev().nth(retried) {
+            return frame.clone();
+        }
+        let frame = self.new_frame();
+        self.frames.push(frame.clone());
+        frame
+    }
+
+    fn new_frame(&mut self) -> Frame {
         let count = 1 + self.number(60);
-        let operations: Vec<_> = (0..count).map(|_| self.operation()).collect();
+        let mut operations: Vec<_> = (0..count).map(|_| self.operation()).collect();
+        let is_signed = self.number(2) == 1;
         if self.number(2) == 0 {
-            return Frame::Plain(operations.into_iter().filter(|operation| operation.payer().is_none()).collect());
+            // The id of a bound operation carries no time.
+            operations.iter_mut().filter(|_| is_signed).for_each(|operation| operation.flags = 0);
+            self.link(&mut operations, if is_signed { Operation::BOUND } else { 0 });
+        }
+        if !is_signed {
+            operations.retain(|operation| operation.payer().is_none());
+            return Frame::Plain(operations);
         }
         let sign = |operation: Operation| {
             // The range that admission accepts: not older than the window, not more than the tolerance ahead.
@@ -236,7 +272,7 @@ proptest! {
     fn restarts_and_secrets_change_no_answer_and_no_header(
         seed: u64, storms in prop::collection::vec(prop::option::weighted(0.3, 0u64..30), 150..250),
     ) {
-        let mut source = Source { random: Random::new(seed), time: 1000 * SECOND, ids: Vec::new() };
+        let mut source = Source::new(seed);
         let (mut calm, mut restarted) = (Replica::new(seed), Replica::new(!seed));
         for (storm, number) in storms.into_iter().zip(1u64..) {
             let block = source.block();
@@ -270,7 +306,7 @@ proptest! {
     fn who_is_given_a_ledger_goes_on_like_the_others(
         seed: u64, steps in prop::collection::vec((1usize..120, prop::bool::ANY), 4..8),
     ) {
-        let mut source = Source { random: Random::new(seed), time: 1000 * SECOND, ids: Vec::new() };
+        let mut source = Source::new(seed);
         let mut first = Replica::new(seed);
         let mut others: Vec<Replica> = Vec::new();
         for ((blocks, restart), number) in steps.into_iter().zip(1u64..) {
@@ -437,7 +473,7 @@ fn a_retry_of_long_ago_is_answered_out_of_the_journal() {
 /// A byte changed in transit yields another block or another hash.
 #[test]
 fn nothing_that_is_given_can_be_changed() {
-    let mut source = Source { random: Random::new(11), time: 1000 * SECOND, ids: Vec::new() };
+    let mut source = Source::new(11);
     let mut replica = Replica::new(1);
     for _ in 0..400 {
         replica.execute(&source.block()).unwrap();
@@ -488,7 +524,7 @@ fn nothing_that_is_given_can_be_changed() {
 /// forgotten ids.
 #[test]
 fn the_blocks_are_worth_it() {
-    let mut source = Source { random: Random::new(5), time: 1000 * SECOND, ids: Vec::new() };
+    let mut source = Source::new(5);
     let mut replica = Replica::new(1);
     let mut statuses = BTreeSet::new();
     for _ in 0..300 {

@@ -39,6 +39,94 @@ fn path_of_deposits() -> PathBuf {
     folder().join("deposits.txt")
 }
 
+const LINKED: &str = "\
+# The operations of one batch, in order, with linked chains, for an empty ledger. A line: the operation as requested (64
+# bytes), its status (2 bytes) and the value of its reply (8 bytes), in hexadecimal, big-endian as on the wire.
+";
+
+fn path_of_linked() -> PathBuf {
+    folder().join("linked.txt")
+}
+
+/// Chains of all outcomes, and their retries.
+fn linked() -> Vec<Operation> {
+    let [a, b, c] = [1, 2, 3].map(account);
+    let create = |id, account| Operation::create(transaction(id), account);
+    let issue = |id, account, amount| Operation::issue(transaction(id), account, amount);
+    let transfer = |id, source, destination, amount| Operation::transfer(transaction(id), source, destination, amount);
+    let refer = |id, account| Operation::refer(transaction(id), account);
+    let long = |first: u64, length: u64| (first..first + length).map(move |id| issue(id, a, 1).linked());
+    let mut operations = vec![
+        // Each sees the effects of those before it.
+        create(1, a).linked(),
+        issue(2, a, 100).linked(),
+        create(3, b).linked(),
+        transfer(4, a, b, 30),
+        refer(5, a),
+        // The last fails, so an account is not created, and no money is moved.
+        create(6, c).linked(),
+        transfer(7, a, b, 10).linked(),
+        transfer(8, b, c, 41),
+        refer(9, b),
+        refer(10, c),
+        // The first fails.
+        transfer(11, a, c, 1).linked(),
+        issue(12, a, 1),
+        // Refused by its form.
+        issue(13, a, 1).linked(),
+        issue(14, a, 0).linked(),
+        issue(15, a, 1),
+        // Money that comes back, as two legs of an exchange.
+        transfer(16, a, b, 70).linked(),
+        transfer(17, b, a, 100).linked(),
+        transfer(18, a, b, 100),
+        // A name used twice, and a REFER.
+        issue(19, a, 1).linked(),
+        issue(19, a, 2),
+        issue(20, a, 1).linked(),
+        refer(21, a),
+    ];
+    operations.extend(operations.clone());
+    // A part of a chain with other operations, and a part that is linked otherwise.
+    operations.extend([issue(22, a, 1).linked(), issue(23, a, 1).linked(), transfer(18, a, b, 100)]);
+    operations.extend([transfer(16, a, b, 70), issue(22, a, 1)]);
+    operations.extend(long(100, 63).chain([issue(163, a, 1)]));
+    operations.extend(long(200, 64).chain([issue(264, a, 1)]));
+    // The batch ends inside it.
+    operations.extend(long(300, 2));
+    operations
+}
+
+fn render_linked() -> String {
+    let operations = linked();
+    let outcomes = Model::new(ACCOUNTS).execute_batch(&operations);
+    let mut text = LINKED.to_owned();
+    for (operation, Outcome { status, value, .. }) in operations.iter().zip(outcomes) {
+        let _ = writeln!(text, "{} {:04x} {value:016x}", hex(operation.as_bytes()), status.code());
+    }
+    text
+}
+
+#[test]
+fn linked_chains_give_what_the_vectors_say() {
+    if std::env::var_os("TURNPIKE_WRITE_VECTORS").is_some() {
+        fs::write(path_of_linked(), render_linked()).unwrap();
+    }
+    let text = fs::read_to_string(path_of_linked()).unwrap();
+    assert_eq!(text, render_linked());
+    let limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::with_operations(WINDOW) };
+    let mut ledger = Ledger::new(limits, Secret::default()).unwrap();
+    let lines = Vec::from_iter(text.lines().filter(|line| !line.starts_with('#')));
+    let mut batch = Vec::from_iter(lines.iter().map(|line| Operation::read_from_bytes(&bytes(&line[..128])).unwrap()));
+    let mut values = vec![0; batch.len()];
+    ledger.execute(&mut batch, &mut values, Now::default(), |_, _| {});
+    for ((operation, value), line) in batch.iter().zip(values).zip(lines) {
+        assert_eq!(format!("{:04x} {value:016x}", operation.status.get()), line[129..]);
+    }
+    let seen = |status: Status| batch.iter().any(|operation| operation.status() == Ok(status));
+    assert!([Status::LinkedFailed, Status::LinkedInvalid, Status::InsufficientBalance].into_iter().all(seen));
+}
+
 /// Every status that a CREATE with a payer can get from the ledger, and its effect on the payer.
 fn deposits() -> Vec<Operation> {
     let mut id = 100;
@@ -135,7 +223,7 @@ fn operations() -> Vec<Operation> {
         Operation::new(Command::Refer, next(), a, b, 0),
         Operation::new(Command::Refer, next(), a, AccountId::ZERO, 1),
     ];
-    for code in [0_u16, 5, 0xffff] {
+    for code in [0_u16, 5, 0xf9ff] {
         let mut operation = Operation::transfer(next(), b, a, 1);
         [operation.flags, operation.command] = code.to_be_bytes();
         operations.push(operation);

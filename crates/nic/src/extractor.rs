@@ -1,13 +1,14 @@
 //! Second stage: the command extractor.
 //!
 //! It collects the operations of many datagrams in one list, each with the outcome of the stateless checks, so that the
-//! store controller executes them in one go.
+//! store controller executes them in one go. [Linked chains](wire::linked) are checked here, where the end of a batch
+//! is known: the list does not show it, and a chain that a batch cuts off would continue in the next one.
 
 use std::ops::Range;
 
 use wire::{
     BatchEntries, BatchFormat, BatchHeader, Frame, FrameHeader, FrameType, FullFrame, Operation, Promise,
-    SignedOperation, Status, U16,
+    SignedOperation, Status, U16, linked,
 };
 use zerocopy::FromBytes;
 
@@ -63,6 +64,7 @@ impl Extraction {
                 }
                 BatchEntries::Operation(entries) => {
                     self.operations.extend(entries.iter().map(|entry| checked(*entry, entry.check())));
+                    linked::refuse_broken(&mut self.operations[first..]);
                     Some(BatchFormat::Operation)
                 }
                 BatchEntries::Signed(_) => return,
@@ -110,9 +112,11 @@ pub fn signed_operations(datagram: &mut [u8]) -> Option<&mut [SignedOperation]> 
 
 /// Writes the status of the stateless checks into each signed operation of a datagram.
 pub fn check_signed(datagram: &mut [u8]) {
-    for signed in signed_operations(datagram).unwrap_or_default() {
+    let operations = signed_operations(datagram).unwrap_or_default();
+    for signed in &mut *operations {
         signed.operation.status = U16::new(signed.check().code());
     }
+    linked::refuse_broken(operations);
 }
 
 /// The promise that a full transfer frame or a batch of signed operations requests.

@@ -6,13 +6,13 @@ use std::{
 };
 
 use nic::{Held, extractor::signed_operations};
-use spv::hash::account_hash;
+use spv::hash::{account_hash, linked_hash};
 use verify::{
     BatchVerifier,
     secp256k1::ecdsa::{Policy, Signed, Verifier},
     transfer,
 };
-use wire::{AccountId, Command, Operation, SignedOperation, Status};
+use wire::{AccountId, Command, Operation, SignedOperation, Status, TransactionId, linked};
 
 use crate::{
     Config,
@@ -53,16 +53,18 @@ impl Admission {
     /// is trusted. `now` is the time in microseconds since the Unix epoch. Returns the number of verified signatures,
     /// which form one batch over all frames, since a single frame may have only one.
     pub fn check<'a>(&mut self, frames: impl Iterator<Item = (bool, &'a mut [SignedOperation])>, now: u64) -> usize {
+        let mut frames = Vec::from_iter(frames);
         let mut pushed = Vec::new();
-        let entries =
-            frames.flat_map(|(trusted, operations)| operations.iter_mut().map(move |signed| (trusted, signed)));
-        for (trusted, signed) in entries.filter(|(_, signed)| signed.operation.status.get() == 0) {
-            match self.rules.check(signed, trusted, now).and_then(|()| self.parse(signed)) {
-                Ok(item) => {
-                    self.verifier.push(item);
-                    pushed.push(signed);
+        for (trusted, operations) in &mut frames {
+            refuse_unbound(operations);
+            for signed in operations.iter_mut().filter(|signed| signed.operation.status.get() == 0) {
+                match self.rules.check(signed, *trusted, now).and_then(|()| self.parse(signed)) {
+                    Ok(item) => {
+                        self.verifier.push(item);
+                        pushed.push(signed);
+                    }
+                    Err(status) => signed.operation.status.set(status.code()),
                 }
-                Err(status) => signed.operation.status.set(status.code()),
             }
         }
         for (verdict, signed) in self.verifier.verify_each().iter().zip(&mut pushed) {
@@ -70,7 +72,9 @@ impl Admission {
                 signed.operation.status.set(Status::BadSignature.code());
             }
         }
-        pushed.len()
+        let verified = pushed.len();
+        frames.into_iter().for_each(|(_, operations)| linked::refuse_broken(operations));
+        verified
     }
 
     fn parse(&self, signed: &SignedOperation) -> Result<Signed, Status> {
@@ -142,10 +146,38 @@ pub(crate) fn account_of(key: &[u8; 33]) -> AccountId {
     AccountId::keyed(&account_hash(key))
 }
 
+/// Refuses linked chains other than those that were signed: the ids of a chain commit to all of it, so nobody can take
+/// an operation out of it, or put another one in.
+fn refuse_unbound(operations: &mut [SignedOperation]) {
+    if operations.iter().all(|signed| signed.operation.flags & Operation::BOUND == 0) {
+        return;
+    }
+    let mut rest = operations;
+    while !rest.is_empty() {
+        let (chain, after) = rest.split_at_mut(linked::chain_length(rest));
+        let is_bound = chain.iter().any(|signed| signed.operation.flags & Operation::BOUND != 0);
+        if is_bound && !is_bound_to(chain) {
+            chain.iter_mut().for_each(|signed| signed.operation.status.set(Status::LinkedInvalid.code()));
+        }
+        rest = after;
+    }
+}
+
+/// Whether the ids of a chain's operations are those that commit to it.
+pub(crate) fn is_bound_to(chain: &[SignedOperation]) -> bool {
+    // Requests are signed, and a status may be set since.
+    let hash = linked_hash(chain.iter().map(|signed| {
+        let operation = Operation { status: 0.into(), ..signed.operation };
+        SignedOperation { operation, ..*signed }.bytes_in_chain()
+    }));
+    chain.iter().enumerate().all(|(at, signed)| signed.operation.transaction == TransactionId::bound(&hash, at))
+}
+
 /// Refuses operations that would open accounts in the part of the table reserved for trusted senders, which begins
 /// after `room` more. Existing accounts are not opened, so a retry gets its first result.
 pub fn keep_reserve(held: &mut Held, mut room: u64, exists: impl Fn(&AccountId) -> bool) {
-    for signed in signed_operations(held).unwrap_or_default() {
+    let operations = signed_operations(held).unwrap_or_default();
+    for signed in &mut *operations {
         let operation = &mut signed.operation;
         let opens =
             operation.command() == Ok(Command::Create) && operation.status.get() == 0 && !exists(&operation.source);
@@ -155,6 +187,7 @@ pub fn keep_reserve(held: &mut Held, mut room: u64, exists: impl Fn(&AccountId) 
             room -= 1;
         }
     }
+    linked::refuse_broken(operations);
 }
 
 #[cfg(test)]
@@ -184,6 +217,50 @@ mod tests {
         let frames = [true, false].into_iter().zip(entries.iter_mut().map(|entry| &mut entry[..]));
         admission.check(frames, now());
         entries.map(|[signed]| signed.operation.status().unwrap())
+    }
+
+    /// A chain of two signers is admitted as they signed it, and in no other form.
+    #[test]
+    fn a_signed_chain_is_the_one_that_was_signed() {
+        let signers = [OWN, PAYER].map(signer);
+        let [own, payer] = signers.each_ref().map(Signer::account);
+        let unsigned = |signer: &Signer, operation, nonce| {
+            SignedOperation::unsigned(operation, now(), nonce, Promise::Default, *signer.public_key())
+        };
+        let swap = |nonce| {
+            let id = 1_u32.into();
+            let mut chain = [
+                unsigned(&signers[0], Operation::transfer(id, own, payer, 5), nonce),
+                unsigned(&signers[1], Operation::transfer(id, payer, own, 7), nonce),
+                unsigned(&signers[0], Operation::transfer(id, own, 9_u32.into(), 1), nonce),
+            ];
+            client::bind(&mut chain);
+            chain.iter_mut().for_each(|signed| signers.iter().for_each(|signer| signer.sign_bound(signed)));
+            chain
+        };
+        let replay_window = Duration::from_secs(10);
+        let rules = Arc::new(Rules { network: NETWORK, issuers: Vec::new(), deposit: 100, replay_window });
+        let check = |entries: &[SignedOperation]| {
+            let mut entries = entries.to_vec();
+            linked::refuse_broken(&mut entries);
+            Admission::new(rules.clone()).check(std::iter::once((false, &mut entries[..])), now());
+            Vec::from_iter(entries.iter().map(|entry| entry.operation.status().unwrap()))
+        };
+        use Status::{BadSignature, LinkedFailed as Failed, LinkedInvalid as Invalid, Ok};
+        let ([a, b, c], [d, e, f]) = (swap(1), swap(2));
+        assert_eq!(check(&[a, b, c, d, e, f]), [Ok; 6]);
+        // None goes alone, in another order, or with operations of another chain.
+        assert_eq!([check(&[c]), check(&[b]), check(&[a])], [[Invalid]; 3]);
+        assert_eq!(check(&[b, c]), [Invalid; 2]);
+        assert_eq!(check(&[b, a, c]), [Invalid; 3]);
+        assert_eq!(check(&[a, b, f, a, e, c]), [Invalid; 6]);
+        assert_eq!(check(&[a, b, c, d]), [Ok, Ok, Ok, Invalid]);
+        let mut forged = [a, b, c];
+        forged[1].signature[5] ^= 1;
+        assert_eq!(check(&forged), [Failed, BadSignature, Failed]);
+        // Whoever takes the flags off breaks the signature.
+        let alone = SignedOperation { operation: Operation { flags: 0, ..c.operation }, ..c };
+        assert_eq!(check(&[alone]), [BadSignature]);
     }
 
     #[test]

@@ -39,6 +39,7 @@ macro_rules! prepared {
     };
 }
 prepared!(ACCOUNT, ACCOUNT_TAG);
+prepared!(LINKED, LINKED_TAG);
 prepared!(HEADER, HEADER_TAG);
 prepared!(SEAL, SEAL_TAG);
 prepared!(REPLICAS, REPLICAS_TAG);
@@ -58,6 +59,13 @@ prepared!(INDEX_NODE, INDEX_NODE_TAG);
 /// The hash from which the account id of a compressed secp256k1 public key is made.
 pub fn account_hash(public_key: &[u8; 33]) -> Hash {
     ACCOUNT.hash(&[public_key])
+}
+
+/// The hash of a chain of signed linked operations, from which its transaction ids are made.
+pub fn linked_hash(operations: impl Iterator<Item = impl AsRef<[u8]>>) -> Hash {
+    let mut state = LINKED.0.clone();
+    operations.for_each(|operation| state.update(operation));
+    state.finalize().into()
 }
 
 /// The hash of an encoded header.

@@ -53,10 +53,15 @@ impl Tester {
         }
     }
 
-    /// Sends a batch of transfers, some beyond the balance, and checks every reply.
+    /// Sends a batch of transfers, some beyond the balance and some linked, and checks every reply.
     fn transfer(&mut self) -> (Vec<Operation>, Vec<Receipt>) {
-        let operations = Vec::from_iter((0..BATCH).map(|_| self.load.transfer()));
-        let expected = Vec::from_iter(operations.iter().map(|operation| self.ledger.execute(operation)));
+        let mut operations = Vec::from_iter((0..BATCH).map(|_| self.load.transfer()));
+        for operation in &mut operations[..BATCH as usize - 1] {
+            if self.load.random(2) == 0 {
+                *operation = operation.linked();
+            }
+        }
+        let expected = self.ledger.execute_batch(&operations);
         let receipts = self.client.submit(&operations).unwrap();
         assert_eq!(receipts.len(), expected.len());
         for (receipt, Outcome { status, value, .. }) in receipts.iter().zip(expected) {

@@ -156,6 +156,8 @@ statuses! {
         "the new balance would not fit in 64 bits; transfer or issue less";
     6 TableFull "TABLE_FULL"
         "the account table is full, or the rest is reserved for trusted addresses; the operator must raise the number of accounts";
+    7 LinkedFailed "LINKED_FAILED"
+        "another operation of the linked chain failed, so none was executed; see its status, then send the chain with new ids";
     16 ZeroAmount "ZERO_AMOUNT"
         "the amount is 0; use an amount of at least 1";
     17 SelfTransfer "SELF_TRANSFER"
@@ -164,6 +166,8 @@ statuses! {
         "the source used this transaction id for another operation; use a new id";
     19 Expired "EXPIRED"
         "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another";
+    20 LinkedInvalid "LINKED_INVALID"
+        "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one; correct the chain";
     32 UnknownCommand "UNKNOWN_COMMAND"
         "unknown command; see the table of commands in the protocol";
     33 Malformed "MALFORMED"

@@ -117,7 +117,7 @@ const _: () = {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Operation {
-    /// Flags; bit 0: the transaction id is a UUIDv7 and carries a time.
+    /// Flags; bit 0: the transaction id is a UUIDv7 with a time; bits 1, 2: links.
     pub flags: u8,
     /// Command.
     pub command: u8,

@@ -37,6 +37,7 @@ mod headers;
 mod ids;
 mod info;
 mod layouts;
+pub mod linked;
 mod macros;
 mod operation;
 mod proof;

@@ -8,6 +8,13 @@ impl Operation {
     /// Flag: the transaction id is a UUIDv7, which contains its creation time.
     pub const TIMED: u8 = 1;
 
+    /// Flag: the operation succeeds or fails with the next entry of its batch.
+    pub const LINKED: u8 = 1 << 1;
+
+    /// Flag of signed operations: the transaction id commits to the [linked chain](crate::linked) that the operation is
+    /// in, so that its signature is valid in no other one, and not alone.
+    pub const BOUND: u8 = 1 << 2;
+
     /// A requested operation.
     #[inline]
     pub const fn new(
@@ -57,6 +64,17 @@ impl Operation {
     /// The same, marked as having a transaction id with a time: one of [`TransactionId::timed`].
     pub const fn timed(self) -> Self {
         Self { flags: self.flags | Self::TIMED, ..self }
+    }
+
+    /// The same, linked with the next entry of its batch.
+    pub const fn linked(self) -> Self {
+        Self { flags: self.flags | Self::LINKED, ..self }
+    }
+
+    /// Whether the next entry of the batch is in the same linked chain.
+    #[inline(always)]
+    pub const fn is_linked(&self) -> bool {
+        self.flags & Self::LINKED != 0
     }
 
     /// The time in the transaction id, in microseconds since the Unix epoch, if the operation is marked as having one.
@@ -140,7 +158,7 @@ impl Operation {
             Ok(command) => command,
             Err(status) => return status,
         };
-        if self.flags != 0 && !self.is_well_timed() {
+        if self.flags != 0 && !self.has_valid_flags(is_signed) {
             return Status::Malformed;
         }
         let amount = self.amount.get() != 0;
@@ -154,9 +172,15 @@ impl Operation {
         }
     }
 
-    /// Whether only known flags are set, and an id marked as a UUIDv7 is one.
-    fn is_well_timed(&self) -> bool {
-        self.flags == Self::TIMED && self.transaction.is_timed()
+    /// Whether only known flags are set, and in this combination: an id marked as a UUIDv7 is one, and commits to no
+    /// chain. A signed operation is linked only if its id commits to the chain; an unsigned one has nothing to bind.
+    fn has_valid_flags(&self, is_signed: bool) -> bool {
+        let has = |flag| self.flags & flag != 0;
+        let (timed, linked, bound) = (has(Self::TIMED), has(Self::LINKED), has(Self::BOUND));
+        let is_known = self.flags & !(Self::TIMED | Self::LINKED | Self::BOUND) == 0;
+        is_known
+            && (!timed || self.transaction.is_timed() && !bound)
+            && (if is_signed { bound || !linked } else { !bound })
     }
 
     /// Checks an operation that takes money from one of its two accounts.
@@ -219,6 +243,13 @@ impl SignedOperation {
         let bytes: &[u8; Self::LENGTH] = zerocopy::transmute_ref!(self);
         // Cannot fail: 120 of 184 bytes.
         bytes.first_chunk().unwrap_or(&[0; Self::SIGNED_LENGTH])
+    }
+
+    /// The bytes that a chain's hash covers for this operation: those that the signature covers, without the
+    /// transaction id, which is made from that hash.
+    pub fn bytes_in_chain(&self) -> [u8; Self::SIGNED_LENGTH] {
+        let operation = Operation { transaction: TransactionId([0; 16]), ..self.operation };
+        *Self { operation, ..*self }.signed_bytes()
     }
 
     /// The requested or given promise.

@@ -34,6 +34,12 @@ pub struct Executed {
 /// Whether the operation was signed, the account that names it, and its name.
 type Identity = (bool, AccountId, TransactionId);
 
+/// An operation of a batch, and the same with its signature.
+type Entry = (Operation, Option<SignedOperation>);
+
+/// The issued sum and the balances of changed accounts before an operation.
+type Undo = (u128, Vec<(AccountId, Option<u64>)>);
+
 /// Accounts, and every operation ever executed.
 #[derive(Clone, Debug)]
 pub struct Model {
@@ -42,8 +48,8 @@ pub struct Model {
     issued: u128,
     /// Indexed by sequence, from 1.
     log: Vec<Executed>,
-    /// For each operation in the log, the previous balances of the accounts that it changed.
-    undo: Vec<Vec<(AccountId, Option<u64>)>>,
+    /// For each operation in the log.
+    undo: Vec<Undo>,
     sequences: HashMap<Identity, u64>,
 }
 
@@ -105,6 +111,104 @@ impl Model {
         self.execute_as(&signed.operation, Some(*signed))
     }
 
+    /// Executes the operations of a batch, and its linked chains as units.
+    pub fn execute_batch(&mut self, operations: &[Operation]) -> Vec<Outcome> {
+        self.execute_all(&Vec::from_iter(operations.iter().map(|operation| (*operation, None))))
+    }
+
+    /// The same for signed operations, whose signatures are valid and whose ids commit to their chains.
+    pub fn execute_signed_batch(&mut self, signed: &[SignedOperation]) -> Vec<Outcome> {
+        self.execute_all(&Vec::from_iter(signed.iter().map(|signed| (signed.operation, Some(*signed)))))
+    }
+
+    fn execute_all(&mut self, mut entries: &[Entry]) -> Vec<Outcome> {
+        let mut outcomes = Vec::new();
+        while let Some((first, signed)) = entries.first() {
+            // A refused operation was refused with its chain.
+            let length = match first.flags & (Operation::LINKED | Operation::BOUND) != 0 && first.status.get() == 0 {
+                true => entries.iter().take_while(|(operation, _)| is_linked(operation)).count() + 1,
+                false => 1,
+            };
+            if length == 1 && first.flags & Operation::BOUND == 0 || first.status.get() != 0 {
+                outcomes.push(self.execute_as(first, *signed));
+            } else {
+                outcomes.extend(self.execute_chain(&entries[..length.min(entries.len())]));
+            }
+            entries = &entries[length.min(entries.len())..];
+        }
+        outcomes
+    }
+
+    fn execute_chain(&mut self, chain: &[Entry]) -> Vec<Outcome> {
+        let balances = Vec::from_iter(chain.iter().map(|(operation, _)| self.balance(operation.source)));
+        let untraced = |position: usize, status| Outcome { status, value: balances[position], is_fresh: false };
+        let is_bound = |(operation, _): &Entry| operation.flags & Operation::BOUND != 0;
+        let is_valid = (2..=64).contains(&chain.len())
+            && !is_linked(&chain[chain.len() - 1].0)
+            && chain.iter().all(|entry| is_bound(entry) == is_bound(&chain[0]))
+            && chain.iter().all(|(operation, _)| operation.command() != Ok(Command::Refer));
+        if !is_valid {
+            return (0..chain.len()).map(|position| untraced(position, Status::LinkedInvalid)).collect();
+        }
+        let forms = Vec::from_iter(chain.iter().map(|(operation, signed)| form(operation, signed.is_some()).err()));
+        if forms.iter().any(Option::is_some) {
+            let outcome = |(position, refusal): (usize, &Option<Status>)| {
+                untraced(position, refusal.unwrap_or(Status::LinkedFailed))
+            };
+            return forms.iter().enumerate().map(outcome).collect();
+        }
+        // Operations that are not new are answered as usual, and nothing is executed.
+        let known = Vec::from_iter(chain.iter().enumerate().map(|(position, (operation, signed))| {
+            let name = identity(operation, signed.is_some());
+            if chain[..position].iter().any(|(before, signed)| identity(before, signed.is_some()) == name) {
+                return Some(untraced(position, Status::TransactionIdReused));
+            }
+            let (_, first) = self.known(name)?;
+            Some(match first.operation == *operation {
+                true => Outcome { status: first.status, value: first.value, is_fresh: false },
+                false => untraced(position, Status::TransactionIdReused),
+            })
+        }));
+        if known.iter().any(Option::is_some) {
+            let outcome =
+                |(position, known): (usize, Option<Outcome>)| known.unwrap_or(untraced(position, Status::LinkedFailed));
+            return known.into_iter().enumerate().map(outcome).collect();
+        }
+        let before = self.last_sequence();
+        let mut outcomes = Vec::new();
+        for (operation, signed) in chain {
+            outcomes.push(self.execute_as(operation, *signed));
+            if outcomes.last().is_some_and(|outcome| outcome.status != Status::Ok) {
+                break;
+            }
+        }
+        let failed = match outcomes.iter().position(|outcome| outcome.status != Status::Ok) {
+            None => return outcomes,
+            Some(failed) => failed,
+        };
+        self.revert(before);
+        let Outcome { status, is_fresh, .. } = outcomes[failed];
+        let outcome = |(position, (operation, signed)): (usize, &Entry)| {
+            let status = if position == failed { status } else { Status::LinkedFailed };
+            let value = balances[position];
+            if is_fresh {
+                self.record(
+                    Executed { operation: *operation, signed: *signed, status, value },
+                    (self.issued, Vec::new()),
+                );
+            }
+            Outcome { status, value, is_fresh }
+        };
+        chain.iter().enumerate().map(outcome).collect()
+    }
+
+    fn record(&mut self, executed: Executed, undo: Undo) {
+        let name = identity(&executed.operation, executed.signed.is_some());
+        self.log.push(executed);
+        self.undo.push(undo);
+        self.sequences.insert(name, self.last_sequence());
+    }
+
     fn execute_as(&mut self, operation: &Operation, signed: Option<SignedOperation>) -> Outcome {
         let balance = self.balances.get(&operation.source).copied();
         let untraced = |status| Outcome { status, value: balance.unwrap_or(0), is_fresh: false };
@@ -130,6 +234,7 @@ impl Model {
             return untraced(Status::DestinationUnknown);
         }
         let changes = self.changes(command, operation, balance);
+        let issued_before = self.issued;
         let mut undo = Vec::new();
         for &(account, balance) in changes.as_deref().unwrap_or_default() {
             undo.push((account, self.balances.insert(account, balance)));
@@ -139,9 +244,7 @@ impl Model {
             self.issued = issued(self.issued, command, operation.amount());
         }
         let value = self.balance(operation.source);
-        self.log.push(Executed { operation: *operation, signed, status, value });
-        self.undo.push(undo);
-        self.sequences.insert(identity(operation, signed.is_some()), self.last_sequence());
+        self.record(Executed { operation: *operation, signed, status, value }, (issued_before, undo));
         Outcome { status, value, is_fresh: true }
     }
 
@@ -180,10 +283,20 @@ impl Model {
     ///
     /// # Panics
     ///
-    /// If that sequence has not been executed yet.
+    /// If that sequence has not been executed yet, or is inside a linked chain.
     pub fn go_back(&mut self, sequence: u64) {
         assert!(sequence <= self.last_sequence(), "the journal has operations that were never executed");
-        for (executed, undo) in self.log.drain(sequence as usize..).zip(self.undo.drain(sequence as usize..)).rev() {
+        let last = self.log[..sequence as usize].last();
+        assert!(!last.is_some_and(|last| is_linked(&last.operation)), "a crash kept a part of a linked chain");
+        self.revert(sequence);
+        let total: u128 = self.balances.values().map(|&balance| u128::from(balance)).sum();
+        assert_eq!(total, self.issued, "money was made or lost");
+    }
+
+    fn revert(&mut self, sequence: u64) {
+        for (executed, (issued, undo)) in
+            self.log.drain(sequence as usize..).zip(self.undo.drain(sequence as usize..)).rev()
+        {
             for (account, balance) in undo {
                 match balance {
                     Some(balance) => self.balances.insert(account, balance),
@@ -191,15 +304,8 @@ impl Model {
                 };
             }
             self.sequences.remove(&identity(&executed.operation, executed.signed.is_some()));
+            self.issued = issued;
         }
-        let done = self.log.iter().filter(|executed| executed.status == Status::Ok);
-        let of =
-            |executed: &Executed| executed.operation.command().map(|command| (command, executed.operation.amount()));
-        self.issued = done
-            .filter_map(|executed| of(executed).ok())
-            .fold(0, |sum, (command, amount)| issued(sum, command, amount));
-        let total: u128 = self.balances.values().map(|&balance| u128::from(balance)).sum();
-        assert_eq!(total, self.issued, "money was made or lost");
     }
 }
 
@@ -210,6 +316,10 @@ fn issued(before: u128, command: Command, amount: u64) -> u128 {
         Command::Create => before - u128::from(amount),
         Command::Transfer | Command::Refer => before,
     }
+}
+
+fn is_linked(operation: &Operation) -> bool {
+    operation.flags & Operation::LINKED != 0
 }
 
 /// The payer names the operation, or else its source.
@@ -227,7 +337,11 @@ fn form(operation: &Operation, is_signed: bool) -> Result<Command, Status> {
         return Err(operation.status().unwrap_or(Status::Malformed));
     }
     let command = operation.command()?;
-    if operation.flags != 0 && (operation.flags != Operation::TIMED || !operation.transaction.is_timed()) {
+    let flags = match is_signed {
+        false => [0, 1, 2, 3].as_slice(),
+        true => &[0, 1, 4, 6],
+    };
+    if !flags.contains(&operation.flags) || operation.flags & 1 != 0 && !operation.transaction.is_timed() {
         return Err(Status::Malformed);
     }
     let (amount, has_destination) = (operation.amount(), !operation.destination.is_zero());
@@ -257,10 +371,10 @@ mod tests {
         /// The wire's own check confirms the model's.
         #[test]
         fn forms_are_those_of_the_wire(
-            command in 0u8..6, source in 0u32..3, destination in 0u32..3, amount in 0u64..2, flags in 0u8..3,
+            command in 0u8..6, source in 0u32..3, destination in 0u32..3, amount in 0u64..2, flags in 0u8..9,
             random in any::<u128>(), is_signed in any::<bool>(),
         ) {
-            let id = if flags == 1 { TransactionId::timed(7, random) } else { TransactionId::from(random) };
+            let id = if flags & 1 != 0 { TransactionId::timed(7, random) } else { TransactionId::from(random) };
             let mut operation = Operation::new(Command::Create, id, source.into(), destination.into(), amount);
             (operation.command, operation.flags) = (command, flags);
             let checked = if is_signed { operation.check_signed() } else { operation.check() };

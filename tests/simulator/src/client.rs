@@ -7,7 +7,7 @@ use client::{Failure, Limits, Window};
 use storage::Random;
 use wire::{
     AccountId, Batch, BatchEntries, BatchFormat, Chain, Command, CompactFrame, ETHERNET_DATAGRAM, FullFrame, Operation,
-    Promise, ProofRequest, Query, Reply, SignedOperation, Status, TransactionId,
+    Promise, ProofRequest, Query, Reply, SignedOperation, Status, TransactionId, linked,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -100,11 +100,16 @@ impl Client {
         }
         let again = !self.unknown.is_empty() && self.random.chance(0.3);
         let count = if self.random.chance(0.7) { 1 } else { 1 + self.random.below(20) };
-        let operations: Vec<_> = if again {
-            self.unknown.drain(..self.unknown.len().min(20)).collect()
+        let mut operations: Vec<_> = if again {
+            // Whole chains, as they were.
+            let part = linked::parts(&self.unknown, 20).next().map_or(0, <[_]>::len);
+            self.unknown.drain(..part).collect()
         } else {
             (0..count).map(|_| self.operation(now)).collect()
         };
+        if !again && self.random.chance(0.5) {
+            self.link(&mut operations);
+        }
         let promise = [Promise::Default, Promise::Accepted, Promise::Durable][self.random.below(3) as usize];
         let as_compact = !again && self.random.chance(0.2);
         let Some(draft) = self.window.begin() else {
@@ -122,6 +127,17 @@ impl Client {
             assert!(batch.push(operation));
         }
         batch.submit(0, now, now);
+    }
+
+    /// Links some operations to chains. A chain whose ids do not all carry a time is not retried after it was given up,
+    /// so it has only ids that do, or none.
+    fn link(&mut self, operations: &mut [Operation]) {
+        for at in 1..operations.len() {
+            let [before, after] = &mut operations[at - 1..=at] else { continue };
+            if is_timed(before) == is_timed(after) && self.random.chance(0.5) {
+                *before = before.linked();
+            }
+        }
     }
 
     fn ask_signed(&mut self, now: Duration) {

@@ -9,7 +9,7 @@ use ledger::journal::{Submission, Submitter};
 use ledger::{Executable, Ledger, Now, refuse_beyond};
 use nic::{Answer, Held, Peer, QueryKind, Release, StoreController};
 use proof::Service;
-use wire::{Operation, Promise, ProofRequest, Query, Reply, SignedOperation, Status};
+use wire::{Operation, Promise, ProofRequest, Query, Reply, SignedOperation, Status, linked::chain_length};
 use zerocopy::FromBytes;
 
 use crate::model::Model;
@@ -67,21 +67,31 @@ impl Controller {
 
         let mut model = self.model.lock().unwrap();
         let mut recorded = recorded.into_iter();
-        for ((requested, entry), &value) in requested.iter().zip(entries.iter()).zip(values.iter()) {
-            let (operation, status) = (requested.operation(), entry.operation().status());
+        let mut done = 0;
+        while done < requested.len() {
+            // A refused operation was refused with its chain.
+            let is_refused = requested[done].operation().status.get() != 0;
+            let length = if is_refused { 1 } else { chain_length(&requested[done..]) };
+            let range = done..done + length;
+            done += length;
+            let (requested, executed, values) = (&requested[range.clone()], &entries[range.clone()], &values[range]);
             // An operation with a timestamp older than everything remembered may have been executed: only the ledger
             // knows.
-            if operation.status.get() != 0 || matches!(status, Ok(Status::StaleTimestamp | Status::Expired)) {
+            let is_old = |entry: &E| matches!(entry.operation().status(), Ok(Status::StaleTimestamp | Status::Expired));
+            if is_refused || executed.iter().any(is_old) {
                 continue;
             }
-            let outcome = match signed(requested) {
-                Some(signed) => model.execute_signed(&signed),
-                None => model.execute(operation),
+            let outcomes = match requested.iter().map(&signed).collect::<Option<Vec<_>>>() {
+                Some(signed) => model.execute_signed_batch(&signed),
+                None => model.execute_batch(&Vec::from_iter(requested.iter().map(|entry| *entry.operation()))),
             };
-            let Outcome { status: expected, value: expected_value, is_fresh } = outcome;
-            assert_eq!((status, value), (Ok(expected), expected_value), "{operation:?}");
-            if is_fresh {
-                assert_eq!(recorded.next(), Some(operation.transaction), "not recorded: {operation:?}");
+            for ((entry, value), outcome) in executed.iter().zip(values).zip(outcomes) {
+                let Outcome { status: expected, value: expected_value, is_fresh } = outcome;
+                let operation = entry.operation();
+                assert_eq!((operation.status(), *value), (Ok(expected), expected_value), "{operation:?}");
+                if is_fresh {
+                    assert_eq!(recorded.next(), Some(operation.transaction), "not recorded: {operation:?}");
+                }
             }
         }
         assert_eq!(recorded.next(), None, "recorded twice");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ledger::journal;
 use storage::{Faults, Random, SimulatedDisk};
-use wire::{Command, Promise};
+use wire::{Command, Promise, Status};
 
 use crate::client::{Answered, Client, GIVE_UP, Told, leaves_trace, promised};
 use crate::model::Model;
@@ -481,6 +481,10 @@ impl Simulation {
         let found =
             model.named(operation.namer(), operation.transaction).find(|(_, executed)| executed.operation == operation);
         let Some((sequence, executed)) = found else {
+            // The operation that failed its chain left no trace, so neither did this one.
+            if status == Status::LinkedFailed {
+                return;
+            }
             let is_excused = promise == Promise::Accepted && epoch < self.epoch;
             assert!(is_excused, "told {promise:?}, but never executed: {answered:?}");
             return;

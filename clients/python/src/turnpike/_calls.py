@@ -11,7 +11,7 @@ from collections.abc import Callable
 from . import _protocol as protocol
 from ._core import Call, Core, Options
 from ._flows import Exchange
-from ._operations import CARRIES_TIME, Operation
+from ._operations import CARRIES_TIME, LINKED, Operation
 from ._protocol import BatchFormat, Command, Promise
 from ._signer import SignedOperation
 
@@ -43,6 +43,8 @@ def call_of_operation(
 ) -> Call:
     """A call that travels in the next batch."""
     entry = operation.pack()
+    if entry[_FLAGS] & LINKED:
+        raise ValueError("the operation is linked with the next one; send the whole chain with submit()")
     is_signed = isinstance(operation, SignedOperation)
     # The signature covers the promise.
     promise = operation.promise if isinstance(operation, SignedOperation) else promise

@@ -12,7 +12,7 @@ from ._base import Buffer, Entries
 from ._chain import HeaderChain
 from ._finality import MAX_RECONFIGURATIONS, Certificate, Finality, Reconfiguration, ReplicaSet, Vouched
 from ._ids import account_bytes
-from ._operations import CARRIES_TIME, ENTRY_SIZES, Results, columns
+from ._operations import CARRIES_TIME, ENTRY_SIZES, LINKED, Results, columns
 from ._proofs import IndexEntry, IndexProof, TransactionProof, key_of_locator, key_of_transaction
 from ._protocol import BatchFormat, Command, FrameType, Promise, Query
 from ._replies import HASH, MAX_FRAME, SEALED_HEADER, Reply
@@ -99,11 +99,13 @@ def submit(entries: Entries, form: BatchFormat, promise: Promise) -> Flow[Result
     per_item = size // view.itemsize
     room = (MAX_FRAME - protocol.BATCH_HEADER.size) // size
     replies, weakest = [], Promise.FINAL
-    for at in range(0, items, room):
-        part = view[at * per_item : (at + room) * per_item].tobytes()
+    at = 0
+    while at * per_item < len(view):
+        part = _whole_chains(view[at * per_item : (at + room) * per_item].tobytes(), form, at + room < items)
         count = len(part) // size
+        at += count
         header = protocol.BatchHeader(kind=FrameType.BATCH, count=count, format=form, promise=promise)
-        is_recognised = form is BatchFormat.SIGNED or _all(part, form, "flags", CARRIES_TIME)
+        is_recognised = form is BatchFormat.SIGNED or _all(part, form, "flags", CARRIES_TIME, CARRIES_TIME | LINKED)
         is_read = _all(part, form, "command", Command.REFER)
         reply = yield from _exchange(Exchange(header.pack() + part, is_read, is_recognised or is_read))
         weakest = min(weakest, Promise(protocol.BatchHeader.unpack(reply.frame).promise))
@@ -111,9 +113,19 @@ def submit(entries: Entries, form: BatchFormat, promise: Promise) -> Flow[Result
     return Results(b"".join(replies), form, weakest if items else Promise.DEFAULT)
 
 
-def _all(entries: bytes, form: BatchFormat, name: str, value: int) -> bool:
+def _whole_chains(entries: bytes, form: BatchFormat, is_followed: bool) -> bytes:
+    """Without the start of a linked chain at the end, which goes into the next frame with its other operations."""
+    (flags,) = columns(entries, form, "flags")
+    count = len(flags)
+    while is_followed and count > 0 and flags[count - 1] & LINKED:
+        count -= 1
+    # The node refuses a chain that is longer than a frame.
+    return entries[: count * ENTRY_SIZES[form]] if count else entries
+
+
+def _all(entries: bytes, form: BatchFormat, name: str, *values: int) -> bool:
     (column,) = columns(entries, form, name)
-    return column.count(value) == len(column)
+    return sum(column.count(value) for value in values) == len(column)
 
 
 # Headers

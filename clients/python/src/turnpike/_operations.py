@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 CARRIES_TIME: Final = 1
 """Bit of an operation's flags: the transaction id is a UUIDv7, so no retry is ever executed a second time."""
 
+LINKED: Final = 2
+"""Bit of an operation's flags: it succeeds or fails with the next entry of its batch."""
+
 ENTRY_SIZES: Final = {
     BatchFormat.OPERATION: protocol.OPERATION.size,
     BatchFormat.SIGNED: protocol.SIGNED_OPERATION.size,
@@ -35,6 +38,7 @@ _FIRST_WITHOUT_TRACE = 16
 class Operation:
     """An operation. Repeating one with its transaction id executes it once.
 
+    A `linked` operation succeeds or fails with the next one that `submit` sends; at most 64 form a chain.
     Accounts are numbers of 128 bits. A `transaction` that is not a UUIDv7 carries no time, so the client repeats such
     an operation only within the node's retry time.
     """
@@ -45,6 +49,7 @@ class Operation:
     amount: int = 0
     transaction: uuid.UUID = field(default_factory=transaction_id)
     contract: int = 0
+    linked: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.amount < 1 << 64:
@@ -63,9 +68,11 @@ class Operation:
         return cls(Command.ISSUE, account, 0, amount)
 
     @classmethod
-    def transfer(cls, source: int, destination: int, amount: int, *, contract: int = 0) -> Operation:
+    def transfer(
+        cls, source: int, destination: int, amount: int, *, contract: int = 0, linked: bool = False
+    ) -> Operation:
         """Transfers money."""
-        return cls(Command.TRANSFER, source, destination, amount, contract=contract)
+        return cls(Command.TRANSFER, source, destination, amount, contract=contract, linked=linked)
 
     @classmethod
     def refer(cls, account: int) -> Operation:
@@ -75,7 +82,7 @@ class Operation:
     def pack(self) -> bytes:
         """The operation as an entry of a batch."""
         return protocol.OPERATION.pack(
-            CARRIES_TIME if carries_time(self.transaction) else 0,
+            (CARRIES_TIME if carries_time(self.transaction) else 0) | (LINKED if self.linked else 0),
             self.command,
             Status.OK,
             self.contract,
@@ -91,7 +98,8 @@ class Operation:
         read = protocol.Operation.unpack(entry)
         source, destination = int.from_bytes(read.source, "big"), int.from_bytes(read.destination, "big")
         transaction = uuid.UUID(bytes=read.transaction)
-        return cls(Command(read.command), source, destination, read.amount, transaction, read.contract)
+        linked = bool(read.flags & LINKED)
+        return cls(Command(read.command), source, destination, read.amount, transaction, read.contract, linked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,8 @@ class Status(IntEnum):
     """the new balance would not fit in 64 bits"""
     TABLE_FULL = 6
     """the account table is full, or the rest is reserved for trusted senders"""
+    LINKED_FAILED = 7
+    """another operation of the linked chain failed, or was not new"""
     ZERO_AMOUNT = 16
     """ISSUE, TRANSFER or deposit of 0"""
     SELF_TRANSFER = 17
@@ -126,6 +128,8 @@ class Status(IntEnum):
     """another operation has used this pair of source and transaction id"""
     EXPIRED = 19
     """the transaction id is too old for its retries to be recognised"""
+    LINKED_INVALID = 20
+    """a linked chain that is cut off, too long, contains a REFER, or is not as signed"""
     UNKNOWN_COMMAND = 32
     """unknown command"""
     MALFORMED = 33
@@ -182,10 +186,12 @@ _ADVICE: Final = {
     Status.INSUFFICIENT_BALANCE: "the paying account holds less than the amount; pay less, or fund it first",
     Status.OVERFLOW: "the new balance would not fit in 64 bits; transfer or issue less",
     Status.TABLE_FULL: "the account table is full, or the rest is reserved for trusted addresses; the operator must raise the number of accounts",
+    Status.LINKED_FAILED: "another operation of the linked chain failed, so none was executed; see its status, then send the chain with new ids",
     Status.ZERO_AMOUNT: "the amount is 0; use an amount of at least 1",
     Status.SELF_TRANSFER: "source and destination are the same account; name another destination",
     Status.TRANSACTION_ID_REUSED: "the source used this transaction id for another operation; use a new id",
     Status.EXPIRED: "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another",
+    Status.LINKED_INVALID: "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one; correct the chain",
     Status.UNKNOWN_COMMAND: "unknown command; see the table of commands in the protocol",
     Status.MALFORMED: "the frame has a wrong length, or a field is set that must be zero; correct the frame",
     Status.NOT_TRUSTED: "unsigned operations are accepted from trusted prefixes only; sign it, or ask the operator to trust your address",
@@ -245,6 +251,12 @@ class TableFull(StatusError):
     status = Status.TABLE_FULL
 
 
+class LinkedFailed(StatusError):
+    """Another operation of the linked chain failed, or was not new."""
+
+    status = Status.LINKED_FAILED
+
+
 class ZeroAmount(StatusError):
     """ISSUE, TRANSFER or deposit of 0."""
 
@@ -267,6 +279,12 @@ class Expired(StatusError):
     """The transaction id is too old for its retries to be recognised."""
 
     status = Status.EXPIRED
+
+
+class LinkedInvalid(StatusError):
+    """A linked chain that is cut off, too long, contains a REFER, or is not as signed."""
+
+    status = Status.LINKED_INVALID
 
 
 class UnknownCommand(StatusError):
@@ -397,10 +415,12 @@ __all__ = [
     "InsufficientBalance",
     "Overflow",
     "TableFull",
+    "LinkedFailed",
     "ZeroAmount",
     "SelfTransfer",
     "TransactionIdReused",
     "Expired",
+    "LinkedInvalid",
     "UnknownCommand",
     "Malformed",
     "NotTrusted",
@@ -430,10 +450,12 @@ STATUS_ERRORS: Final[dict[Status, type[StatusError]]] = {
     Status.INSUFFICIENT_BALANCE: InsufficientBalance,
     Status.OVERFLOW: Overflow,
     Status.TABLE_FULL: TableFull,
+    Status.LINKED_FAILED: LinkedFailed,
     Status.ZERO_AMOUNT: ZeroAmount,
     Status.SELF_TRANSFER: SelfTransfer,
     Status.TRANSACTION_ID_REUSED: TransactionIdReused,
     Status.EXPIRED: Expired,
+    Status.LINKED_INVALID: LinkedInvalid,
     Status.UNKNOWN_COMMAND: UnknownCommand,
     Status.MALFORMED: Malformed,
     Status.NOT_TRUSTED: NotTrusted,
@@ -460,6 +482,8 @@ ACCOUNT_TAG: Final = "turnpike/account"
 """Tag of account ids that bind a public key."""
 TRANSFER_TAG: Final = "turnpike/transfer"
 """Tag of the message that a signed operation's signature covers."""
+LINKED_TAG: Final = "turnpike/linked"
+"""Tag of a chain of signed linked operations, which their transaction ids commit to."""
 FAST_ORDER_TAG: Final = "turnpike/fast/order"
 """Tag of the message that the signature of a fast order covers, which is the order's hash."""
 FAST_VOTE_TAG: Final = "turnpike/fast/vote"
@@ -562,7 +586,7 @@ class Operation(NamedTuple):
     """One operation, 64 bytes."""
 
     flags: int = 0
-    """Flags; bit 0: the transaction id is a UUIDv7 and carries a time."""
+    """Flags; bit 0: the transaction id is a UUIDv7 with a time; bits 1, 2: links."""
     command: int = 0
     """Command."""
     status: int = 0

@@ -107,8 +107,15 @@ impl Window {
     /// Whether there is no room for another operation.
     #[inline]
     pub fn is_full(&self) -> bool {
+        !self.has_room(1)
+    }
+
+    /// Whether there is room for a number of further operations.
+    #[inline]
+    pub fn has_room(&self, operations: usize) -> bool {
         // The index stores 32 bits of a number.
-        self.held >= self.capacity || self.span.next - self.span.first >= u64::from(u32::MAX)
+        let numbers = self.span.next - self.span.first + operations as u64;
+        self.held + operations <= self.capacity && numbers <= u64::from(u32::MAX)
     }
 
     /// Whether even the slack beyond the capacity is used up.

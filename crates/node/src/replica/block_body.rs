@@ -6,7 +6,10 @@ use spv::{
     Hash,
     finality::{APPROVAL_SIZE, Approval},
 };
-use wire::{Operation, SignedOperation, Status};
+use wire::{
+    Operation, SignedOperation, Status,
+    linked::{chains, is_well_formed},
+};
 use zerocopy::{
     FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
     byteorder::big_endian::{U32, U64},
@@ -186,14 +189,17 @@ impl Group {
         Self::new(key, self.is_trusted(), self.entries())
     }
 
-    /// Whether a node would accept each operation from a client, apart from signatures.
+    /// Whether a node would accept each operation from a client, apart from signatures, and no linked chain is cut off.
     fn is_admissible(&self) -> bool {
         match self.entries() {
             // Only its key may speak for a keyed account.
             Entries::Plain(entries) => {
-                self.is_trusted() && entries.iter().all(|entry| entry.check() == Status::Ok && !entry.source.is_keyed())
+                let is_admissible = |entry: &Operation| entry.check() == Status::Ok && !entry.source.is_keyed();
+                self.is_trusted() && entries.iter().all(is_admissible) && chains(entries).all(is_well_formed)
             }
-            Entries::Signed(entries) => entries.iter().all(|entry| entry.check() == Status::Ok),
+            Entries::Signed(entries) => {
+                entries.iter().all(|entry| entry.check() == Status::Ok) && chains(entries).all(is_well_formed)
+            }
             Entries::Approvals(_) => !self.is_trusted(),
         }
     }
@@ -299,5 +305,9 @@ mod tests {
             assert!(Group::decode(group(1, &[operation]).bytes().clone()).is_none(), "{operation:?}");
         }
         assert!(Group::decode(group(1, &[]).bytes().clone()).is_none());
+        // No group ends inside a linked chain.
+        let chain = [transfer(5).linked(), transfer(6)];
+        assert!(Group::decode(group(1, &chain).bytes().clone()).is_some());
+        assert!(Group::decode(group(1, &chain[..1]).bytes().clone()).is_none());
     }
 }

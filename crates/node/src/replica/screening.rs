@@ -26,7 +26,7 @@ use nic::{
     extractor::signed_operations,
     rate::{RateLimit, RateLimiter, Verdict},
 };
-use wire::{AccountId, Command, Operation, SignedOperation, Status};
+use wire::{AccountId, Command, Operation, SignedOperation, Status, linked::chains};
 
 use super::order_pool::{OrderPool, PATIENCE};
 
@@ -90,21 +90,33 @@ struct Summary {
 impl Summary {
     fn new<O: Observer>(signed: &[SignedOperation], ledger: &mut OrderedLedger<O>) -> Self {
         let mut summary = Self::default();
-        for entry in signed.iter().filter(|signed| signed.operation.status.get() == 0) {
-            let operation = &entry.operation;
-            match ledger.outlook(entry) {
-                Outlook::Settled => summary.others += 1,
-                Outlook::NoAccount => {
-                    summary.others += 1;
-                    summary.missing.push(operation.payer().unwrap_or(operation.source));
-                }
-                Outlook::Recorded => {
-                    summary.is_recorded = true;
-                    summary.charge(payer(operation));
-                }
-            }
+        for chain in chains(signed).filter(|chain| chain.iter().all(|signed| signed.operation.status.get() == 0)) {
+            summary.add(chain, ledger);
         }
         summary
+    }
+
+    /// Adds an operation or a linked chain, which is recorded as a whole or not at all.
+    fn add<O: Observer>(&mut self, chain: &[SignedOperation], ledger: &mut OrderedLedger<O>) {
+        let outlooks = Vec::from_iter(chain.iter().map(|entry| ledger.outlook(entry)));
+        let is_created_before = |position: usize, account| {
+            let creates = |operation: &Operation| operation.command() == Ok(Command::Create);
+            chain[..position].iter().any(|entry| creates(&entry.operation) && entry.operation.source == account)
+        };
+        let missing = (outlooks.iter().enumerate().filter(|(_, outlook)| **outlook == Outlook::NoAccount))
+            .map(|(position, _)| (position, paying(&chain[position].operation)))
+            .filter(|(position, account)| !is_created_before(*position, *account))
+            .map(|(_, account)| account);
+        let missing = Vec::from_iter(missing);
+        if outlooks.contains(&Outlook::Settled) {
+            self.others += chain.len() as u32;
+        } else if missing.is_empty() {
+            self.is_recorded = true;
+            chain.iter().for_each(|entry| self.charge(payer(&entry.operation)));
+        } else {
+            self.others += chain.len() as u32;
+            self.missing.extend(missing);
+        }
     }
 
     fn charge(&mut self, payer: Option<AccountId>) {
@@ -114,6 +126,11 @@ impl Summary {
             None => self.payers.push((payer, 1)),
         }
     }
+}
+
+/// The account that pays, if its operation is executed.
+fn paying(operation: &Operation) -> AccountId {
+    operation.payer().unwrap_or(operation.source)
 }
 
 /// The account that is charged for an operation. None if only issuers, whom the operator configured, may sign it.

@@ -26,6 +26,11 @@ cases! {
     "batch: the largest datagram" => largest,
     "batch: NOT_AUTHORISED for keyed accounts" => keyed,
     "batch: NOT_TRUSTED" => not_trusted,
+    "batch: linked operations succeed or fail together" => linked_together,
+    "batch: a retry of linked operations" => linked_retry,
+    "batch: LINKED_INVALID" => linked_invalid,
+    "batch: a refusal by form fails the chain" => linked_refused,
+    "batch: linked operations agree with a plain model" => linked_model,
     "batch: the contract code is a part of the operation" => contract,
 }
 
@@ -301,5 +306,162 @@ fn contract(session: &mut Session) -> Result<(), Stop> {
     ensure_eq!(session.operation(issue)?, (Status::Ok, 2), "its retry");
     issue.contract = 8.into();
     ensure_eq!(session.operation(issue)?, (Status::TransactionIdReused, 2), "the same id with another contract code");
+    Ok(())
+}
+
+/// The balance of an account by its id of 128 bits; `None` if there is no such account.
+fn balance(session: &mut Session, account: AccountId) -> Result<Option<u64>, Stop> {
+    let refer = Operation::refer(session.fresh_transaction(), account);
+    let (status, value) = session.operation(refer)?;
+    Ok((status == Status::Ok).then_some(value))
+}
+
+fn linked_together(session: &mut Session) -> Result<(), Stop> {
+    let (a, b) = (session.funded_account(100)?, session.funded_account(0)?);
+    let (new, other) = (session.fresh_account(), session.fresh_account());
+    let mut id = || session.fresh_transaction();
+    let operations = [
+        Operation::create(id(), new).linked(),
+        Operation::transfer(id(), a, new, 30).linked(),
+        Operation::transfer(id(), new, b, 20),
+        // It needs the result of the first chain.
+        Operation::transfer(id(), new, b, 1),
+        Operation::create(id(), other).linked(),
+        Operation::transfer(id(), a, other, 70).linked(),
+        Operation::transfer(id(), other, b, 71).linked(),
+        Operation::issue(id(), b, 1),
+        Operation::transfer(id(), a, b, 1),
+    ];
+    let (results, _) = session.operations(&operations, Promise::Default)?;
+    let expected = [
+        (Status::Ok, 0),
+        (Status::Ok, 70),
+        (Status::Ok, 10),
+        (Status::Ok, 9),
+        (Status::LinkedFailed, 0),
+        (Status::LinkedFailed, 70),
+        (Status::InsufficientBalance, 0),
+        (Status::LinkedFailed, 21),
+        (Status::Ok, 69),
+    ];
+    ensure_eq!(results, expected, "results");
+    ensure_eq!(balance(session, other)?, None, "the account of the failed chain");
+    ensure_eq!(balance(session, b)?, Some(22), "the receiver's balance");
+    Ok(())
+}
+
+fn linked_retry(session: &mut Session) -> Result<(), Stop> {
+    let (a, b) = (session.funded_account(10)?, session.funded_account(10)?);
+    let mut id = || session.fresh_transaction();
+    let done = [Operation::transfer(id(), a, b, 4).linked(), Operation::transfer(id(), b, a, 14)];
+    let refused = [Operation::transfer(id(), a, b, 99).linked(), Operation::transfer(id(), b, a, 1)];
+    let new = [Operation::issue(id(), a, 1).linked(), Operation::issue(id(), b, 1).linked()];
+    let more = Operation::issue(id(), a, 30);
+    let first = session.operations(&done, Promise::Default)?.0;
+    ensure_eq!(first, [(Status::Ok, 6), (Status::Ok, 0)], "results");
+    let second = session.operations(&refused, Promise::Default)?.0;
+    ensure_eq!(second, [(Status::InsufficientBalance, 20), (Status::LinkedFailed, 0)], "results of a failed chain");
+    ensure_eq!(session.operation(more)?, (Status::Ok, 50), "ISSUE");
+    for (chain, first) in [(done, &first), (refused, &second)] {
+        ensure_eq!(session.operations(&chain, Promise::Durable)?.0, *first, "results of a retry");
+    }
+    // If a part is known, nothing is executed.
+    let (results, _) = session.operations(&[new[0], new[1], done[1]], Promise::Default)?;
+    let expected = [(Status::LinkedFailed, 50), (Status::LinkedFailed, 0), first[1]];
+    ensure_eq!(results, expected, "a chain of new operations and a known one");
+    let alone = Operation { flags: 0, ..done[0] };
+    ensure_eq!(session.operation(alone)?, (Status::TransactionIdReused, 50), "the same operation without its link");
+    let (results, _) = session.operations(&[new[0], Operation { flags: 0, ..new[1] }], Promise::Default)?;
+    ensure_eq!(results, [(Status::Ok, 51), (Status::Ok, 1)], "the new operations left no trace");
+    Ok(())
+}
+
+fn linked_invalid(session: &mut Session) -> Result<(), Stop> {
+    let account = session.funded_account(5)?;
+    let invalid = (Status::LinkedInvalid, 5);
+    let issues = |session: &mut Session, count: usize| {
+        Vec::from_iter((0..count).map(|_| Operation::issue(session.fresh_transaction(), account, 1).linked()))
+    };
+    // The batch ends inside the chain, and the next one does not continue it.
+    for length in [1, 2, 64] {
+        let chain = issues(session, length);
+        ensure_eq!(session.operations(&chain, Promise::Default)?.0, vec![invalid; length], "an open chain of {length}");
+        ensure_eq!(balance(session, account)?, Some(5), "balance after an open chain");
+    }
+    let mut chain = issues(session, 65);
+    chain[64].flags = 0;
+    ensure_eq!(session.operations(&chain, Promise::Default)?.0, vec![invalid; 65], "a chain of 65");
+    // A chain with REFER is refused; other operations of the batch are executed.
+    let mut batch = issues(session, 4);
+    batch[1] = Operation::refer(session.fresh_transaction(), account).linked();
+    (batch[0].flags, batch[2].flags, batch[3].flags) = (0, 0, 0);
+    let (results, _) = session.operations(&batch, Promise::Default)?;
+    let (first, second) = ((Status::Ok, 6), (Status::Ok, 7));
+    ensure_eq!(results, [first, (Status::LinkedInvalid, 6), (Status::LinkedInvalid, 6), second], "a chain with REFER");
+    let mut chain = issues(session, 64);
+    chain[63].flags = 0;
+    let results = session.operations(&chain, Promise::Default)?.0;
+    ensure_eq!(results, Vec::from_iter((8..72).map(|balance| (Status::Ok, balance))), "a chain of 64");
+    // Unsigned operations are bound to nothing.
+    for (flags, expected) in [(4, Status::LinkedInvalid), (6, Status::LinkedInvalid), (8, Status::Malformed)] {
+        let issue = Operation { flags, ..Operation::issue(session.fresh_transaction(), account, 1) };
+        ensure_eq!(session.operation(issue)?, (expected, 71), "flags {flags}");
+    }
+    Ok(())
+}
+
+fn linked_refused(session: &mut Session) -> Result<(), Stop> {
+    let account = session.funded_account(5)?;
+    let mut chain: Vec<_> =
+        (0..3).map(|_| Operation::issue(session.fresh_transaction(), account, 1).linked()).collect();
+    chain[2].flags = 0;
+    for (refusal, change) in [
+        (Status::Malformed, Operation { destination: account, ..chain[1] }),
+        (Status::UnknownCommand, Operation { command: 9, ..chain[1] }),
+        (Status::ZeroAmount, Operation { amount: 0.into(), ..chain[1] }),
+        (Status::TransactionIdReused, Operation { transaction: chain[0].transaction, ..chain[1] }),
+    ] {
+        let (results, _) = session.operations(&[chain[0], change, chain[2]], Promise::Default)?;
+        let expected = [(Status::LinkedFailed, 5), (refusal, 5), (Status::LinkedFailed, 5)];
+        ensure_eq!(results, expected, "a chain with {refusal}");
+    }
+    let (results, _) = session.operations(&chain, Promise::Default)?;
+    ensure_eq!(results, [(Status::Ok, 6), (Status::Ok, 7), (Status::Ok, 8)], "the chain without it");
+    Ok(())
+}
+
+/// Few accounts, so that many chains fail.
+fn linked_model(session: &mut Session) -> Result<(), Stop> {
+    let accounts: Vec<_> = (0..4).map(|_| session.fresh_account()).collect();
+    let ids: Vec<_> = (0..1000).map(|_| session.fresh_transaction()).collect();
+    let mut model = model::Model::default();
+    let mut state = u64::from(session.fresh());
+    let mut random = |below: u64| {
+        // Numerical Recipes' constants.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for _ in 0..20 {
+        let mut operations: Vec<_> = (0..100)
+            .map(|_| {
+                let account = accounts[random(4) as usize];
+                let id = ids[random(1000) as usize];
+                let operation = match random(10) {
+                    0 => Operation::create(id, account),
+                    1..4 => Operation::issue(id, account, 1 + random(50)),
+                    _ => Operation::transfer(id, account, accounts[random(4) as usize], 1 + random(20)),
+                };
+                if random(2) == 0 { operation.linked() } else { operation }
+            })
+            .collect();
+        operations[99].flags = 0;
+        for attempt in ["first", "second"] {
+            let (results, _) = session.operations(&operations, Promise::Default)?;
+            let outcomes = model.execute_batch(&operations);
+            for ((operation, result), outcome) in operations.iter().zip(results).zip(outcomes) {
+                ensure_eq!(result, (outcome.status, outcome.value), "{operation:?}, {attempt} time");
+            }
+        }
+    }
     Ok(())
 }

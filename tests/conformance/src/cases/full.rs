@@ -29,6 +29,7 @@ cases! {
     "full: MALFORMED length" => malformed_length,
     "full: refused operations keep their statuses" => refused,
     "full: batches of signed operations" => batches,
+    "full: signed linked operations" => linked_chain,
 }
 
 /// A signer whose account exists.
@@ -419,4 +420,58 @@ fn batches(session: &mut Session) -> Result<(), Stop> {
     let secret = entries.iter().any(|entry| entry.signature != [0; 64] || entry.public_key != [0; 33]);
     ensure!(!secret, "signatures and keys are not zeroed in the reply");
     Ok(())
+}
+
+/// A chain of two signers is executed as they signed it, and in no other form.
+fn linked_chain(session: &mut Session) -> Result<(), Stop> {
+    let (mut one, mut other) = (created(session)?, created(session)?);
+    let (a, b) = (one.account(), other.account());
+    fund(session, a, 50)?;
+    fund(session, b, 50)?;
+    let mut swap = |session: &mut Session, amount: u64| {
+        let id = session.fresh_transaction();
+        let mut chain = [
+            sign(&mut one, Operation::transfer(id, a, b, 20))?,
+            sign(&mut other, Operation::transfer(id, b, a, amount))?,
+        ];
+        client::bind(&mut chain);
+        chain.iter_mut().for_each(|signed| {
+            one.sign_bound(signed);
+            other.sign_bound(signed);
+        });
+        Ok::<_, Stop>(chain)
+    };
+    let (good, bad) = (swap(session, 30)?, swap(session, 101)?);
+    // Whoever sees the chain can neither send a part of it, nor put another operation in.
+    ensure_eq!(session.full(good[1])?.0, Status::LinkedInvalid, "the last operation alone");
+    let invalid = (Status::LinkedInvalid, 50);
+    ensure_eq!(signed_results(session, &good[1..])?, [invalid], "a batch of the last operation");
+    ensure_eq!(signed_results(session, &good[..1])?, [invalid], "a batch of the first operation");
+    ensure_eq!(signed_results(session, &[good[0], bad[1]])?, [invalid; 2], "operations of two chains");
+    let mut forged = good;
+    forged[0].signature[9] ^= 1;
+    let expected = [(Status::BadSignature, 50), (Status::LinkedFailed, 50)];
+    ensure_eq!(signed_results(session, &forged)?, expected, "a chain with a bad signature");
+    for attempt in ["first", "second"] {
+        let expected = [(Status::LinkedFailed, 50), (Status::InsufficientBalance, 50)];
+        ensure_eq!(signed_results(session, &bad)?, expected, "the failing chain, {attempt} time");
+    }
+    for attempt in ["first", "second"] {
+        let expected = [(Status::Ok, 30), (Status::Ok, 40)];
+        ensure_eq!(signed_results(session, &good)?, expected, "the chain, {attempt} time");
+    }
+    Ok(())
+}
+
+/// Sends a batch of signed operations. Returns status and value of each.
+fn signed_results(session: &mut Session, signed: &[SignedOperation]) -> Result<Vec<(Status, u64)>, Stop> {
+    let request = batch(session.fresh(), BatchFormat::Signed, signed.as_bytes(), signed.len(), Promise::Default);
+    let reply = session.link.ask(&request)?;
+    let failed = || Stop::Failed(format!("answered with {}", excerpt(&reply)));
+    let Ok(Reply::Batch(answer)) = Reply::parse(&reply) else { return Err(failed()) };
+    let BatchEntries::Signed(answers) = answer.entries else { return Err(failed()) };
+    answers
+        .iter()
+        .map(|signed| Ok((signed.operation.status().map_err(|_| failed())?, signed.operation.value())))
+        .collect()
 }

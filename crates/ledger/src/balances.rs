@@ -1,0 +1,180 @@
+//! The balances that commands are applied to: the accounts themselves, or a draft of changes to them.
+
+use table::{EntryIndex, Full, Hash};
+use wire::AccountId;
+
+use crate::accounts::Accounts;
+
+/// Balances of accounts.
+pub(crate) trait Balances {
+    /// An account that was found. It is valid until its balance is set.
+    type Entry: Copy;
+
+    fn find(&self, hash: Hash, account: &AccountId) -> Option<Self::Entry>;
+    fn balance(&self, entry: Self::Entry) -> u64;
+    fn set_balance(&mut self, entry: Self::Entry, balance: u64);
+    /// Whether no account can be added.
+    fn is_full(&self) -> bool;
+    /// Adds an account that does not exist, with a balance of 0.
+    fn create(&mut self, account: &AccountId) -> Result<(), Full>;
+    /// Adds an amount to the issued total.
+    fn issue(&mut self, amount: u64);
+    /// Subtracts a deposit from it.
+    fn withdraw(&mut self, amount: u64);
+}
+
+impl Balances for Accounts {
+    type Entry = EntryIndex;
+
+    #[inline(always)]
+    fn find(&self, hash: Hash, account: &AccountId) -> Option<EntryIndex> {
+        self.find(hash, account)
+    }
+
+    #[inline(always)]
+    fn balance(&self, entry: EntryIndex) -> u64 {
+        self.balance(entry)
+    }
+
+    #[inline(always)]
+    fn set_balance(&mut self, entry: EntryIndex, balance: u64) {
+        self.set_balance(entry, balance);
+    }
+
+    fn is_full(&self) -> bool {
+        self.is_full()
+    }
+
+    fn create(&mut self, account: &AccountId) -> Result<(), Full> {
+        self.create(account, 0)
+    }
+
+    fn issue(&mut self, amount: u64) {
+        self.issue(amount.into());
+    }
+
+    fn withdraw(&mut self, amount: u64) {
+        self.withdraw(amount.into());
+    }
+}
+
+/// An account that a draft changes.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    account: AccountId,
+    /// Its entry in the table; `None` if the draft creates it.
+    entry: Option<EntryIndex>,
+    balance: u64,
+}
+
+/// Changes to the accounts that are made together or not at all. Until then no reader of the table sees any of them:
+/// the NIC tier reads it at any time, and must not answer with a balance that is taken back.
+///
+/// A draft changes few accounts, so it is searched from start to end.
+#[derive(Debug)]
+pub(crate) struct Draft<'a> {
+    accounts: &'a Accounts,
+    changes: Changes,
+}
+
+/// The changes of a draft.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    accounts: Vec<Change>,
+    created: usize,
+    issued: u128,
+    withdrawn: u128,
+}
+
+/// An account in a draft.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Entry {
+    /// It is as in the table.
+    Unchanged(EntryIndex),
+    /// The position of its change.
+    Changed(usize),
+}
+
+impl<'a> Draft<'a> {
+    /// A draft without changes. It uses the memory of `changes`.
+    pub fn new(accounts: &'a Accounts, mut changes: Changes) -> Self {
+        changes.clear();
+        Self { accounts, changes }
+    }
+
+    /// Returns the changes.
+    pub fn finish(self) -> Changes {
+        self.changes
+    }
+}
+
+impl Changes {
+    fn clear(&mut self) {
+        self.accounts.clear();
+        (self.created, self.issued, self.withdrawn) = (0, 0, 0);
+    }
+
+    /// Makes the changes. If the table has no place for an account, makes none and returns that account.
+    pub fn apply(&self, accounts: &mut Accounts) -> Result<(), AccountId> {
+        let created = || self.accounts.iter().filter(|change| change.entry.is_none()).map(|change| change.account);
+        for (number, account) in created().enumerate() {
+            if accounts.create(&account, 0).is_err() {
+                created().take(number).for_each(|account| accounts.remove(&account));
+                return Err(account);
+            }
+        }
+        for &Change { account, entry, balance } in &self.accounts {
+            let entry = entry.or_else(|| accounts.find(accounts.hash(&account), &account));
+            accounts.set_balance(entry.expect("it was created above"), balance);
+        }
+        accounts.issue(self.issued);
+        accounts.withdraw(self.withdrawn);
+        Ok(())
+    }
+}
+
+impl Balances for Draft<'_> {
+    type Entry = Entry;
+
+    fn find(&self, hash: Hash, account: &AccountId) -> Option<Entry> {
+        match self.changes.accounts.iter().position(|change| change.account == *account) {
+            Some(position) => Some(Entry::Changed(position)),
+            None => self.accounts.find(hash, account).map(Entry::Unchanged),
+        }
+    }
+
+    fn balance(&self, entry: Entry) -> u64 {
+        match entry {
+            Entry::Unchanged(entry) => self.accounts.balance(entry),
+            Entry::Changed(position) => self.changes.accounts[position].balance,
+        }
+    }
+
+    fn set_balance(&mut self, entry: Entry, balance: u64) {
+        match entry {
+            Entry::Unchanged(entry) => {
+                let account = self.accounts.account(entry);
+                self.changes.accounts.push(Change { account, entry: Some(entry), balance });
+            }
+            Entry::Changed(position) => self.changes.accounts[position].balance = balance,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.accounts.len() + self.changes.created >= self.accounts.limit()
+    }
+
+    fn create(&mut self, account: &AccountId) -> Result<(), Full> {
+        self.changes.accounts.push(Change { account: *account, entry: None, balance: 0 });
+        self.changes.created += 1;
+        Ok(())
+    }
+
+    fn issue(&mut self, amount: u64) {
+        self.changes.issued += u128::from(amount);
+    }
+
+    fn withdraw(&mut self, amount: u64) {
+        self.changes.withdrawn += u128::from(amount);
+    }
+}

@@ -1,0 +1,202 @@
+//! Execution of [linked chains](wire::linked): all operations of a chain, or none.
+//!
+//! 1. If the chain is not well-formed, all of it is `LINKED_INVALID`. If there is no room to remember all of it, all of
+//!    it is `BUSY`.
+//! 2. If some are refused by their form, or were refused earlier, they keep their statuses, and all others get
+//!    `LINKED_FAILED`.
+//! 3. Look up each operation as if it were not linked. If every one is new, go on. Otherwise nothing is executed, and
+//!    nothing leaves a trace: those that are remembered get their first results, those that are refused their statuses,
+//!    and new ones `LINKED_FAILED`. So a chain that is repeated whole gets its first results. A name that the chain
+//!    uses twice is `TRANSACTION_ID_REUSED`.
+//! 4. Apply the operations to a [draft](Draft) in order, so that each sees the effects of those before it. If all
+//!    succeed, make the changes of the draft.
+//! 5. If one fails, it gets its status, all others get `LINKED_FAILED`, and no account changes. The values are the
+//!    balances before the chain.
+//! 6. Record all operations of the chain, unless the failed one would leave no trace on its own.
+
+use wire::{
+    Command, Operation, Status,
+    linked::{self, LONGEST_CHAIN},
+};
+
+use crate::{
+    Executable, Ledger, Now,
+    balances::{Balances, Draft},
+    engine::{Hashes, apply, check, unknown_payer},
+    retries::Known,
+};
+
+/// The flags of operations that are not executed on their own.
+pub(crate) const IN_CHAIN: u8 = Operation::LINKED | Operation::BOUND;
+
+/// Why a chain fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// Position of the failed operation.
+    position: usize,
+    status: Status,
+    /// Whether the chain goes into the journal.
+    is_recorded: bool,
+}
+
+/// Number of operations before the first that starts a chain. A refused one starts none, since all of its chain was
+/// refused with it.
+pub(crate) fn singles<E: Executable>(entries: &[E]) -> usize {
+    let starts = |operation: &Operation| operation.flags & IN_CHAIN != 0 && operation.status.get() == 0;
+    entries.iter().position(|entry| starts(entry.operation())).unwrap_or(entries.len())
+}
+
+impl Ledger {
+    /// Executes a chain. Sets the status of each operation, and the values. Returns whether it goes into the journal.
+    #[inline(never)]
+    pub(crate) fn execute_chain<E: Executable>(&mut self, chain: &mut [E], values: &mut [u64], now: Now) -> bool {
+        let balances = |ledger: &Self, chain: &[E], values: &mut [u64]| {
+            for (entry, value) in chain.iter().zip(values) {
+                *value = ledger.balance(&entry.operation().source).unwrap_or(0);
+            }
+        };
+        if !linked::is_well_formed(chain) {
+            set_all(chain, Status::LinkedInvalid);
+            balances(self, chain, values);
+            return false;
+        }
+        let mut hashes = [Hashes::default(); LONGEST_CHAIN];
+        let hashes = &mut hashes[..chain.len()];
+        for (entry, hashes) in chain.iter().zip(&mut *hashes) {
+            *hashes = self.hash(entry.operation());
+            self.prefetch(hashes, entry.signed_at() != 0);
+        }
+        for hashes in &*hashes {
+            self.accounts.prefetch_entry(hashes.source);
+            self.accounts.prefetch_entry(hashes.destination);
+        }
+        if self.is_old(chain, values, hashes, now) {
+            return false;
+        }
+        let is_signed = chain.iter().any(|entry| entry.signed_at() != 0);
+        if !self.retries.has_room(is_signed, chain.len()) {
+            set_all(chain, Status::Busy);
+            balances(self, chain, values);
+            return false;
+        }
+        let result = self.apply_chain(chain, values, hashes);
+        if let Err(Failure { position, status, .. }) = result {
+            set_all(chain, Status::LinkedFailed);
+            chain[position].operation_mut().status.set(status.code());
+            balances(self, chain, values);
+        }
+        let is_recorded = result.is_ok() || result.is_err_and(|failure| failure.is_recorded);
+        if is_recorded {
+            for ((entry, hashes), &value) in chain.iter().zip(hashes).zip(&*values) {
+                let status = entry.operation().status().unwrap_or(Status::Malformed);
+                let requested = Operation { status: 0.into(), ..*entry.operation() };
+                self.remember(hashes.identity, &requested, (status, value), entry.signed_at(), now.elapsed);
+            }
+        }
+        is_recorded
+    }
+
+    /// Whether some operation of a chain is not new, so that nothing is executed. Then sets all statuses and values.
+    fn is_old<E: Executable>(&mut self, chain: &mut [E], values: &mut [u64], hashes: &[Hashes], now: Now) -> bool {
+        let mut known = [Known::New; LONGEST_CHAIN];
+        for (entry, known) in chain.iter().zip(&mut known) {
+            if let Err(status) = check(entry.operation(), entry.signed_at() != 0) {
+                *known = Known::Refused(status);
+            }
+        }
+        let is_refused = known.iter().any(|known| *known != Known::New);
+        for position in 0..if is_refused { 0 } else { chain.len() } {
+            let (operation, identity) = (chain[position].operation(), hashes[position].identity);
+            let is_same = |(before, hashes): (&E, &Hashes)| {
+                let before = before.operation();
+                hashes.identity == identity
+                    && (before.namer(), before.transaction) == (operation.namer(), operation.transaction)
+            };
+            known[position] = match chain[..position].iter().zip(hashes).any(is_same) {
+                true => Known::Refused(Status::TransactionIdReused),
+                false => self.retries.known(identity, operation, chain[position].signed_at(), now),
+            };
+        }
+        let known = &known[..chain.len()];
+        if known.iter().all(|known| *known == Known::New) {
+            return false;
+        }
+        for ((entry, value), known) in chain.iter_mut().zip(values).zip(known) {
+            let balance = || self.balance(&entry.operation().source).unwrap_or(0);
+            let (status, reply) = match *known {
+                Known::New => (Status::LinkedFailed, balance()),
+                Known::Refused(status) => (status, balance()),
+                Known::Executed(status, first) => (status, first),
+            };
+            *value = reply;
+            entry.operation_mut().status.set(status.code());
+        }
+        true
+    }
+
+    /// Executes a chain of the journal again, without the memory of retries. Returns the statuses and values.
+    pub(crate) fn redo_chain<E: Executable>(&mut self, chain: &[E]) -> Vec<(Status, u64)> {
+        let hashes = Vec::from_iter(chain.iter().map(|entry| self.hash(entry.operation())));
+        let mut values = vec![0; chain.len()];
+        let failure = self.apply_chain(chain, &mut values, &hashes).err();
+        let result = |(position, entry): (usize, &E)| match failure {
+            None => (Status::Ok, values[position]),
+            Some(failure) => {
+                let status = if position == failure.position { failure.status } else { Status::LinkedFailed };
+                (status, self.balance(&entry.operation().source).unwrap_or(0))
+            }
+        };
+        chain.iter().enumerate().map(result).collect()
+    }
+
+    /// Applies a chain to the accounts, and sets the values; or changes nothing if an operation fails.
+    pub(crate) fn apply_chain<E: Executable>(
+        &mut self,
+        chain: &[E],
+        values: &mut [u64],
+        hashes: &[Hashes],
+    ) -> Result<(), Failure> {
+        let mut draft = Draft::new(&self.accounts, std::mem::take(&mut self.changes));
+        let mut failure = None;
+        for (position, ((entry, value), hashes)) in chain.iter().zip(values).zip(hashes).enumerate() {
+            let (status, result, is_recorded) = draft_one(&mut draft, entry, hashes);
+            *value = result;
+            if status != Status::Ok {
+                failure = Some(Failure { position, status, is_recorded });
+                break;
+            }
+        }
+        self.changes = draft.finish();
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        self.changes.apply(&mut self.accounts).map_err(|account| {
+            self.assert_full();
+            let creates =
+                |operation: &Operation| operation.command() == Ok(Command::Create) && operation.source == account;
+            let position = chain.iter().position(|entry| creates(entry.operation())).unwrap_or(0);
+            Failure { position, status: Status::TableFull, is_recorded: true }
+        })
+    }
+}
+
+/// Applies an operation to a draft. Returns the status, the value, and whether a failure is recorded.
+fn draft_one<E: Executable>(draft: &mut Draft<'_>, entry: &E, hashes: &Hashes) -> (Status, u64, bool) {
+    let operation = entry.operation();
+    let source = draft.find(hashes.source, &operation.source);
+    let command = match check(&Operation { status: 0.into(), ..*operation }, entry.signed_at() != 0) {
+        Ok(command) => command,
+        Err(status) => return (status, 0, false),
+    };
+    if entry.signed_at() != 0
+        && let Some(status) = unknown_payer(draft, command, operation, source, hashes.destination)
+    {
+        return (status, 0, false);
+    }
+    let (status, value) = apply(draft, command, operation, source, hashes.destination);
+    (status, value, true)
+}
+
+fn set_all<E: Executable>(chain: &mut [E], status: Status) {
+    chain.iter_mut().for_each(|entry| entry.operation_mut().status.set(status.code()));
+}
