@@ -1,9 +1,9 @@
 //! Measures what a transaction costs the block builder: index, tree, and then whole blocks with a store in a temporary
 //! directory.
 //!
-//! Prints medians of processor time for the parts, and means over some roots for whole blocks, as not every block states
-//! an index root; of wall time, too, since they wait for the disk. `ACCOUNTS=50000000` in the environment sets the number
-//! of accounts.
+//! Prints medians of processor time for the parts. For whole blocks it prints means over some roots, as not every block
+//! states one, and of wall time, too, since they wait for the disk. `ACCOUNTS=50000000` in the environment sets the
+//! number of accounts.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use spv::{BlockHeader, Locator, SealingKey};

@@ -361,7 +361,7 @@ fn what_is_open_is_closed_at_the_end() {
     assert_eq!(machine.disk.changes(), changes, "there was nothing to do");
 }
 
-/// A block that states no index root is followed by an empty one that does, at the end or an interval later; also if the
+/// An empty block that states the index root follows one that does not: at the end or an interval later, also if the
 /// machine crashes before.
 #[test]
 fn an_idle_builder_states_the_index_root() {

@@ -13,8 +13,8 @@ use crate::Config;
 /// hashes. `bench_builder` measures 41 to 45, by how full the groups are.
 const INDEX_BYTES: u64 = 45;
 
-/// Memory of images for an account: entries as of the last index root, of 40 bytes with their links, for two accounts of
-/// each transaction until the next root, after transactions for an eighth of the accounts.
+/// Memory of images for an account: entries as of the last index root, of 40 bytes with their links. Each transaction
+/// adds two of them until the next root, after transactions for an eighth of the accounts.
 const IMAGE_BYTES: u64 = 2 * 40 / 8;
 
 /// Bytes of an account in a snapshot.

@@ -35,7 +35,7 @@ const RETRIES: retries::Limits = retries::Limits {
 /// Small blocks and segments, so that there are many.
 const BLOCK_TRANSACTIONS: u32 = 40;
 const CHAIN_SEGMENT: u64 = 1 << 20;
-/// A root after as many transactions as there are accounts: in about one of three full blocks.
+/// A root after one transaction for each account: in about one of three full blocks.
 const ROOTS: RootSchedule = RootSchedule { small_block: 4, eighths: 8 };
 const JOURNAL_SEGMENT: u64 = 128 << 10;
 const JOURNAL_BATCH: usize = 32 << 10;

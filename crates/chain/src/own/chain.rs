@@ -255,8 +255,8 @@ impl OwnChain {
     /// Writes a snapshot of the index as of the tip, so that the next start applies only later blocks. Proofs continue
     /// meanwhile.
     ///
-    /// Returns false, and writes nothing, if the tip's header [states no index root](BlockHeader::states_index), because
-    /// it could not authenticate the snapshot.
+    /// Returns false, and writes nothing, if the tip's header [states no index root](BlockHeader::states_index): it
+    /// could not authenticate the snapshot.
     pub fn snapshot(&self) -> Result<bool, Error> {
         let state = self.chain_state.state();
         if !state.tip.header.states_index() {

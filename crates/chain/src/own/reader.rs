@@ -37,8 +37,8 @@ pub struct TransactionAnswer {
     pub tail: Option<[u8; TAIL_SIZE]>,
 }
 
-/// The index entry of an account as of a block whose header [states the index root](BlockHeader::states_index), with its
-/// proof.
+/// The index entry of an account, with its proof, as of a block whose header
+/// [states the index root](BlockHeader::states_index).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexEntryAnswer {
     /// Hash of the block.
