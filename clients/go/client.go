@@ -82,6 +82,9 @@ func (c *Client) Balance(ctx context.Context, account AccountID) (uint64, error)
 //
 // A result other than StatusOk is an [OperationError].
 func (c *Client) Execute(ctx context.Context, operation Operation) (Receipt, error) {
+	if operation.Flags&flagLinked != 0 {
+		return Receipt{Transaction: operation.Transaction}, ErrLinked
+	}
 	operation.name(time.Now())
 	operations := []Operation{operation}
 	if !operation.isRecognisedForEver() {
@@ -99,6 +102,9 @@ func (c *Client) Execute(ctx context.Context, operation Operation) (Receipt, err
 
 // ExecuteSigned executes an operation that a [Signer] signed, with the promise in it.
 func (c *Client) ExecuteSigned(ctx context.Context, signed SignedOperation) (Receipt, error) {
+	if signed.Operation.Flags&flagLinked != 0 {
+		return Receipt{Transaction: signed.Operation.Transaction}, ErrLinked
+	}
 	entry := make([]byte, signedOperationSize)
 	signed.write(entry)
 	return c.share(ctx, batchFormatSigned, signed.Promise, entry, []Operation{signed.Operation})
@@ -123,10 +129,11 @@ func (c *Client) share(ctx context.Context, format batchFormat, promise Promise,
 	return found.receipts[0], found.receipts[0].Err()
 }
 
-// ExecuteBatch executes unsigned operations in order, independently of each other: a batch is not atomic. It returns a
-// receipt for each; check [Receipt.Err]. Operations without a transaction id get one, in the given slice.
+// ExecuteBatch executes unsigned operations in order, independently of each other: a batch is not atomic, but
+// [Operation.Linked] operations in it are. It returns a receipt for each; check [Receipt.Err]. Operations without a
+// transaction id get one, in the given slice.
 //
-// Each frame has up to 1,023 operations, and waits for the previous one. For the highest rate, call it from several
+// Each frame has up to 1,023 operations in whole chains, and waits for the previous one. For the highest rate, call it from several
 // goroutines, whose batches are executed in any order.
 //
 // After an error some operations may have been executed, and the receipts are those of the frames before. Repeat the
@@ -134,8 +141,7 @@ func (c *Client) share(ctx context.Context, format batchFormat, promise Promise,
 func (c *Client) ExecuteBatch(ctx context.Context, operations []Operation) ([]Receipt, error) {
 	var receipts []Receipt
 	for len(receipts) < len(operations) {
-		part := operations[len(receipts):]
-		part = part[:min(len(part), maxEntries(batchFormatOperation))]
+		part := wholeChains(operations[len(receipts):], maxEntries(batchFormatOperation))
 		found, err := c.executePart(ctx, part)
 		if err != nil {
 			return receipts, err
@@ -147,6 +153,22 @@ func (c *Client) ExecuteBatch(ctx context.Context, operations []Operation) ([]Re
 		}
 	}
 	return receipts, nil
+}
+
+// wholeChains returns the first operations, at most this many, and not the start of a linked chain that continues after
+// them. A chain that is longer than a frame is returned in part, and the node refuses it.
+func wholeChains(operations []Operation, most int) []Operation {
+	if len(operations) <= most {
+		return operations
+	}
+	count := most
+	for count > 0 && operations[count-1].Flags&flagLinked != 0 {
+		count--
+	}
+	if count == 0 {
+		count = most
+	}
+	return operations[:count]
 }
 
 // executePart executes the operations of one frame.

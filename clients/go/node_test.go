@@ -243,6 +243,52 @@ func TestBatches(t *testing.T) {
 	}
 }
 
+func TestLinkedOperations(t *testing.T) {
+	t.Parallel()
+	ctx, client := testContext(t), connect(t, Options{}, startNode(t).address)
+	alice, bob, bank := Account(1), Account(2), Account(3)
+	must(client.ExecuteBatch(ctx, []Operation{Create(alice), Create(bob), Create(bank), Issue(alice, 5000)}))(t)
+	// The chain of ten begins in the last places of a frame.
+	operations := make([]Operation, 0, 1030)
+	for range 1018 {
+		operations = append(operations, Transfer(alice, bob, 1))
+	}
+	for range 9 {
+		operations = append(operations, Transfer(alice, bank, 10).Linked())
+	}
+	operations = append(operations, Transfer(alice, bank, 10))
+	for i, receipt := range must(client.ExecuteBatch(ctx, operations))(t) {
+		if receipt.Err() != nil {
+			t.Fatalf("operation %d: %+v", i, receipt)
+		}
+	}
+	// The last one fails, so none has an effect, and a repetition has the same results.
+	chain := []Operation{Transfer(alice, bob, 1000).Linked(), Transfer(bank, bob, 101), Transfer(bob, alice, 18)}
+	for range 2 {
+		receipts := must(client.ExecuteBatch(ctx, chain))(t)
+		if !errors.Is(receipts[0].Err(), StatusLinkedFailed) || receipts[0].Value != 3882 {
+			t.Errorf("%+v", receipts[0])
+		}
+		if !errors.Is(receipts[1].Err(), StatusInsufficientBalance) || receipts[2].Err() != nil || receipts[2].Value != 1000 {
+			t.Errorf("%+v", receipts[1:])
+		}
+	}
+	if balance := must(client.Balance(ctx, alice))(t); balance != 3900 {
+		t.Errorf("alice has %d", balance)
+	}
+	// An open chain is refused, and no part of a chain is sent with operations of other callers.
+	open := must(client.ExecuteBatch(ctx, []Operation{Transfer(alice, bob, 1).Linked()}))(t)
+	if !errors.Is(open[0].Err(), StatusLinkedInvalid) {
+		t.Errorf("%+v", open)
+	}
+	if _, err := client.Execute(ctx, Transfer(alice, bob, 1).Linked()); !errors.Is(err, ErrLinked) {
+		t.Error(err)
+	}
+	if _, err := client.ExecuteSigned(ctx, SignedOperation{Operation: Transfer(alice, bob, 1).Linked()}); !errors.Is(err, ErrLinked) {
+		t.Error(err)
+	}
+}
+
 func TestSignedOperations(t *testing.T) {
 	t.Parallel()
 	ctx, client := testContext(t), connect(t, Options{}, startNode(t).address)

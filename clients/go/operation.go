@@ -1,9 +1,18 @@
 package turnpike
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // flagTimed marks an operation whose transaction id is a UUIDv7: nodes never execute a retry of it, however late.
 const flagTimed = 1
+
+// flagLinked marks an operation that succeeds or fails with the next one of its batch.
+const flagLinked = 2
+
+// ErrLinked means that a part of a linked chain was to be sent on its own, in a frame with operations of other callers.
+var ErrLinked = errors.New("the operation is linked with the next one of a batch; send the whole chain with ExecuteBatch")
 
 // Create returns an operation that creates an account, with a balance of 0.
 func Create(account AccountID) Operation {
@@ -29,6 +38,14 @@ func Transfer(source, destination AccountID, amount uint64) Operation {
 // Refer returns an operation that reads the balance of an account.
 func Refer(account AccountID) Operation {
 	return Operation{Command: CommandRefer, Source: account}
+}
+
+// Linked returns the operation linked with the next one of [Client.ExecuteBatch]: they succeed together, or nothing
+// changes. Up to 64 operations form a chain; all but the last are linked, and none is a Refer. The one that fails has its
+// status, and the others have StatusLinkedFailed.
+func (f Operation) Linked() Operation {
+	f.Flags |= flagLinked
+	return f
 }
 
 // WithTimedID returns the operation with an id of [NewTransactionID], or another UUIDv7. Its retries are never executed

@@ -1,9 +1,9 @@
-/** Batches: many operations in one frame, executed in order, and independently of each other. */
+/** Batches: many operations in one frame, executed in order, and independently of each other unless they are linked. */
 
 import { viewOf } from "./bytes.js";
 import { StatusError, statusName } from "./errors.js";
 import { type AccountId, type TransactionId, isTimed, writeTransactionId } from "./ids.js";
-import { TIMED, checkAmount, checkIds, repeats } from "./operation.js";
+import { LINKED, TIMED, checkAmount, checkIds, repeats } from "./operation.js";
 import {
   BatchFormat,
   type BatchFormatName,
@@ -191,6 +191,17 @@ export class Batch {
   /** Adds a REFER, which reads the balance of an account; if the batch is repeated, it is read again. */
   refer(account: AccountId, transaction?: TransactionId): number {
     return this.#add("REFER", account, undefined, 0n, transaction);
+  }
+
+  /**
+   * Links the operation that was added last with the next one: they succeed together, or nothing changes. Up to 64
+   * operations form a chain; none is a REFER, and the last one is not linked. The one that fails has its status, and the
+   * others `LINKED_FAILED`.
+   */
+  link(): void {
+    if (this.#request) throw new TypeError("the batch was submitted; make another one");
+    if (this.#length === 0) throw new RangeError("the batch is empty; add the operation to link");
+    this.#frame[BatchHeader.LENGTH + (this.#length - 1) * Operation.LENGTH + AT.flags]! |= LINKED;
   }
 
   #add(

@@ -3,7 +3,7 @@
 import { type BatchResult, batchRequest } from "./batch.js";
 import { viewOf } from "./bytes.js";
 import { QueueFullError, StatusError, errorOf } from "./errors.js";
-import { TIMED } from "./operation.js";
+import { LINKED, TIMED } from "./operation.js";
 import { type BatchFormatName, BatchHeader, Operation, type PromiseLevelName, SignedOperation } from "./protocol.js";
 import type { Requests } from "./requests.js";
 import { MAX_FRAME } from "./transport.js";
@@ -48,6 +48,9 @@ export class Batcher {
 
   submit(operation: Operation, signed: SignedOperation | undefined, signal?: AbortSignal): Promise<Receipt> {
     if (signal?.aborted) return Promise.reject(signal.reason);
+    if (operation.flags & LINKED) {
+      return Promise.reject(new TypeError("a linked operation goes out with others of its caller only; use a batch"));
+    }
     if (this.#items.size >= this.#limit) return Promise.reject(new QueueFullError(this.#limit, "operations"));
     return new Promise((resolve, reject) => {
       // An operation that is sent already may be executed nevertheless.

@@ -15,6 +15,9 @@ export interface OperationFields {
 /** Flag of an operation whose transaction id is a UUIDv7, which carries a time. */
 export const TIMED = 1;
 
+/** Flag of an operation that succeeds or fails with the next one of its batch. */
+export const LINKED = 2;
+
 const NOBODY = accountId(0n);
 const MAX_AMOUNT = 0xffff_ffff_ffff_ffffn;
 

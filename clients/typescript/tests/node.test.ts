@@ -126,6 +126,33 @@ test("a batch reports each operation", needsNode, async () => {
   assert.throws(() => batch.refer(bob), TypeError);
 });
 
+test("linked operations succeed together or change nothing", needsNode, async () => {
+  await using node = await Node.start(RETRIES);
+  await using client = await open(node);
+  await fund(client, [alice, bob], 100n);
+  const batch = client.batch();
+  assert.throws(() => batch.link(), RangeError);
+  batch.transfer(alice, bob, 30n);
+  batch.link();
+  batch.transfer(bob, alice, 20n);
+  batch.transfer(alice, bob, 80n);
+  batch.link();
+  batch.transfer(alice, bob, 11n);
+  batch.transfer(alice, bob, 1n);
+  batch.link();
+  for (const repetition of ["first", "again"]) {
+    const result = await batch.submit();
+    const statuses = Array.from({ length: 5 }, (_, at) => result.status(at));
+    const failed = ["LINKED_FAILED", "INSUFFICIENT_BALANCE"];
+    assert.deepEqual(statuses, ["OK", "OK", ...failed, "LINKED_INVALID"], repetition);
+  }
+  assert.throws(() => batch.link(), TypeError);
+  assert.equal(await client.balance(alice), 90n);
+  // Another caller's operation would become a part of the chain.
+  const linked = { ...operation.transfer(alice, bob, 1n), flags: 3 };
+  await assert.rejects(client.execute(linked), TypeError);
+});
+
 test("concurrent operations share frames", needsNode, async () => {
   await using node = await Node.start();
   await using client = await open(node);

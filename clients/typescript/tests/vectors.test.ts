@@ -69,7 +69,7 @@ test("statuses have the codes of the protocol, and advice", () => {
     assert.equal(statusName(code), name);
     assert(ADVICE[name as keyof typeof ADVICE].length > 10);
   }
-  assert.equal(statusName(7), undefined);
+  assert.equal(statusName(15), undefined);
 });
 
 test("replies are read, and anything else is refused", () => {
