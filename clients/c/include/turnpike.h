@@ -64,6 +64,9 @@ enum turnpike_client_status
     // The account table is full, or the rest is reserved for trusted addresses; the operator must raise the
     // number of accounts.
     TURNPIKE_TABLE_FULL = 6,
+    // Another operation of the linked chain failed, so none was executed; see its status, then send the chain
+    // with new ids.
+    TURNPIKE_LINKED_FAILED = 7,
     // The amount is 0; use an amount of at least 1.
     TURNPIKE_ZERO_AMOUNT = 16,
     // Source and destination are the same account; name another destination.
@@ -73,6 +76,9 @@ enum turnpike_client_status
     // The transaction id is too old for its retries to be recognised, so the operation may have been executed;
     // look it up by its id before sending another.
     TURNPIKE_EXPIRED = 19,
+    // The batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the
+    // signed one; correct the chain.
+    TURNPIKE_LINKED_INVALID = 20,
     // Unknown command; see the table of commands in the protocol.
     TURNPIKE_UNKNOWN_COMMAND = 32,
     // The frame has a wrong length, or a field is set that must be zero; correct the frame.

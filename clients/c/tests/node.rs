@@ -82,7 +82,8 @@ fn every_refusal_has_its_status() {
         (Operation { amount: 8, ..first }, Code::TurnpikeTransactionIdReused),
         (future, Code::TurnpikeStaleTimestamp),
         (Operation { command: 77, ..first }, Code::TurnpikeUnknownCommand),
-        (Operation { flags: 3, ..first }, Code::TurnpikeMalformed),
+        (Operation { flags: 9, ..first }, Code::TurnpikeMalformed),
+        (Operation { flags: 3, ..first }, Code::TurnpikeLinkedInvalid),
         (issue(keyed, 1), Code::TurnpikeNotAuthorised),
     ] {
         let call = client.execute(&mut operation, Promise::Default);

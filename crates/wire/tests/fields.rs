@@ -59,6 +59,7 @@ fn statuses_tell_what_becomes_of_a_request() {
         Status::InsufficientBalance,
         Status::Overflow,
         Status::TableFull,
+        Status::LinkedFailed,
     ];
     for status in Status::ALL {
         assert_eq!(status.is_ok(), *status == Status::Ok);
