@@ -10,7 +10,7 @@ use wire::{
 use zerocopy::IntoBytes;
 
 use crate::window::{is_recognised_for_ever, refusal};
-use crate::{Draft, Error, Failure, Options, Pipeline, fresh_transaction_id};
+use crate::{BatchDraft, Draft, Error, Failure, Options, Pipeline, fresh_transaction_id};
 
 /// Maximum wait per turn; the window's own deadlines are earlier.
 const TURN: Duration = Duration::from_secs(1);
@@ -133,33 +133,21 @@ impl Client {
     }
 
     /// Executes unsigned operations in order, in as few datagrams as possible, and each [linked chain](wire::linked) in
-    /// one. After an error some of them may have
-    /// been executed; submitting them again does not execute those again, see [`execute`](Self::execute).
+    /// one. After an error some of them may have been executed; submitting them again does not execute those again, see
+    /// [`execute`](Self::execute).
     pub fn submit(&mut self, operations: &[Operation]) -> Result<Vec<Receipt>, Error> {
         if !operations.iter().all(is_recognised_for_ever) {
             self.limit_retries()?;
         }
         let most = BatchFormat::Operation.entries_in(self.pipeline.window().datagram()).min(usize::from(u16::MAX));
         let mut receipts = Vec::with_capacity(operations.len());
-        let promise = self.promise;
         for part in linked::parts(operations, most) {
-            let done = self.run(
-                |draft, now| {
-                    let datagram = draft.datagram();
-                    let mut batch = draft.batch(BatchFormat::Operation, promise);
-                    if !part.iter().all(|operation| batch.push(operation)) {
-                        return Err(Error::TooLong(size_of_val(part), datagram));
-                    }
-                    batch.submit(0, now, now);
-                    Ok(())
-                },
-                |reply, _| {
-                    if let Some(status) = refusal(&reply) {
-                        return Err(Error::Refused(status));
-                    }
-                    let Reply::Batch(batch) = reply else { return Err(Error::WrongReply) };
-                    let BatchEntries::Operation(replies) = batch.entries else { return Err(Error::WrongReply) };
-                    let given = batch.header.promise().map_err(|_| Error::WrongReply)?;
+            let done = self.run_batch(
+                BatchFormat::Operation,
+                part,
+                |batch, operation| batch.push(operation),
+                |entries, given| {
+                    let BatchEntries::Operation(replies) = entries else { return Err(Error::WrongReply) };
                     for (request, reply) in part.iter().zip(replies) {
                         receipts.push(receipt(request, reply, given)?);
                     }
@@ -193,24 +181,12 @@ impl Client {
 
     /// Executes signed operations in order, in one batch: a [linked chain](wire::linked), say.
     pub fn submit_signed(&mut self, operations: &[SignedOperation]) -> Result<Vec<Receipt>, Error> {
-        let promise = self.promise;
-        let receipts = self.run(
-            |draft, now| {
-                let datagram = draft.datagram();
-                let mut batch = draft.batch(BatchFormat::Signed, promise);
-                if !operations.iter().all(|signed| batch.push_signed(signed)) {
-                    return Err(Error::TooLong(size_of_val(operations), datagram));
-                }
-                batch.submit(0, now, now);
-                Ok(())
-            },
-            |reply, _| {
-                if let Some(status) = refusal(&reply) {
-                    return Err(Error::Refused(status));
-                }
-                let Reply::Batch(batch) = reply else { return Err(Error::WrongReply) };
-                let BatchEntries::Signed(replies) = batch.entries else { return Err(Error::WrongReply) };
-                let given = batch.header.promise().map_err(|_| Error::WrongReply)?;
+        let receipts = self.run_batch(
+            BatchFormat::Signed,
+            operations,
+            |batch, signed| batch.push_signed(signed),
+            |entries, given| {
+                let BatchEntries::Signed(replies) = entries else { return Err(Error::WrongReply) };
                 let entries = operations.iter().zip(replies);
                 entries.map(|(request, reply)| receipt(&request.operation, &reply.operation, given)).collect()
             },
@@ -295,6 +271,36 @@ impl Client {
             Err(Error::ReplyTooLarge { needed, .. }) if (first + 1..=limit).contains(&needed) => ask(self, needed),
             result => result,
         }
+    }
+
+    /// Sends one batch of these entries, and reads its reply with the promise that it makes.
+    fn run_batch<E, T>(
+        &mut self,
+        format: BatchFormat,
+        entries: &[E],
+        push: impl Fn(&mut BatchDraft<'_>, &E) -> bool,
+        read: impl FnOnce(BatchEntries<'_>, Promise) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let promise = self.promise;
+        self.run(
+            |draft, now| {
+                let datagram = draft.datagram();
+                let mut batch = draft.batch(format, promise);
+                if !entries.iter().all(|entry| push(&mut batch, entry)) {
+                    return Err(Error::TooLong(size_of_val(entries), datagram));
+                }
+                batch.submit(0, now, now);
+                Ok(())
+            },
+            |reply, _| {
+                if let Some(status) = refusal(&reply) {
+                    return Err(Error::Refused(status));
+                }
+                let Reply::Batch(batch) = reply else { return Err(Error::WrongReply) };
+                let given = batch.header.promise().map_err(|_| Error::WrongReply)?;
+                read(batch.entries, given)
+            },
+        )
     }
 
     fn run<T>(

@@ -5,7 +5,11 @@
 
 mod common;
 
-use std::{fmt::Write as _, fs, path::PathBuf};
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use common::{account, signed, transaction};
 use model::{Model, Outcome};
@@ -97,6 +101,16 @@ fn linked() -> Vec<Operation> {
     operations
 }
 
+/// The text of a file of vectors, which must be what the model renders. Writes it first, if the environment says so.
+fn up_to_date(path: &Path, rendered: &str) -> String {
+    if std::env::var_os("TURNPIKE_WRITE_VECTORS").is_some() {
+        fs::write(path, rendered).unwrap();
+    }
+    let text = fs::read_to_string(path).unwrap();
+    assert_eq!(text, rendered);
+    text
+}
+
 fn render_linked() -> String {
     let operations = linked();
     let outcomes = Model::new(ACCOUNTS).execute_batch(&operations);
@@ -109,11 +123,7 @@ fn render_linked() -> String {
 
 #[test]
 fn linked_chains_give_what_the_vectors_say() {
-    if std::env::var_os("TURNPIKE_WRITE_VECTORS").is_some() {
-        fs::write(path_of_linked(), render_linked()).unwrap();
-    }
-    let text = fs::read_to_string(path_of_linked()).unwrap();
-    assert_eq!(text, render_linked());
+    let text = up_to_date(&path_of_linked(), &render_linked());
     let limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::with_operations(WINDOW) };
     let mut ledger = Ledger::new(limits, Secret::default()).unwrap();
     let lines = Vec::from_iter(text.lines().filter(|line| !line.starts_with('#')));
@@ -290,11 +300,7 @@ fn commands_give_what_the_vectors_say() {
 
 #[test]
 fn deposits_give_what_the_vectors_say() {
-    if std::env::var_os("TURNPIKE_WRITE_VECTORS").is_some() {
-        fs::write(path_of_deposits(), render_deposits()).unwrap();
-    }
-    let text = fs::read_to_string(path_of_deposits()).unwrap();
-    assert_eq!(text, render_deposits());
+    let text = up_to_date(&path_of_deposits(), &render_deposits());
     check(&text, &[0, 1, 2, 3, 4, 5, 6, 16, 17, 18, 33], |operation, number| {
         SignedOperation::unsigned(operation, 1 + number, 0, Promise::Durable, [3; 33])
     });
