@@ -4,3 +4,5 @@ src/kv_pkg.sv
 src/kv_request.sv
 src/kv_fingerprint.sv
 src/kv_operations.sv
+src/kv_rows.sv
+src/kv_store.sv

@@ -51,4 +51,47 @@ package kv_pkg;
     logic [31:0]                expiry;         // first second in which the item no longer exists; 0: never
   } request_t;
 
+  // Items are in rows of a word each: this header, then key and value as kv_request aligns them. A row is one of a
+  // block; class c has blocks of 2^(c + 2) rows.
+  localparam int unsigned Classes = 4;
+  localparam int unsigned ClassWidth = $clog2(Classes);
+  localparam int unsigned FirstRows = 4;
+  localparam int unsigned LastRows = FirstRows << (Classes - 1);
+  localparam int unsigned RowsWidth = $clog2(LastRows + 1);
+
+  typedef struct packed {
+    logic                       valid;
+    logic [7:0]                 key_length;
+    logic [BodyLengthWidth-1:0] body_length;
+    logic [31:0]                flags;
+    logic [63:0]                cas;
+    logic [31:0]                expiry;       // as that of a request
+    logic [31:0]                epoch;
+  } item_t;
+
+  // Whether the NIC has executed a packet's request. If not, the host must: there is no such item here, or no room for
+  // it.
+  typedef struct packed {
+    logic     executed;
+    logic     replies;   // unless it is a quiet write
+    logic     has_rows;  // the item's rows follow, executed or not
+    item_t    item;      // that a request has read or written
+    request_t request;
+  } verdict_t;
+
+  // Rows of an item, with its header.
+  function automatic logic [RowsWidth-1:0] rows_of(logic [BodyLengthWidth-1:0] body_length);
+    return RowsWidth'((32'(body_length) + 32'(2 * wire_pkg::WordBytes - 1)) / wire_pkg::WordBytes);
+  endfunction
+
+  // Smallest class whose blocks have this many rows.
+  function automatic logic [ClassWidth-1:0] class_of(logic [RowsWidth-1:0] rows);
+    logic [ClassWidth-1:0] fits;
+    fits = ClassWidth'(Classes - 1);
+    for (int unsigned c = Classes - 1; c > 0; c--) begin
+      if (32'(rows) <= FirstRows << (c - 1)) fits = ClassWidth'(c - 1);
+    end
+    return fits;
+  endfunction
+
 endpackage

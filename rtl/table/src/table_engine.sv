@@ -72,6 +72,7 @@ module table_engine
     output logic [ValueWidth-1:0] value_o,     // the key's value; for OpDelete the deleted one
     output logic [  TagWidth-1:0] tag_o,
     output op_e                   op_o,
+    output logic                  found_o,     // the key had a value, live or expired: given_o, if there are classes
 
     // Value blocks. The uppermost bits of a value are its class. An allocated block replaces the bits between the class
     // and the length, see table_values.
@@ -717,7 +718,7 @@ module table_engine
     assign old_value = known_value;
     assign new_value = s4_q.value;
     logic unused_block;
-    assign unused_block = ^{block_i, found4_q};
+    assign unused_block = ^block_i;
   end
   assign value4   = moves4 ? known_value : new_value;
   assign entry5_d = '{used: decision4_q.put, expires: s4_q.expires, expiry: s4_q.expiry, value: value4, key: s4_q.key};
@@ -741,13 +742,14 @@ module table_engine
     else if (puts4 && !decision4_q.put) status4 = decision4_q.full && !found4_q ? StatusFull : StatusNoRoom;
   end
 
-  logic valid5_q, give5_q;
+  logic valid5_q, give5_q, found5_q;
   logic [ValueWidth-1:0] result5_q, given5_q;
   always_ff @(posedge clk_i) begin
     entry5_q <= entry5_d;
     value5_q <= value4;
     value6_q <= value5_q;
     given5_q <= old_value;
+    found5_q <= found4_q;
     status5_q <= status4;
     result5_q <= decision4_q.put ? new_value : hit4 ? old_value : '0;
   end
@@ -766,6 +768,7 @@ module table_engine
   assign value_o      = result5_q;
   assign tag_o        = s5_q.tag;
   assign op_o         = s5_q.op;
+  assign found_o      = found5_q;
   assign give_o       = give5_q;
   assign given_o      = given5_q;
 

@@ -246,7 +246,7 @@ module table_external
   logic [1:0][Ways-1:0][EntryWidth-1:0] read_data;
   logic [1:0][Ways-1:0] write;
   logic [EntryWidth-1:0] write_data;
-  logic unused_take, unused_reuse, unused_give, unused_class;
+  logic unused_take, unused_reuse, unused_give, unused_class, unused_found;
   logic [ValueWidth-1:0] unused_old, unused_new, unused_given;
 
   table_engine #(
@@ -281,6 +281,7 @@ module table_external
       .value_o       (decided_value),
       .tag_o         ({decided_tag, decided_bucket}),
       .op_o          (decided_op),
+      .found_o       (unused_found),
       .avail_i       (1'b1),
       .more_i        (1'b1),
       .take_o        (unused_take),

@@ -52,6 +52,11 @@ module table_onchip
     output logic                  give_o,
     output logic [ValueWidth-1:0] given_o,
 
+    // An operation is decided, and its result follows in the same cycle or later; its key had a value, live or expired:
+    // given_o.
+    output logic                  decided_o,
+    output logic                  found_o,
+
     output logic [CountWidth-1:0] count_o  // entries, including expired ones not yet overwritten
 );
 
@@ -193,6 +198,7 @@ module table_onchip
       .value_o       (decided_value),
       .tag_o         (decided_tag),
       .op_o          (decided_op),
+      .found_o,
       .avail_i,
       .more_i,
       .take_o,
@@ -238,6 +244,8 @@ module table_onchip
         .write_data_i(write_data)
     );
   end
+
+  assign decided_o = decided_valid;
 
   logic fifo_ready;
   logic [$clog2(Outstanding+1)-1:0] unused_count;

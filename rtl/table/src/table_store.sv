@@ -36,7 +36,7 @@ module table_store
 
   logic [Classes-1:0] avail, more, take;
   logic [ValueWidth-1:0] block, old_value, new_value, given;
-  logic reuse, give, values_ready, table_ready;
+  logic reuse, give, values_ready, table_ready, unused_decided, unused_found;
 
   assign request_ready_o = table_ready && values_ready;
   table_onchip #(
@@ -72,6 +72,8 @@ module table_store
       .new_o          (new_value),
       .give_o         (give),
       .given_o        (given),
+      .decided_o      (unused_decided),
+      .found_o        (unused_found),
       .count_o
   );
 

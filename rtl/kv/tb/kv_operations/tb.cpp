@@ -6,31 +6,19 @@
 #include <map>
 
 #include "../../../nic/tb/frames.hpp"
+#include "../requests.hpp"
 #include "harness.hpp"
 
 using frames::put;
+using namespace kv;
 using harness::Throttle;
 using Packet = frames::Packet;
 
 namespace {
 
-constexpr unsigned kWord = 64, kSecrets = 34, kMessage = 50, kBody = 74;
+constexpr unsigned kSecrets = 34, kMessage = 50, kBody = 74;
 constexpr uint32_t kMonth = 30 * 24 * 3600;
 constexpr unsigned kLongestBody = 1514 - kBody;
-
-enum Op : uint8_t { Get, Set, Replace, Delete, Touch };
-
-struct Command {
-  uint8_t opcode;
-  Op op;
-  bool quiet, key, value;
-};
-constexpr Command kCommands[] = {
-    {0x00, Get, false, false, true},     {0x09, Get, true, false, true},      {0x0c, Get, false, true, true},
-    {0x0d, Get, true, true, true},       {0x01, Set, false, false, false},    {0x11, Set, true, false, false},
-    {0x03, Replace, false, false, false}, {0x13, Replace, true, false, false}, {0x04, Delete, false, false, false},
-    {0x14, Delete, true, false, false},  {0x1c, Touch, false, false, false},  {0x1d, Touch, false, false, true},
-    {0x1e, Touch, true, false, true},    {0x23, Touch, false, true, true},    {0x24, Touch, true, true, true}};
 
 struct Sent {
   Packet packet, body;
@@ -38,17 +26,6 @@ struct Sent {
   Command command;
   uint32_t opaque, flags, expiry;
   unsigned key;
-};
-
-// Fields of request_t from its lowest bit up: the reverse of their declaration.
-struct Fields {
-  const uint32_t* words;
-  unsigned at = 0;
-  uint64_t next(unsigned bits) {
-    uint64_t value = 0;
-    for (unsigned bit = 0; bit < bits; bit++, at++) value |= uint64_t(words[at / 32] >> (at % 32) & 1) << bit;
-    return value;
-  }
 };
 
 class Test : public harness::Bench {
@@ -208,26 +185,24 @@ class Test : public harness::Bench {
     const Sent sent = operations_due_.front();
     operations_due_.pop_front();
     Fields fields{&top.operation_o[0]};
-    const uint64_t expiry = fields.next(32), flags = fields.next(32), body = fields.next(11), key = fields.next(8);
-    const uint64_t opaque = fields.next(32), opcode = fields.next(8), value = fields.next(1), returns_key = fields.next(1);
-    const uint64_t quiet = fields.next(1), op = fields.next(3), is_taken = fields.next(1);
-    if (is_taken != sent.taken) fail(*this, sent.taken ? "a request is not taken" : "a packet that is no request is taken");
+    const Request is = Request::read(fields);
+    if (is.taken != sent.taken) fail(*this, sent.taken ? "a request is not taken" : "a packet that is no request is taken");
     if (!sent.taken) {
       refused++;
       return;
     }
     taken++;
     const Command& command = sent.command;
-    if (op != command.op || quiet != command.quiet || returns_key != command.key || value != command.value) fail(*this, "another command");
-    if (opcode != command.opcode || opaque != sent.opaque || flags != sent.flags || expiry != sent.expiry) fail(*this, "another field of the request");
-    if (key != sent.key || body != sent.body.size()) fail(*this, "another length");
+    if (is.command.op != command.op || is.command.quiet != command.quiet || is.command.key != command.key || is.command.value != command.value) fail(*this, "another command");
+    if (is.command.opcode != command.opcode || is.opaque != sent.opaque || is.flags != sent.flags || is.expiry != sent.expiry) fail(*this, "another field of the request");
+    if (is.key_length != sent.key || is.body_length != sent.body.size()) fail(*this, "another length");
     latency = cycle - last_accepted;
     const Packet name(sent.body.begin(), sent.body.begin() + sent.key);
-    uint64_t due[2], is[2];
+    uint64_t due[2], stands[2];
     fingerprint(name, due);
-    memcpy(is, &top.fingerprint_o[0], 16);
-    if (is[0] != due[0] || is[1] != due[1]) fail(*this, "another fingerprint");
-    const auto [found, is_new] = names_.try_emplace({is[0], is[1]}, name);
+    memcpy(stands, &top.fingerprint_o[0], 16);
+    if (stands[0] != due[0] || stands[1] != due[1]) fail(*this, "another fingerprint");
+    const auto [found, is_new] = names_.try_emplace({stands[0], stands[1]}, name);
     if (!is_new && found->second != name) shared++;
   }
 
