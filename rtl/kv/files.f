@@ -6,3 +6,5 @@ src/kv_fingerprint.sv
 src/kv_operations.sv
 src/kv_rows.sv
 src/kv_store.sv
+src/kv_reply.sv
+src/kv.sv

@@ -23,6 +23,9 @@ package kv_pkg;
     logic [63:0] cas;
   } message_t;
 
+  localparam logic [7:0] RequestMagic = 8'h80;
+  localparam logic [7:0] ReplyMagic = 8'h81;
+
   // Longest key, as in crates/kv and memcached.
   localparam int unsigned LongestKey = 250;
   // Key and value fit the longest packet that an engine takes.

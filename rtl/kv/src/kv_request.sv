@@ -38,8 +38,6 @@ module kv_request
     output logic                         body_key_last_o,  // the key ends in this word
     output logic                         body_last_o
 );
-  localparam logic [7:0] RequestMagic = 8'h80;
-
   // SET and its kin carry flags and an expiration; TOUCH and GAT the expiration alone.
   localparam int unsigned WriteExtras = 8;
   localparam int unsigned TouchExtras = 4;

@@ -101,9 +101,10 @@ class Model {
     const auto entry = cache_.find(fingerprint);
     const bool is_here = entry != cache_.end();
     const bool found = is_here && exists_at(entry->second.expiry, now);
-    const bool same = found && entry->second.valid && entry->second.key == key;
-    const bool matches = same && entry->second.epoch == epoch_ && exists_at(entry->second.item_expiry, now);
+    const bool same = is_here && entry->second.valid && entry->second.key == key;
+    const bool matches = same && found && entry->second.epoch == epoch_ && exists_at(entry->second.item_expiry, now);
     if (same && op == Get) {
+      // The earlier of both, either of which may be 0 for never.
       const uint32_t expiry = std::min(entry->second.expiry - 1, entry->second.item_expiry - 1) + 1;
       last_seconds += expiry != 0 && now + 1 == expiry, first_seconds += expiry != 0 && now == expiry;
     }

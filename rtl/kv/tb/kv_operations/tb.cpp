@@ -5,28 +5,15 @@
 #include <cmath>
 #include <map>
 
-#include "../../../nic/tb/frames.hpp"
-#include "../requests.hpp"
+#include "../packets.hpp"
 #include "harness.hpp"
 
-using frames::put;
 using namespace kv;
 using harness::Throttle;
 using Packet = frames::Packet;
 
 namespace {
 
-constexpr unsigned kSecrets = 34, kMessage = 50, kBody = 74;
-constexpr uint32_t kMonth = 30 * 24 * 3600;
-constexpr unsigned kLongestBody = 1514 - kBody;
-
-struct Sent {
-  Packet packet, body;
-  bool taken = true;
-  Command command;
-  uint32_t opaque, flags, expiry;
-  unsigned key;
-};
 
 class Test : public harness::Bench {
  public:
@@ -72,67 +59,23 @@ class Test : public harness::Bench {
     const unsigned longest = kLongestBody - 8 - key;
     const unsigned value = random.chance(60) ? unsigned(random.below(130)) : random.chance(20) ? longest : unsigned(random.below(longest + 1));
     Sent sent = request(command, key, value);
-    if (random.chance(75)) return sent;
-    sent.taken = false;
-    sent.body.clear();
-    spoil(sent);
+    if (!random.chance(75)) spoil(random, sent);
     return sent;
   }
 
+  // A small alphabet, so that keys are equal or differ in a byte, and zeros, which are also padding.
   Sent request(const Command& command, unsigned key, unsigned value) {
-    const bool writes = command.op == Set || command.op == Replace;
-    if (!writes) value = 0;
-    Sent sent{Packet(kBody), {}, true, command, uint32_t(random.next()), 0, 0, key};
-    Packet& packet = sent.packet;
-    for (auto& byte : packet) byte = uint8_t(random.next());
+    Bytes name(key), content(value);
+    for (auto& byte : name) byte = uint8_t(random.below(3));
+    for (auto& byte : content) byte = uint8_t(random.next());
     const uint32_t expiration = random.chance(30)   ? 0
                                 : random.chance(30) ? uint32_t(random.next())
                                 : random.chance(50) ? kMonth + uint32_t(random.below(2))
                                                     : 1 + uint32_t(random.below(kMonth));
-    const unsigned extras = writes ? 8 : command.op == Touch ? 4 : 0;
-    put(packet, 44, 0, 2), put(packet, 46, random.below(2), 2);
-    put(packet, kMessage, 0x80, 1), put(packet, 51, command.opcode, 1), put(packet, 52, key, 2), put(packet, 54, extras, 1);
-    put(packet, 55, 0, 1), put(packet, 58, extras + key + value, 4), put(packet, 62, sent.opaque, 4), put(packet, 66, 0, 8);
-    packet.resize(kBody + extras);
-    if (writes) sent.flags = uint32_t(random.next()), put(packet, kBody, sent.flags, 4);
-    if (extras != 0) {
-      put(packet, kBody + extras - 4, expiration, 4);
-      sent.expiry = expiration == 0 || expiration > kMonth ? expiration : uint32_t(std::min<uint64_t>(uint64_t(now) + expiration, 0xffffffff));
-    }
-    // A small alphabet, so that keys are equal or differ in a byte, and zeros, which are also padding.
-    for (unsigned at = 0; at < key + value; at++) sent.body.push_back(at < key ? uint8_t(random.below(3)) : uint8_t(random.next()));
-    packet.insert(packet.end(), sent.body.begin(), sent.body.end());
-    put(packet, 38, packet.size() - 34, 2);
-    return sent;
+    return build(random, command, name, content, expiration, now);
   }
 
  private:
-  // Makes a packet that is not a request. UDP's length stays right, as it is for all packets that arrive here.
-  void spoil(Sent& sent) {
-    Packet& packet = sent.packet;
-    const unsigned extras = packet[54];
-    switch (random.below(12)) {
-      case 0: put(packet, 50, random.chance(50) ? 0x81 : random.below(0x80), 1); break;
-      case 1: {
-        static constexpr uint8_t kOthers[] = {0x02, 0x05, 0x07, 0x08, 0x0a, 0x0e, 0x0f, 0x10, 0x12, 0x15, 0x1b, 0x1f, 0x20, 0x22, 0x25, 0x80, 0xff};
-        put(packet, 51, kOthers[random.below(std::size(kOthers))], 1);
-        break;
-      }
-      case 2: put(packet, 55, 1 + random.below(255), 1); break;
-      case 3: put(packet, 66 + random.below(8), 1 + random.below(255), 1); break;
-      case 4: put(packet, 44, 1 + random.below(0xffff), 2); break;
-      case 5: put(packet, 46, 2 + random.below(0xfffe), 2); break;
-      case 6: put(packet, 58, frames::get(packet, 58, 4) + (random.chance(50) ? 1 : 0x10000), 4); break;
-      case 7: packet.push_back(1), put(packet, 38, packet.size() - 34, 2); break;
-      case 8: put(packet, 54, extras ^ (1 + random.below(255)), 1); break;
-      // Of a write, whose value may make up for the difference, often the first length that is too long.
-      case 9: put(packet, 52, random.chance(30) ? 0 : random.chance(70) ? 251 : 251 + random.below(0xff00), 2); break;
-      // A key that is longer than the body, by as little as a byte.
-      case 10: put(packet, 52, packet.size() - kBody - extras + 1 + random.below(2), 2); break;
-      default: packet.resize(1 + random.below(kWord)); break;
-    }
-  }
-
   // Runs one cycle. Returns whether the packet's word was accepted.
   bool clock(const Sent* sent, size_t at) {
     top.now_i = now;
@@ -149,7 +92,7 @@ class Test : public harness::Bench {
     const bool accepted = sent != nullptr && top.ready_o;
     if (accepted && at == 0) {
       words_due_.push_back(sent->packet), operations_due_.push_back(*sent);
-      if (sent->taken) bodies_due_.push_back(sent->body);
+      if (sent->request.taken) bodies_due_.push_back(sent->body);
     }
     if (accepted && last) last_accepted = cycle;
     if (top.word_valid_o && top.word_ready_i) word_leaves();
@@ -186,41 +129,24 @@ class Test : public harness::Bench {
     operations_due_.pop_front();
     Fields fields{&top.operation_o[0]};
     const Request is = Request::read(fields);
-    if (is.taken != sent.taken) fail(*this, sent.taken ? "a request is not taken" : "a packet that is no request is taken");
-    if (!sent.taken) {
+    if (is.taken != sent.request.taken) fail(*this, sent.request.taken ? "a request is not taken" : "a packet that is no request is taken");
+    if (!sent.request.taken) {
       refused++;
       return;
     }
     taken++;
-    const Command& command = sent.command;
+    const Command& command = sent.request.command;
     if (is.command.op != command.op || is.command.quiet != command.quiet || is.command.key != command.key || is.command.value != command.value) fail(*this, "another command");
-    if (is.command.opcode != command.opcode || is.opaque != sent.opaque || is.flags != sent.flags || is.expiry != sent.expiry) fail(*this, "another field of the request");
-    if (is.key_length != sent.key || is.body_length != sent.body.size()) fail(*this, "another length");
+    if (is.command.opcode != command.opcode || is.opaque != sent.request.opaque || is.flags != sent.request.flags || is.expiry != sent.request.expiry) fail(*this, "another field of the request");
+    if (is.key_length != sent.request.key_length || is.body_length != sent.body.size()) fail(*this, "another length");
     latency = cycle - last_accepted;
-    const Packet name(sent.body.begin(), sent.body.begin() + sent.key);
+    const Packet name(sent.body.begin(), sent.body.begin() + sent.request.key_length);
     uint64_t due[2], stands[2];
-    fingerprint(name, due);
+    fingerprint(secrets_, FingerprintBits, name, due);
     memcpy(stands, &top.fingerprint_o[0], 16);
     if (stands[0] != due[0] || stands[1] != due[1]) fail(*this, "another fingerprint");
     const auto [found, is_new] = names_.try_emplace({stands[0], stands[1]}, name);
     if (!is_new && found->second != name) shared++;
-  }
-
-  // Computed over the padded key as a whole; the NIC adds up words.
-  void fingerprint(const Packet& key, uint64_t out[2]) const {
-    Packet padded = key;
-    padded.resize((key.size() + kWord - 1) / kWord * kWord);
-    for (unsigned half = 0; half < 2; half++) {
-      out[half] = half == 0 ? key.size() : 0;
-      for (size_t at = 0; at < padded.size(); at += 16) {
-        uint64_t pair[2];
-        memcpy(pair, &padded[at], 16);
-        const auto product = static_cast<unsigned __int128>(pair[0] ^ secrets_[at / 8 + 2 * half]) * (pair[1] ^ secrets_[at / 8 + 1 + 2 * half]);
-        out[half] ^= uint64_t(product) ^ uint64_t(product >> 64);
-      }
-    }
-    if (FingerprintBits < 128) out[1] &= FingerprintBits > 64 ? (uint64_t{1} << (FingerprintBits - 64)) - 1 : 0;
-    if (FingerprintBits < 64) out[0] &= (uint64_t{1} << (FingerprintBits % 64)) - 1;
   }
 
   uint64_t secrets_[kSecrets];
