@@ -1,5 +1,6 @@
 -F ../common/files.f
 src/protocol_pkg.sv
+src/memcached_pkg.sv
 src/frame_pkg.sv
 src/host_pkg.sv
 src/wire_pkg.sv

@@ -1,30 +1,6 @@
-// Memcached's binary protocol over UDP (protocol_binary.txt), as far as the NIC handles it, and the operations that the
-// requests become.
+// Memcached's requests, as far as the NIC handles them, and the items and verdicts that they become.
 
 package kv_pkg;
-
-  // In front of each datagram's request.
-  typedef struct packed {
-    logic [15:0] id;
-    logic [15:0] sequence_number;
-    logic [15:0] datagrams;
-    logic [15:0] reserved;
-  } datagram_t;
-
-  typedef struct packed {
-    logic [7:0]  magic;
-    logic [7:0]  opcode;
-    logic [15:0] key_length;
-    logic [7:0]  extras_length;
-    logic [7:0]  data_type;
-    logic [15:0] vbucket;
-    logic [31:0] body_length;    // extras, key and value
-    logic [31:0] opaque;
-    logic [63:0] cas;
-  } message_t;
-
-  localparam logic [7:0] RequestMagic = 8'h80;
-  localparam logic [7:0] ReplyMagic = 8'h81;
 
   // Longest key, as in crates/kv and memcached.
   localparam int unsigned LongestKey = 250;

@@ -11,6 +11,7 @@
 
 module kv_reply
   import wire_pkg::*;
+  import memcached_pkg::*;
   import kv_pkg::*;
 (
     input  logic                 clk_i,

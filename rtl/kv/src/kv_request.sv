@@ -14,6 +14,7 @@
 
 module kv_request
   import wire_pkg::*;
+  import memcached_pkg::*;
   import kv_pkg::*;
 (
     input  logic                         clk_i,
@@ -38,13 +39,6 @@ module kv_request
     output logic                         body_key_last_o,  // the key ends in this word
     output logic                         body_last_o
 );
-  // SET and its kin carry flags and an expiration; TOUCH and GAT the expiration alone.
-  localparam int unsigned WriteExtras = 8;
-  localparam int unsigned TouchExtras = 4;
-
-  // An expiration of up to thirty days is relative, a larger one is in seconds since 1970.
-  localparam logic [31:0] LongestRelative = 32'd2592000;
-
   // Headers of memcached, also with that of UDP, and all that precedes the extras.
   localparam int unsigned MessageBytes = ($bits(datagram_t) + $bits(message_t)) / 8;
   localparam int unsigned UdpHeaders = UdpBytes + MessageBytes;
@@ -113,11 +107,7 @@ module kv_request
     request.opaque = header.opaque;
     request.key_length = header.key_length[7:0];
     request.flags = writes ? packet.extras : '0;
-    request.expiry = writes ? packet.expiration : touches ? packet.extras : '0;
-    // Saturates, as in crates/kv: an expiration has no sign.
-    if (request.expiry != '0 && request.expiry <= LongestRelative) begin
-      request.expiry = now_i > ~request.expiry ? '1 : now_i + request.expiry;
-    end
+    request.expiry = expiry_at(now_i, writes ? packet.expiration : touches ? packet.extras : '0);
     request.body_length = length_t'(header.body_length) - length_t'(extras);
 
     request.taken = known && !held_q.last;

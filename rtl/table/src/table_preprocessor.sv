@@ -10,6 +10,7 @@
 
 module table_preprocessor
   import wire_pkg::*;
+  import memcached_pkg::*;
   import table_pkg::*;
 #(
     parameter int unsigned Classes     = 4,
@@ -42,29 +43,9 @@ module table_preprocessor
   localparam int unsigned KeyBytes = 16;
   // Start of the body: after the headers of Ethernet, IPv4, UDP, the datagram and the request.
   localparam int unsigned BodyByte = 14 + 20 + 8 + 8 + 24;
-  localparam int unsigned ExtrasBytes = 8;
+  localparam int unsigned ExtrasBytes = WriteExtras;
   // UDP's length includes the headers of UDP, the datagram and the request.
   localparam logic [31:0] HeaderBytes = 32'd40;
-
-  // Memcached's headers: one per datagram, and the request's.
-  typedef struct packed {
-    logic [15:0] id;
-    logic [15:0] number;
-    logic [15:0] datagrams;
-    logic [15:0] reserved;
-  } datagram_t;
-
-  typedef struct packed {
-    logic [7:0]  magic;
-    logic [7:0]  opcode;
-    logic [15:0] key_length;
-    logic [7:0]  extras_length;
-    logic [7:0]  data_type;
-    logic [15:0] vbucket;
-    logic [31:0] body_length;
-    logic [31:0] opaque;
-    logic [63:0] cas;
-  } message_t;
 
   // Extras of SET and REPLACE; GET and DELETE have none.
   typedef struct packed {
@@ -72,14 +53,10 @@ module table_preprocessor
     logic [31:0] expiration;
   } extras_t;
 
-  localparam logic [7:0] RequestMagic = 8'h80;
   localparam logic [7:0] OpcodeGet = 8'h00;
   localparam logic [7:0] OpcodeSet = 8'h01;
   localparam logic [7:0] OpcodeReplace = 8'h03;
   localparam logic [7:0] OpcodeDelete = 8'h04;
-  // An expiration of up to thirty days is relative, a larger one is an absolute time, a negative one has already
-  // passed.
-  localparam logic [31:0] LongestRelative = 32'd2592000;
 
   typedef struct packed {
     ethernet_t ethernet;
@@ -109,7 +86,6 @@ module table_preprocessor
     logic [KeyBytes-1:0]                 has_byte;     // bytes that belong to the key
     logic [31:0]                         value_bytes;
     logic [31:0]                         expiration;
-    logic                                is_relative;  // relative to now
     logic [8*(ExtrasBytes+KeyBytes)-1:0] body;
     logic [ExtrasBytes+KeyBytes-1:0]     zeros;        // bytes of the body that are zero
   } facts_t;
@@ -128,8 +104,9 @@ module table_preprocessor
     endcase
   end
   assign facts_d.stores = facts_d.op inside {OpInsert, OpUpdate};
-  assign is_whole = 32'(request.udp.length) == header.body_length + HeaderBytes && request.datagram.number == '0 &&
-      request.datagram.datagrams == 16'd1 && header.extras_length == (facts_d.stores ? 8'(ExtrasBytes) : 8'd0);
+  assign is_whole = 32'(request.udp.length) == header.body_length + HeaderBytes &&
+      request.datagram.sequence_number == '0 && request.datagram.datagrams == 16'd1 &&
+      header.extras_length == (facts_d.stores ? 8'(ExtrasBytes) : 8'd0);
   // Nothing that the table cannot store.
   assign is_plain = header.magic == RequestMagic && header.data_type == '0 && header.cas == '0 &&
       header.key_length != '0 && header.key_length <= 16'(KeyBytes);
@@ -139,7 +116,6 @@ module table_preprocessor
   end
   assign facts_d.value_bytes = header.body_length - 32'(header.extras_length) - 32'(header.key_length);
   assign facts_d.expiration = request.extras.expiration;
-  assign facts_d.is_relative = facts_d.expiration != '0 && facts_d.expiration <= LongestRelative;
   logic [2*WordWidth-1:0] packet;
   assign packet = {word_i.data, data_q};
   assign facts_d.body = packet[8*BodyByte+:8*(ExtrasBytes+KeyBytes)];
@@ -195,12 +171,7 @@ module table_preprocessor
   assign fits = facts_q.stores ? has_room : facts_q.value_bytes == '0;
   assign verdict_d.op = facts_q.op;
   assign verdict_d.length = facts_q.value_bytes[15:0];
-  always_comb begin
-    verdict_d.expiry = facts_q.expiration;
-    if (!facts_q.stores) verdict_d.expiry = '0;
-    else if (facts_q.expiration[31]) verdict_d.expiry = 32'd1;
-    else if (facts_q.is_relative) verdict_d.expiry = now_i + facts_q.expiration;
-  end
+  assign verdict_d.expiry = facts_q.stores ? expiry_at(now_i, facts_q.expiration) : '0;
 
   // The key starts at one of two offsets.
   logic [8*KeyBytes-1:0] window;

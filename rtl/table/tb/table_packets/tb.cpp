@@ -99,7 +99,7 @@ class Test : public harness::Bench {
     for (unsigned at = key_length; at < 16; at++) asked.key[at] = 0;
     asked.length = length;
     for (unsigned most = BlockBytes; length > most; most *= 4) asked.kind++;
-    asked.expiry = expiration == 0 ? 0 : expiration >> 31 ? 1 : expiration <= kMonth ? now + expiration : expiration;
+    asked.expiry = expiration == 0 || expiration > kMonth ? expiration : now + expiration;
     Packet& packet = sent.packet;
     for (auto& byte : packet) byte = uint8_t(random.next());
     put(packet, 12, 0x080045, 3);
@@ -118,6 +118,7 @@ class Test : public harness::Bench {
   uint32_t now = 100 * kMonth;
 
  private:
+  // One in ten has the top bit, which is no sign.
   uint32_t expiration() {
     const uint64_t draw = random.below(10);
     return draw == 0 ? 0xffffffff : draw < 3 ? now + uint32_t(random.below(4)) - 1 : 1 + uint32_t(random.below(4));
