@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use chain::own::OwnChain;
+use chain::{
+    index::Index,
+    own::OwnChain,
+    progress::{Progress, Stage},
+};
 use wire::{AccountId, Operation, Status, linked::LONGEST_CHAIN};
 
 use crate::{
@@ -13,6 +17,9 @@ use crate::{
     retries::Now,
     secret::Secret,
 };
+
+/// Accounts between two advances of the progress: some milliseconds.
+const REPORT: u64 = 1 << 16;
 
 /// The clock of the memory of retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,16 +69,17 @@ pub(crate) fn recover_by(
     let first = first.clamp(log.first_sequence().min(tip.end_sequence + 1), tip.end_sequence + 1);
     let mut recovery = Recovery::within(memory, limits, secret, tip.end_sequence, first)?;
     recovery.clock = clock;
-    chain.with_index(|index| {
-        let mut entries = index.entries();
-        entries.try_for_each(|entry| recovery.account(&AccountId(entry.account), entry.balance.get()))
-    })?;
+    let progress = chain.progress();
+    chain.with_index(|index| fill(&mut recovery, index, progress))?;
     let balances = recovery.ledger.issued();
     if balances != tip.issued {
         return Err(Error::Conservation { balances, issued: tip.issued });
     }
+    progress.expect(Stage::Operations, (log.durable() + 1).saturating_sub(first));
+    progress.begin(Stage::Operations);
     let mut reader = log.reader(first)?;
     while let Some(batch) = reader.next()? {
+        progress.advance(Stage::Operations, batch.records.len() as u64);
         recovery.batch(batch.timestamp, batch.newest);
         watch(&batch);
         for (record, signed) in batch.entries() {
@@ -84,6 +92,22 @@ pub(crate) fn recover_by(
     let mut ledger = recovery.finish()?;
     ledger.set_recall(JournalRecall::new(log.clone()));
     Ok(ledger)
+}
+
+/// Adds all accounts of the index.
+fn fill(recovery: &mut Recovery, index: &Index, progress: &Progress) -> Result<(), Error> {
+    progress.expect(Stage::Accounts, index.accounts());
+    progress.begin(Stage::Accounts);
+    let mut added = 0;
+    for entries in index.chunks() {
+        entries.iter().try_for_each(|entry| recovery.account(&AccountId(entry.account), entry.balance.get()))?;
+        added += entries.len() as u64;
+        if added >= REPORT {
+            progress.advance(Stage::Accounts, std::mem::take(&mut added));
+        }
+    }
+    progress.advance(Stage::Accounts, added);
+    Ok(())
 }
 
 /// A ledger during recovery.

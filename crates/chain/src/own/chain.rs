@@ -11,6 +11,7 @@ use super::tip::{Tip, issued, tip_at};
 use crate::index::{EffectError, Index, Pending, Touches};
 use crate::links::Links;
 use crate::merkle::SignedTail;
+use crate::progress::{Progress, Stage};
 use spv::{Authority, BlockHeader, ChainKey, Hash, Locator, MAX_BLOCK_TRANSACTIONS, SealedHeader};
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -53,6 +54,7 @@ pub struct OwnChain {
     /// Memory for the links and touches of the next block, reused because allocating it again takes much longer.
     links: Vec<Links>,
     touches: Touches,
+    progress: Arc<Progress>,
 }
 
 impl OwnChain {
@@ -64,6 +66,17 @@ impl OwnChain {
         options: Options,
         genesis: impl FnOnce() -> Result<SealedHeader, Error>,
     ) -> Result<Self, Error> {
+        Self::open_with_progress(directory, catalog, options, Arc::default(), genesis)
+    }
+
+    /// Opens the chain as [`open`](Self::open) does, and counts the steps in `progress`.
+    pub fn open_with_progress(
+        directory: Arc<dyn Directory>,
+        catalog: Box<dyn Catalog>,
+        options: Options,
+        progress: Arc<Progress>,
+        genesis: impl FnOnce() -> Result<SealedHeader, Error>,
+    ) -> Result<Self, Error> {
         let (store, last) = Store::open(&directory, catalog, options)?;
         if last.is_none() {
             begin(&store, genesis()?)?;
@@ -73,7 +86,7 @@ impl OwnChain {
         let authority = genesis.authority().ok_or_else(|| store.damaged_record(0, Damage::Header))?;
         let proposal = store.proposal()?.map(|block| (block.height.get(), block.hash, block.end_sequence.get()));
         let tip = tip_at(&store, height)?;
-        let (index, pending) = load_index(&directory, &store, &tip)?;
+        let (index, pending) = load_index(&directory, &store, &tip, &progress)?;
         Ok(Self {
             chain_state: Arc::new(ChainState::new(store, genesis, index, tip)),
             pending,
@@ -82,7 +95,13 @@ impl OwnChain {
             proposal,
             links: Vec::new(),
             touches: Touches::default(),
+            progress,
         })
+    }
+
+    /// The progress of the start that this chain was opened in.
+    pub fn progress(&self) -> &Arc<Progress> {
+        &self.progress
     }
 
     /// A handle for reading.
@@ -309,13 +328,20 @@ fn check(block: &NextBlock<'_>, before: &Tip) -> Result<(), Error> {
 
 /// Loads the index as of the tip: the newest valid snapshot, and the blocks after it. It is published as of the last
 /// block that states its root.
-fn load_index(directory: &Arc<dyn Directory>, store: &Store, tip: &Tip) -> Result<(Index, Pending), Error> {
-    let (mut index, mut pending, from) = match snapshot::load_newest(directory, store)? {
+fn load_index(
+    directory: &Arc<dyn Directory>,
+    store: &Store,
+    tip: &Tip,
+    progress: &Progress,
+) -> Result<(Index, Pending), Error> {
+    // Read by the ledger, which follows.
+    progress.expect(Stage::Accounts, tip.header.accounts.get());
+    let (mut index, mut pending, from) = match snapshot::load_newest(directory, store, tip, progress)? {
         Some(loaded) => loaded,
         None => (Index::new(), Pending::new(&Index::new()), 0),
     };
     for height in from + 1..=tip.index_height {
-        apply_block(&mut index, &mut pending, store, height)?;
+        apply_block(&mut index, &mut pending, store, height, progress)?;
         // Without a root, until the last of these blocks: nobody reads yet.
         index.publish(&mut pending);
     }
@@ -325,7 +351,7 @@ fn load_index(directory: &Arc<dyn Directory>, store: &Store, tip: &Tip) -> Resul
     }
     index.publish(&mut pending);
     for height in tip.index_height + 1..=tip.height() {
-        apply_block(&mut index, &mut pending, store, height)?;
+        apply_block(&mut index, &mut pending, store, height, progress)?;
         index.commit();
     }
     if index.accounts() != tip.header.accounts.get() {
@@ -335,10 +361,18 @@ fn load_index(directory: &Arc<dyn Directory>, store: &Store, tip: &Tip) -> Resul
 }
 
 /// Applies a block of the store to the index.
-fn apply_block(index: &mut Index, pending: &mut Pending, store: &Store, height: u64) -> Result<(), Error> {
+fn apply_block(
+    index: &mut Index,
+    pending: &mut Pending,
+    store: &Store,
+    height: u64,
+    progress: &Progress,
+) -> Result<(), Error> {
+    progress.begin(Stage::Blocks);
     let operations: Vec<Operation> = store.section(&store.record(height)?, Section::Operations)?;
     index.prepare(pending, &operations);
     let first = Locator { height: height as u32, position: 0 };
     index.apply(pending, first, &operations, &mut vec![Links::NONE; operations.len()])?;
+    progress.advance(Stage::Blocks, operations.len() as u64);
     Ok(())
 }

@@ -6,6 +6,7 @@ use super::error::Error;
 use super::store::Store;
 use super::tip::Tip;
 use crate::index::{Index, Pending};
+use crate::progress::{Progress, Stage};
 use spv::{Hash, IndexEntry};
 use std::sync::Arc;
 use storage::{Directory, File, Mode};
@@ -113,18 +114,27 @@ pub(super) fn copy_newest(from: &Arc<dyn Directory>, to: &Arc<dyn Directory>, mo
 pub(super) fn load_newest(
     directory: &Arc<dyn Directory>,
     store: &Store,
+    tip: &Tip,
+    progress: &Progress,
 ) -> Result<Option<(Index, Pending, u64)>, Error> {
     for height in heights(directory)?.into_iter().rev().filter(|height| *height < store.len()) {
-        match load(directory, store, height)? {
+        progress.expect(Stage::Blocks, tip.transactions - store.record(height)?.transactions_after());
+        match load(directory, store, height, progress)? {
             Some((index, pending)) => return Ok(Some((index, pending, height))),
             None => tracing::warn!(height, "the snapshot of the index is damaged: rebuilding it from the blocks"),
         }
     }
+    progress.expect(Stage::Blocks, tip.transactions);
     Ok(None)
 }
 
 /// Loads the index and its hashes from a snapshot, if it is valid.
-fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Option<(Index, Pending)>, Error> {
+fn load(
+    directory: &Arc<dyn Directory>,
+    store: &Store,
+    height: u64,
+    progress: &Progress,
+) -> Result<Option<(Index, Pending)>, Error> {
     let file = directory.open(&name(height), Mode::Read)?;
     let mut reader = Reader { file: &*file, offset: 0, hasher: blake3::Hasher::new() };
     let mut header = Header::new_zeroed();
@@ -145,6 +155,9 @@ fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Op
     {
         return Ok(None);
     }
+    progress.expect(Stage::Snapshot, accounts);
+    progress.expect(Stage::Root, accounts);
+    progress.begin(Stage::Snapshot);
     let mut failed = None;
     let mut left = accounts;
     let chunks = std::iter::from_fn(|| {
@@ -155,7 +168,10 @@ fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Op
         left -= count;
         let mut entries = vec![IndexEntry::new_zeroed(); count as usize];
         match reader.read(entries.as_mut_bytes()) {
-            Ok(()) => Some(entries),
+            Ok(()) => {
+                progress.advance(Stage::Snapshot, count);
+                Some(entries)
+            }
             Err(error) => {
                 failed = Some(error);
                 None
@@ -169,9 +185,11 @@ fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Op
     let Ok(index) = index else { return Ok(None) };
     let mut sum = [0; 32];
     file.read_exact_at(&mut sum, reader.offset)?;
+    progress.begin(Stage::Root);
     let mut pending = Pending::new(&index);
     let holds =
         (cfg!(fuzzing) || sum == *reader.hasher.finalize().as_bytes()) && pending.root(&index) == block.index_root;
+    progress.advance(Stage::Root, accounts);
     Ok(holds.then_some((index, pending)))
 }
 
