@@ -38,16 +38,16 @@ impl Stage {
         }
     }
 
-    /// Cost of a unit relative to the other stages: its nanoseconds on the machine of `docs/decisions/start.md`. The
-    /// time left scales with what the stages have taken so far, so only the ratios count.
+    /// Cost of a unit relative to the other stages: its nanoseconds in `docs/decisions/start.md`, rounded. The time
+    /// left scales with the time of the stages so far, so only the ratios count.
     fn cost(self) -> u64 {
         match self {
             Self::Journal => 0,
-            Self::Snapshot => 60,
+            Self::Snapshot => 100,
             Self::Blocks => 500,
-            Self::Root => 35,
-            Self::Accounts => 100,
-            Self::Operations => 150,
+            Self::Root => 50,
+            Self::Accounts => 200,
+            Self::Operations => 400,
         }
     }
 }

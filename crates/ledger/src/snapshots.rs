@@ -12,7 +12,7 @@ use crate::Error;
 pub struct Snapshots {
     /// Time since the last one.
     pub interval: Duration,
-    /// Minimum number of transactions since the last one; four times the accounts if that is more.
+    /// Minimum number of transactions since the last one; the number of accounts if that is more.
     pub transactions: u64,
 }
 
@@ -27,8 +27,9 @@ impl Snapshots {
 
     /// Whether a snapshot of `tip` is due, `waited` after the one of `last`.
     pub(crate) fn is_due(&self, waited: Duration, last: &Tip, tip: &Tip) -> bool {
-        // This limits the work of a restart, but a snapshot costs in proportion to the accounts.
-        let most = self.transactions.max(4 * tip.header.accounts.get());
+        // This limits the work of a restart, but a snapshot costs in proportion to the accounts. It adds at most 32
+        // bytes to the hundred or so that are written for a transaction.
+        let most = self.transactions.max(tip.header.accounts.get());
         waited >= self.interval || tip.transactions - last.transactions >= most
     }
 }
@@ -41,9 +42,9 @@ const RATE: u64 = 64 << 20;
 /// second's worth.
 const BURST: u64 = RATE / 2;
 
-/// Bytes of a snapshot that a stop writes at most: two seconds of such a disk. If more is left, the next start applies
-/// the blocks after the previous snapshot instead, because a stop must not take long.
-const AT_STOP: u64 = 256 << 20;
+/// Bytes of a snapshot that a stop writes at most: three seconds of such a disk. If more is left, the next start
+/// applies the blocks after the previous snapshot instead, because a stop must not take long.
+const AT_STOP: u64 = 384 << 20;
 
 /// The pace at which a snapshot is written.
 #[derive(Clone, Copy, Debug, Default)]
