@@ -18,3 +18,4 @@ pub mod index;
 pub mod links;
 pub mod merkle;
 pub mod own;
+pub mod progress;

@@ -19,8 +19,10 @@
 //!    the block is full; the rest of the batch goes into the next block. A linked chain is taken whole: if it does not
 //!    fit, the block is full, unless it is empty.
 //!
+//! Before that, if a slice of a snapshot being written is due: write it.
+//!
 //! To close a block: [append](OwnChain::append) it to the chain, which seals and commits it; notify the observer; then
-//! write a snapshot if one is due, and prune the journal. Operations stay in the journal for the retention of retries,
+//! begin a snapshot if one is due, and prune the journal. Operations stay in the journal for the retention of retries,
 //! and longer, up to 16 segments, for the replay of signed operations. No operation is pruned before its block is
 //! committed.
 //!
@@ -39,6 +41,7 @@ use wire::{Operation, Status};
 use crate::{
     Error, Snapshots,
     journal::{JournalBatch, JournalReader, Log, Record},
+    snapshots::{Pace, fits_in_a_stop, write_all},
 };
 
 /// When to close blocks and to write snapshots.
@@ -101,8 +104,9 @@ pub struct BlockBuilder<O = ()> {
     proposed_end: Option<u64>,
     /// When the last block was closed, or the builder was created.
     closed_at: u64,
-    /// When the last snapshot was written, or the builder was created.
+    /// When the last snapshot was begun, or the builder was created.
     snapshot_at: u64,
+    pace: Pace,
     /// The tip of the last snapshot, or the one that the builder began with.
     snapshot_tip: Tip,
 }
@@ -136,6 +140,7 @@ impl<O: Observer> BlockBuilder<O> {
             proposed_end,
             closed_at: now,
             snapshot_at: now,
+            pace: Pace::default(),
             snapshot_tip: tip,
         })
     }
@@ -164,6 +169,7 @@ impl<O: Observer> BlockBuilder<O> {
     ///
     /// An error loses nothing: the next step tries again.
     pub fn step(&mut self, now: u64) -> Result<bool, Error> {
+        self.continue_snapshot(now)?;
         if self.is_due(now) {
             self.close_and_maintain(now)?;
             return Ok(true);
@@ -194,17 +200,25 @@ impl<O: Observer> BlockBuilder<O> {
         Ok(true)
     }
 
-    /// Closes the open block and writes a snapshot, so that the next start has little to do.
+    /// Closes the open block, and writes a snapshot if that takes little time, so that the next start has little to do.
     pub fn finish(&mut self) -> Result<(), Error> {
         if self.is_open() {
             self.close()?;
+        }
+        if self.tip() == self.snapshot_tip || !fits_in_a_stop(&self.chain) {
+            return Ok(());
         }
         // Only such a block can have a snapshot.
         if !self.tip().header.states_index() {
             self.close()?;
         }
-        if self.tip() != self.snapshot_tip {
-            self.chain.snapshot()?;
+        write_all(&mut self.chain)
+    }
+
+    /// Writes a slice of the snapshot, if there is one being written and it is due.
+    fn continue_snapshot(&mut self, now: u64) -> Result<(), Error> {
+        if self.chain.snapshot_left().is_some() && self.pace.take(now) && self.chain.continue_snapshot()? {
+            self.snapshot_tip = self.tip();
         }
         Ok(())
     }
@@ -254,12 +268,16 @@ impl<O: Observer> BlockBuilder<O> {
         Ok(())
     }
 
-    /// Writes a snapshot if it is due, and prunes the journal.
+    /// Begins a snapshot if it is due, and prunes the journal.
     fn maintain(&mut self, now: u64) -> Result<(), Error> {
         let tip = self.tip();
         let waited = Duration::from_micros(now.saturating_sub(self.snapshot_at));
-        if self.options.snapshots.is_due(waited, &self.snapshot_tip, &tip) && self.chain.snapshot()? {
-            (self.snapshot_at, self.snapshot_tip) = (now, tip);
+        let is_due = self.options.snapshots.is_due(waited, &self.snapshot_tip, &tip);
+        if is_due && self.chain.snapshot_left().is_none() {
+            self.chain.begin_snapshot()?;
+            self.snapshot_at = now;
+            // A small one is finished at once.
+            self.continue_snapshot(now)?;
         }
         let is_large = self.log.segments() > REPLAY_SEGMENTS;
         let keep = if is_large { self.options.retention } else { self.options.retention.max(self.options.replay) };

@@ -86,7 +86,7 @@ pub fn refuse_beyond<E: Executable>(entries: &mut [E], room: usize, refusal: Sta
 
 /// Number of operations to prefetch ahead: enough to hide memory latency, few enough for the lines to stay in the
 /// first-level cache.
-const GROUP: usize = 32;
+pub(crate) const GROUP: usize = 32;
 
 /// The hashes of an operation: of its two accounts, and of its identity.
 #[derive(Clone, Copy, Default)]
@@ -280,6 +280,21 @@ impl Ledger {
         self.accounts.prefetch_bucket(hashes.source);
         self.accounts.prefetch_bucket(hashes.destination);
         self.retries.prefetch(hashes.identity, is_signed);
+    }
+
+    /// Prefetches the memory of the next [`GROUP`] operations of the journal.
+    pub(crate) fn prefetch_records(&self, records: &[Record]) {
+        let records = &records[..records.len().min(GROUP)];
+        let mut hashes = [Hashes::default(); GROUP];
+        for (record, hashes) in records.iter().zip(&mut hashes) {
+            *hashes = self.hash(&record.operation);
+            // A record does not show whether it was signed; most are not.
+            self.prefetch(hashes, false);
+        }
+        for hashes in &hashes[..records.len()] {
+            self.accounts.prefetch_entry(hashes.source);
+            self.accounts.prefetch_entry(hashes.destination);
+        }
     }
 
     #[inline(always)]

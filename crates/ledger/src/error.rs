@@ -38,6 +38,12 @@ pub enum Error {
         /// The key of the configuration.
         key: &'static str,
     },
+    /// The system starts no thread.
+    #[error("cannot start a thread to replay the journal: {source}; raise the limit of tasks")]
+    Thread {
+        /// The system's error.
+        source: std::io::Error,
+    },
     /// There are more accounts than configured.
     #[error("the ledger has more accounts than the configured {limit}; raise `accounts`")]
     TooManyAccounts {

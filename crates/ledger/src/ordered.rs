@@ -31,6 +31,7 @@ use crate::{
     recent,
     recovery::{Clock, recover_by},
     retries::Recall,
+    snapshots::{Pace, fits_in_a_stop, write_all},
 };
 
 /// Configuration of a replica's ledger.
@@ -126,6 +127,7 @@ pub struct OrderedLedger<O = ()> {
     time: u64,
     /// The tip of the last snapshot, or the tip at the start.
     snapshot: Tip,
+    pace: Pace,
 }
 
 impl<O: Observer> OrderedLedger<O> {
@@ -151,7 +153,19 @@ impl<O: Observer> OrderedLedger<O> {
         let (snapshot, time) = (chain.tip(), chain.tip().header.timestamp.get());
         let (batch, succeeded) = (Batch::new(), Succeeded::default());
         let past = reading.finish(&chain.reader())?;
-        Ok(Self { ledger, journal, chain, observer, options, batch, succeeded, past, time, snapshot })
+        Ok(Self {
+            ledger,
+            journal,
+            chain,
+            observer,
+            options,
+            batch,
+            succeeded,
+            past,
+            time,
+            snapshot,
+            pace: Pace::default(),
+        })
     }
 
     /// The last block.
@@ -225,27 +239,33 @@ impl<O: Observer> OrderedLedger<O> {
         Ok(tip)
     }
 
-    /// Seals the journal and writes a snapshot, so that the next start has little to do.
+    /// Seals the journal, and writes a snapshot if that takes little time, so that the next start has little to do.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.journal.seal(self.time)?;
-        if self.tip() != self.snapshot {
-            self.chain.snapshot()?;
-        }
-        Ok(())
-    }
-
-    /// Writes a snapshot if it is due, and prunes the journal.
-    fn maintain(&mut self, tip: &Tip) -> Result<(), Error> {
-        let waited = tip.header.timestamp.get().saturating_sub(self.snapshot.header.timestamp.get());
-        let is_due = self.options.snapshots.is_due(Duration::from_micros(waited), &self.snapshot, tip);
-        if !is_due || !self.chain.snapshot()? {
+        if self.tip() == self.snapshot || !fits_in_a_stop(&self.chain) {
             return Ok(());
         }
-        self.snapshot = *tip;
-        let log = self.journal.log();
-        let since = log.timestamp().saturating_sub(recent::reach(&self.options.limits.retries));
-        // The last operation stays, because its batch holds the newest times before the remaining operations.
-        Ok(log.prune(log.since(since, tip.end_sequence))?)
+        write_all(&mut self.chain)
+    }
+
+    /// Begins a snapshot if it is due, writes the slices that are due, and prunes the journal after the last one.
+    fn maintain(&mut self, tip: &Tip) -> Result<(), Error> {
+        let now = tip.header.timestamp.get();
+        let waited = Duration::from_micros(now.saturating_sub(self.snapshot.header.timestamp.get()));
+        let is_due = self.options.snapshots.is_due(waited, &self.snapshot, tip);
+        if is_due && self.chain.snapshot_left().is_none() {
+            self.chain.begin_snapshot()?;
+        }
+        while self.chain.snapshot_left().is_some() && self.pace.take(now) {
+            if self.chain.continue_snapshot()? {
+                self.snapshot = *tip;
+                let log = self.journal.log();
+                let since = log.timestamp().saturating_sub(recent::reach(&self.options.limits.retries));
+                // The last operation stays, because its batch holds the newest times before the remaining operations.
+                log.prune(log.since(since, tip.end_sequence))?;
+            }
+        }
+        Ok(())
     }
 }
 

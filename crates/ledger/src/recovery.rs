@@ -1,18 +1,27 @@
 //! Recovery of a ledger: balances as of some operation, then the journal.
 
-use std::sync::Arc;
+use std::{panic::resume_unwind, sync::Arc, thread};
 
-use chain::own::OwnChain;
+use chain::{
+    index::Index,
+    own::OwnChain,
+    progress::{Progress, Stage},
+};
+use table::Hash;
 use wire::{AccountId, Operation, Status, linked::LONGEST_CHAIN};
 
 use crate::{
     Error,
-    engine::{Executable, Ledger, Limits, Memory},
-    journal::{JournalBatch, JournalRecall, Log, Newest},
+    accounts::Accounts,
+    engine::{Executable, GROUP, Ledger, Limits, Memory},
+    journal::{JournalBatch, JournalReader, JournalRecall, Log, Newest},
     recent,
-    retries::Now,
+    retries::{Now, Retries},
     secret::Secret,
 };
+
+/// Accounts between two advances of the progress: some milliseconds.
+const REPORT: u64 = 1 << 16;
 
 /// The clock of the memory of retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +60,7 @@ pub(crate) fn recover_by(
     secret: Secret,
     chain: &OwnChain,
     log: &Arc<Log>,
-    mut watch: impl FnMut(&JournalBatch<'_>),
+    mut watch: impl FnMut(&JournalBatch<'_>) + Send,
 ) -> Result<Ledger, Error> {
     let tip = chain.tip();
     let (back, settled) = match clock {
@@ -61,29 +70,154 @@ pub(crate) fn recover_by(
     let first = log.since(log.timestamp().saturating_sub(back), settled);
     let first = first.clamp(log.first_sequence().min(tip.end_sequence + 1), tip.end_sequence + 1);
     let mut recovery = Recovery::within(memory, limits, secret, tip.end_sequence, first)?;
-    recovery.clock = clock;
-    chain.with_index(|index| {
-        let mut entries = index.entries();
-        entries.try_for_each(|entry| recovery.account(&AccountId(entry.account), entry.balance.get()))
+    recovery.times.clock = clock;
+    let progress = chain.progress();
+    progress.expect(Stage::Operations, (log.durable() + 1).saturating_sub(first));
+    // Operations that the balances include change only the memory of retries, so two threads share the work.
+    let Recovery { ledger: Ledger { accounts, retries, last_sequence, .. }, limits, times, .. } = &mut recovery;
+    let mut covered = Covered { retries, last_sequence, limits, times, covered: tip.end_sequence };
+    let watching = &mut watch;
+    thread::scope(|scope| {
+        let remember = move || covered.remember(log, first, progress, watching);
+        let remembering = thread::Builder::new().name("replay".into()).spawn_scoped(scope, remember);
+        let remembering = remembering.map_err(|source| Error::Thread { source })?;
+        let filled = chain.with_index(|index| fill(accounts, index, progress));
+        let remembered = remembering.join().unwrap_or_else(|panic| resume_unwind(panic));
+        filled.and(remembered)
     })?;
     let balances = recovery.ledger.issued();
     if balances != tip.issued {
         return Err(Error::Conservation { balances, issued: tip.issued });
     }
-    let mut reader = log.reader(first)?;
-    while let Some(batch) = reader.next()? {
-        recovery.batch(batch.timestamp, batch.newest);
-        watch(&batch);
-        for (record, signed) in batch.entries() {
-            match signed {
-                Some(signed) => recovery.operation(&signed, record.value.get())?,
-                None => recovery.operation(&record.operation, record.value.get())?,
-            }
-        }
+    let covered = recovery.ledger.last_sequence;
+    if covered < log.durable() {
+        recovery.replay_from(log.reader(covered + 1)?, progress, watch)?;
     }
     let mut ledger = recovery.finish()?;
     ledger.set_recall(JournalRecall::new(log.clone()));
     Ok(ledger)
+}
+
+/// Adds all accounts of the index.
+fn fill(accounts: &mut Accounts, index: &Index, progress: &Progress) -> Result<(), Error> {
+    progress.expect(Stage::Accounts, index.accounts());
+    progress.begin(Stage::Accounts);
+    let mut added = 0;
+    let mut hashes = Vec::new();
+    for entries in index.chunks() {
+        hashes.clear();
+        hashes.extend(entries.iter().map(|entry| accounts.hash(&AccountId(entry.account))));
+        hashes.iter().for_each(|hash| accounts.prefetch_bucket(*hash));
+        for (entry, hash) in entries.iter().zip(&hashes) {
+            add(accounts, *hash, &AccountId(entry.account), entry.balance.get())?;
+        }
+        added += entries.len() as u64;
+        if added >= REPORT {
+            progress.advance(Stage::Accounts, std::mem::take(&mut added));
+        }
+    }
+    progress.advance(Stage::Accounts, added);
+    Ok(())
+}
+
+/// Adds an account with its balance.
+fn add(accounts: &mut Accounts, hash: Hash, account: &AccountId, balance: u64) -> Result<(), Error> {
+    if accounts.find(hash, account).is_some() {
+        return Err(Error::AccountTwice(*account));
+    }
+    let too_many = Error::TooManyAccounts { limit: accounts.limit() };
+    if accounts.is_full() {
+        return Err(too_many);
+    }
+    accounts.create(account, balance).map_err(|_| too_many)
+}
+
+/// The time of the operations that are replayed.
+#[derive(Debug)]
+struct Times {
+    clock: Clock,
+    /// When the first batch was written; `None` before there is one.
+    began: Option<u64>,
+    /// The time since then, in microseconds.
+    elapsed: u64,
+}
+
+impl Times {
+    /// Advances to a batch.
+    fn advance(&mut self, retries: &mut Retries, timestamp: u64, newest: Newest) {
+        let began = *self.began.get_or_insert_with(|| {
+            retries.raise_horizons(newest.ids.get(), newest.signed.get());
+            timestamp
+        });
+        self.elapsed = match self.clock {
+            Clock::Own => timestamp.saturating_sub(began),
+            Clock::Ordered => timestamp,
+        };
+        retries.forget(Now { elapsed: self.elapsed, unix: timestamp });
+    }
+}
+
+/// The part of a recovery that operations change which the balances include: they are only remembered.
+struct Covered<'a> {
+    retries: &'a mut Retries,
+    last_sequence: &'a mut u64,
+    limits: &'a Limits,
+    times: &'a mut Times,
+    covered: u64,
+}
+
+impl Covered<'_> {
+    /// Remembers the operations of the journal from `first` to the last one that is covered.
+    fn remember(
+        &mut self,
+        log: &Arc<Log>,
+        first: u64,
+        progress: &Progress,
+        watch: &mut impl FnMut(&JournalBatch<'_>),
+    ) -> Result<(), Error> {
+        progress.begin(Stage::Operations);
+        if first > self.covered {
+            return Ok(());
+        }
+        let mut reader = log.reader(first)?;
+        while *self.last_sequence < self.covered
+            && let Some(batch) = reader.next()?
+        {
+            self.times.advance(self.retries, batch.timestamp, batch.newest);
+            // The rest of a batch that the last block divides is replayed later, and is seen then.
+            if batch.last_sequence() <= self.covered {
+                watch(&batch);
+            }
+            let before = *self.last_sequence;
+            let mut entries = batch.entries();
+            let mut group = [(0, None); GROUP];
+            loop {
+                let mut count = 0;
+                for (place, (record, signed)) in group.iter_mut().zip(&mut entries) {
+                    let hash = self.retries.hash(&record.operation);
+                    self.retries.prefetch(hash, signed.is_some());
+                    *place = (hash, Some((record, signed.map_or(0, |signed| signed.signed_at()))));
+                    count += 1;
+                }
+                for (hash, entry) in &group[..count] {
+                    let Some((record, signed_at)) = entry else { break };
+                    if *self.last_sequence == self.covered {
+                        break;
+                    }
+                    if self.retries.is_overfull(*signed_at != 0) {
+                        return Err(too_many(self.limits, *signed_at != 0));
+                    }
+                    *self.last_sequence += 1;
+                    self.retries.push(*hash, *self.last_sequence, record, *signed_at, self.times.elapsed);
+                }
+                if count < GROUP {
+                    break;
+                }
+            }
+            progress.advance(Stage::Operations, *self.last_sequence - before);
+        }
+        Ok(())
+    }
 }
 
 /// A ledger during recovery.
@@ -96,11 +230,7 @@ pub struct Recovery {
     ledger: Ledger,
     limits: Limits,
     covered: u64,
-    clock: Clock,
-    /// When the first batch was written; `None` before there is one.
-    began: Option<u64>,
-    /// The time since then, in microseconds.
-    elapsed: u64,
+    times: Times,
     /// The operations of a linked chain whose last one has not been read yet.
     chain: Vec<Replayed>,
 }
@@ -145,34 +275,44 @@ impl Recovery {
             return Err(Error::Gap { covered, first });
         }
         let ledger = Ledger::starting_at(limits, first, secret, memory)?;
-        Ok(Self { ledger, limits, covered, clock: Clock::Own, began: None, elapsed: 0, chain: Vec::new() })
+        let times = Times { clock: Clock::Own, began: None, elapsed: 0 };
+        Ok(Self { ledger, limits, covered, times, chain: Vec::new() })
     }
 
     /// Sets the time of the next operations, in microseconds since the Unix epoch, and the newest times of those before
     /// them: if earlier ones are missing from the journal, their retries cannot be recognised.
     pub fn batch(&mut self, timestamp: u64, newest: Newest) {
-        let began = *self.began.get_or_insert_with(|| {
-            self.ledger.retries.raise_horizons(newest.ids.get(), newest.signed.get());
-            timestamp
-        });
-        self.elapsed = match self.clock {
-            Clock::Own => timestamp.saturating_sub(began),
-            Clock::Ordered => timestamp,
-        };
-        self.ledger.retries.forget(Now { elapsed: self.elapsed, unix: timestamp });
+        self.times.advance(&mut self.ledger.retries, timestamp, newest);
     }
 
     /// Adds an account with its balance.
     pub fn account(&mut self, account: &AccountId, balance: u64) -> Result<(), Error> {
         let accounts = &mut self.ledger.accounts;
-        if accounts.find(accounts.hash(account), account).is_some() {
-            return Err(Error::AccountTwice(*account));
+        add(accounts, accounts.hash(account), account, balance)
+    }
+
+    /// Replays all operations that a reader of the journal has.
+    fn replay_from(
+        &mut self,
+        mut reader: JournalReader,
+        progress: &Progress,
+        mut watch: impl FnMut(&JournalBatch<'_>),
+    ) -> Result<(), Error> {
+        while let Some(batch) = reader.next()? {
+            self.batch(batch.timestamp, batch.newest);
+            watch(&batch);
+            for (number, (record, signed)) in batch.entries().enumerate() {
+                if number.is_multiple_of(GROUP) {
+                    self.ledger.prefetch_records(&batch.records[number..]);
+                }
+                match signed {
+                    Some(signed) => self.operation(&signed, record.value.get())?,
+                    None => self.operation(&record.operation, record.value.get())?,
+                }
+            }
+            progress.advance(Stage::Operations, batch.records.len() as u64);
         }
-        let too_many = Error::TooManyAccounts { limit: accounts.limit() };
-        if accounts.is_full() {
-            return Err(too_many);
-        }
-        accounts.create(account, balance).map_err(|_| too_many)
+        Ok(())
     }
 
     /// Sequence of the next operation.
@@ -211,10 +351,10 @@ impl Recovery {
         for &Replayed { operation, signed_at, status, value } in chain {
             let is_signed = signed_at != 0;
             if self.ledger.retries.is_overfull(is_signed) {
-                return Err(self.too_many(is_signed));
+                return Err(too_many(&self.limits, is_signed));
             }
             let identity = self.ledger.retries.hash(&operation);
-            self.ledger.remember(identity, &operation, (status, value), signed_at, self.elapsed);
+            self.ledger.remember(identity, &operation, (status, value), signed_at, self.times.elapsed);
         }
         Ok(())
     }
@@ -248,19 +388,20 @@ impl Recovery {
             return Err(Error::Gap { covered: self.covered, first });
         }
         let mut ledger = self.ledger;
-        if self.clock == Clock::Own {
-            ledger.retries.set_origin(self.elapsed);
+        if self.times.clock == Clock::Own {
+            ledger.retries.set_origin(self.times.elapsed);
         }
         ledger.accounts.assert_conserved();
         Ok(ledger)
     }
+}
 
-    fn too_many(&self, is_signed: bool) -> Error {
-        let limits = &self.limits.retries;
-        let (capacity, time, key) = match is_signed {
-            false => (limits.operations, limits.retention, "ledger.retry_operations"),
-            true => (limits.signed, limits.replay, "ledger.signed_operations"),
-        };
-        Error::TooManyRetries { capacity, seconds: time.as_secs(), key }
-    }
+/// The error for more operations of a kind than fit.
+fn too_many(limits: &Limits, is_signed: bool) -> Error {
+    let limits = &limits.retries;
+    let (capacity, time, key) = match is_signed {
+        false => (limits.operations, limits.retention, "ledger.retry_operations"),
+        true => (limits.signed, limits.replay, "ledger.signed_operations"),
+    };
+    Error::TooManyRetries { capacity, seconds: time.as_secs(), key }
 }

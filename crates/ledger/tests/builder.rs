@@ -396,10 +396,11 @@ fn an_idle_builder_states_the_index_root() {
     assert!(machine.settled() == [creates, issues].concat());
 }
 
-/// A snapshot is written when its interval is over or after many transactions: 150, or four times the accounts.
+/// A snapshot is written when its interval is over or after many transactions: 150, or the number of accounts.
 #[test]
 fn snapshots_are_written_in_time() {
-    let mut machine = Machine::start(SimulatedDisk::new(11), 1000, SECOND);
+    let limits = Limits { accounts: 200, ..LIMITS };
+    let mut machine = Machine::with(limits, SimulatedDisk::new(11), Module::default(), 1000, SECOND);
     let mut ids = 0;
     let mut block = |machine: &mut Machine, creates: u64, issues: u64| {
         let create = |number| Operation::create(transaction(1000 + number), account(number));
@@ -417,11 +418,11 @@ fn snapshots_are_written_in_time() {
     assert_eq!(block(&mut machine, 0, SNAPSHOT_TRANSACTIONS - 1), [3]);
     assert_eq!(block(&mut machine, 0, 1), [3, 5]);
     assert_eq!(block(&mut machine, 0, SNAPSHOT_TRANSACTIONS), [5, 6]);
-    // Four times 39 accounts are 156.
+    // Of 160 accounts.
     let creates: Vec<_> =
-        (2..39).map(|number| Operation::create(transaction(1000 + number), account(number))).collect();
+        (2..160).map(|number| Operation::create(transaction(1000 + number), account(number))).collect();
     machine.execute(&creates);
-    assert_eq!(block(&mut machine, 0, 155 - 37), [5, 6]);
+    assert_eq!(block(&mut machine, 0, 1), [5, 6]);
     assert_eq!(block(&mut machine, 0, 1), [6, 8]);
 }
 

@@ -30,6 +30,10 @@ const NAP_AFTER_ERROR: Duration = Duration::from_secs(1);
 /// Idle time after which the builder returns memory to the system: longer than a block usually stays open.
 const IDLE: Duration = Duration::from_secs(3);
 
+/// Time for which a stop builds blocks: with the last of them and a snapshot, a stop takes at most some five seconds.
+/// The journal has the operations that are not in a block by then.
+const DRAIN_TIME: Duration = Duration::from_secs(2);
+
 /// Failed operations after which a block without transactions is closed, so that the journal can be cut: 72 MiB of it.
 const FAILURES: u64 = 1 << 20;
 
@@ -85,7 +89,7 @@ pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, node_s
         let order = order.load(Relaxed);
         let result = match order {
             BUILD => builder.step(admission::monotonic()),
-            DRAIN => drain(&mut builder).map(|()| false),
+            DRAIN => drain(&mut builder, node_state).map(|()| false),
             _ => return,
         };
         node_state.tell_built(&builder);
@@ -124,7 +128,16 @@ pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, node_s
     }
 }
 
-fn drain<O: Observer>(builder: &mut BlockBuilder<O>) -> Result<(), ledger::Error> {
-    while builder.step(admission::monotonic())? {}
+/// Builds blocks of the durable operations, and what makes the next start short, as far as the time for a stop allows.
+fn drain<O: Observer>(builder: &mut BlockBuilder<O>, node_state: &NodeState) -> Result<(), ledger::Error> {
+    let began = Instant::now();
+    while builder.step(admission::monotonic())? {
+        if began.elapsed() >= DRAIN_TIME {
+            node_state.tell_built(builder);
+            let left = node_state.behind();
+            tracing::info!(left, "stopping before all operations are in blocks: the next start continues with them");
+            return Ok(());
+        }
+    }
     builder.finish()
 }

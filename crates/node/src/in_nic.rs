@@ -41,6 +41,7 @@ use crate::{
     scrub::Scrubber,
     site::{Frames, NodeSite},
     sockets::listening,
+    starting::ProgressLog,
     threads::{self, join, spawn},
     tier,
 };
@@ -87,7 +88,11 @@ impl InNic {
         }
         memory::set_up();
         let interface = tier::find_interface(&config.io.interface, config.listen).map_err(in_nic)?;
-        let Recovered { data, chain, sealer, journal, ledger: recovered, .. } = recovery::recover(config, None)?;
+        let progress = Arc::default();
+        let progress_log = ProgressLog::start(Arc::clone(&progress))?;
+        let Recovered { data, chain, sealer, journal, ledger: recovered, .. } =
+            recovery::recover(config, None, &progress)?;
+        drop(progress_log);
         let size = InNicConfig {
             accounts: config.ledger.accounts as usize,
             retries: config.ledger.retry_operations as usize,

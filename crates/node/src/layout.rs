@@ -17,12 +17,14 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
+    sync::Arc,
 };
 
 use chain::{
     bitcoin::{self, BitcoinChain},
     database,
     own::{self, KeyValueCatalog, OwnChain},
+    progress::Progress,
 };
 use ledger::journal::{self, Journal};
 use spv::{SealedHeader, bitcoin::Network};
@@ -73,8 +75,19 @@ pub fn open_chain(
     options: own::Options,
     genesis: impl FnOnce() -> Result<SealedHeader, own::Error>,
 ) -> Result<OwnChain, Error> {
+    open_chain_with_progress(data, options, Arc::default(), genesis)
+}
+
+/// Opens the own chain as [`open_chain`] does, and counts the steps in `progress`.
+pub fn open_chain_with_progress(
+    data: &DataDirectory,
+    options: own::Options,
+    progress: Arc<Progress>,
+    genesis: impl FnOnce() -> Result<SealedHeader, own::Error>,
+) -> Result<OwnChain, Error> {
     let catalog = Box::new(open_catalog(data.directory())?);
-    Ok(OwnChain::open(data.directory().directory("chain")?, catalog, options, genesis)?)
+    let directory = data.directory().directory("chain")?;
+    Ok(OwnChain::open_with_progress(directory, catalog, options, progress, genesis)?)
 }
 
 /// Opens the Bitcoin blocks, or begins a store for them.

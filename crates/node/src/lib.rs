@@ -48,6 +48,7 @@ pub mod signatures;
 pub mod site;
 mod sockets;
 mod staging;
+mod starting;
 pub mod text;
 mod threads;
 mod tier;

@@ -23,14 +23,14 @@ use xdp::Link;
 
 use crate::{
     blocks, config::Backend, metrics, node_state::NodeState, open_files::Budget, reload::Reload, replica::Running,
-    scrub::Scrubber, threads::join,
+    scrub::Scrubber, starting::HttpServer, threads::join,
 };
 
 /// A running node. Dropping it ends its threads once all executed operations are in the journal.
 #[derive(Debug)]
 pub struct Node {
     local: SocketAddr,
-    http: Option<SocketAddr>,
+    pub(crate) http: Option<HttpServer>,
     network: [u8; 32],
     chain_key: [u8; 32],
     node_state: Arc<NodeState>,
@@ -97,7 +97,7 @@ impl Node {
 
     /// The address of metrics and health.
     pub fn http_address(&self) -> Option<SocketAddr> {
-        self.http
+        self.http.as_ref().map(HttpServer::local_address)
     }
 
     /// The key-value store, if there is one.
@@ -183,6 +183,7 @@ impl Node {
         if let Some(replica) = &mut self.replica {
             replica.stop();
         }
+        self.http = None;
         self.threads.drain(..).for_each(join);
         self.order.store(order, Release);
         if let Some(builder) = self.builder.take() {

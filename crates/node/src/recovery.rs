@@ -1,8 +1,11 @@
 //! Start-up: recovers a ledger from the data directory, so that it resumes where it stopped.
 
+use std::sync::Arc;
+
 use chain::{
     bitcoin::BitcoinChain,
     own::{self, Levels, OwnChain, Sealer},
+    progress::{Progress, Stage},
 };
 use ledger::{Ledger, Secret, journal::Journal};
 use storage::DataDirectory;
@@ -25,14 +28,14 @@ pub struct Recovered {
     pub ledger: Ledger,
 }
 
-/// Opens the data directory and recovers the ledger, in `memory` if there is any.
-pub fn recover(config: &Config, memory: Option<ledger::Memory>) -> Result<Recovered, Error> {
+/// Opens the data directory and recovers the ledger, in `memory` if there is any. Counts its steps in `progress`.
+pub fn recover(config: &Config, memory: Option<ledger::Memory>, progress: &Arc<Progress>) -> Result<Recovered, Error> {
     // Before opening the data directory fixes modes: an error must report that others could read the key.
     sealing::check(config)?;
     let data = layout::open(&config.data)?;
-    let journal = open_journal(&data)?;
+    let journal = open_journal(&data, progress)?;
     let mut sealer = None;
-    let chain = layout::open_chain(&data, chain_options(config), || {
+    let chain = layout::open_chain_with_progress(&data, chain_options(config), progress.clone(), || {
         let (genesis, begun) = sealing::begin(config)?;
         sealer = Some(begun);
         Ok(genesis)
@@ -42,14 +45,35 @@ pub fn recover(config: &Config, memory: Option<ledger::Memory>) -> Result<Recove
     let secret = Secret::from_seed(layout::random()?);
     let ledger = ledger::recover_within(memory, config.ledger.limits(), secret, &chain, journal.log())?;
     tell_clocks(&ledger, journal.log().timestamp());
+    report(progress);
     let height = chain.tip().height();
     tracing::info!(accounts = ledger.accounts(), operations = ledger.last_sequence(), height, "recovered");
     Ok(Recovered { data, chain, sealer, bitcoin, journal, ledger })
 }
 
+/// Logs how long each stage took.
+pub fn report(progress: &Progress) {
+    let milliseconds = |stage| progress.time(stage).as_millis() as u64;
+    tracing::info!(
+        journal = milliseconds(Stage::Journal),
+        snapshot = milliseconds(Stage::Snapshot),
+        blocks = milliseconds(Stage::Blocks),
+        root = milliseconds(Stage::Root),
+        accounts = milliseconds(Stage::Accounts),
+        operations = milliseconds(Stage::Operations),
+        all = progress.elapsed().as_millis() as u64,
+        "milliseconds of each stage of the start"
+    );
+}
+
 /// Opens the journal, and logs a batch that was cut off.
-pub fn open_journal(data: &DataDirectory) -> Result<Journal, Error> {
+pub fn open_journal(data: &DataDirectory, progress: &Progress) -> Result<Journal, Error> {
+    progress.begin(Stage::Journal);
     let (journal, opened) = layout::open_journal(data)?;
+    progress.advance(Stage::Journal, 0);
+    // What retries need, and perhaps more. The ledger knows better once the chain is open.
+    let log = journal.log();
+    progress.expect(Stage::Operations, log.durable() + 1 - log.first_sequence());
     if let Some(torn) = &opened.torn {
         let (path, offset) = (torn.path.display(), torn.offset);
         if torn.was_durable {

@@ -5,6 +5,7 @@ mod common;
 
 use std::{
     io::{Read, Write},
+    net::{SocketAddr, TcpStream},
     os::unix::net::UnixListener,
     path::Path,
     sync::{
@@ -159,4 +160,57 @@ fn blocks_wait_for_a_signer_and_nothing_is_lost() {
     }
     chain.check_seals().unwrap();
     node.stop();
+}
+
+fn get(address: SocketAddr, path: &str) -> String {
+    let Ok(mut stream) = TcpStream::connect(address) else { return String::new() };
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    reply
+}
+
+/// A node whose signer does not answer yet is alive, and reports over HTTP that it starts. The server that did so
+/// serves the node's pages afterwards.
+#[test]
+fn a_node_that_starts_reports_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("signer");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let config = Config {
+        chain_signer: socket.clone(),
+        chain_signer_timeout: 10_000,
+        http: Some(address),
+        ..config(folder.path())
+    };
+    // Connections wait here until somebody accepts them.
+    let listener = UnixListener::bind(&socket).unwrap();
+    let start = std::thread::spawn({
+        let config = config.clone();
+        move || Node::start(&config).unwrap()
+    });
+    wait("nobody reports the start", || get(address, "/ready").contains("503"));
+    let reply = get(address, "/ready");
+    assert!(reply.contains("starting: verifying the journal"), "{reply}");
+    assert!(get(address, "/metrics").contains("503") && get(address, "/accounts").contains("503"));
+    assert!(get(address, "/health").ends_with("\r\n\r\nok\n"));
+    let (mut asked, _) = listener.accept().unwrap();
+    asked.read_exact(&mut [0; 168]).unwrap();
+    let key = SealingKey::from_bytes(&[5; 32]).unwrap();
+    asked.write_all(&[&[0; 4][..], &key.public().to_bytes(), &[0; 32]].concat()).unwrap();
+    // The seal of the genesis block.
+    let (mut asked, _) = listener.accept().unwrap();
+    drop(listener);
+    let mut request = [0; 168];
+    asked.read_exact(&mut request).unwrap();
+    let header = BlockHeader::read_from_bytes(&request[40..]).unwrap();
+    asked.write_all(&[&[0; 4][..], &key.seal(&header).seal.0].concat()).unwrap();
+    let node = start.join().unwrap();
+    assert_eq!(node.http_address(), Some(address));
+    assert!(get(address, "/ready").ends_with("\r\n\r\nready\n"));
+    assert!(get(address, "/metrics").contains("turnpike_height 0\n"));
+    node.stop();
+    assert!(get(address, "/health").is_empty());
 }

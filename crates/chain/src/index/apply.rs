@@ -140,6 +140,9 @@ impl Index {
         location: &EntryLocation,
     ) -> Result<Link, Effect> {
         let found = self.settle(location, &touch.account);
+        if self.is_catching_up && found.is_some_and(|at| self.pages[at].latest() >= latest) {
+            return Ok(Link::NONE);
+        }
         if touch.role == Role::Created {
             if found.is_some() {
                 return Err(Effect::AccountExists);

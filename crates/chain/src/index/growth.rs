@@ -83,7 +83,7 @@ impl Trie {
             self.hash_published(pages, images);
         } else {
             // The same hashes are the pending ones, which saves the next root.
-            pending.hash(self, pages);
+            pending.hash(self, pages, 1);
             pending.publish_to(self);
         }
     }

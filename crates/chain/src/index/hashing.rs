@@ -7,6 +7,8 @@ use super::trie::{CELL_BITS, Trie};
 use spv::hash::{INDEX_LEAF_TAG, INDEX_NODE_TAG};
 use spv::{Hash, IndexEntry, MAX_DEPTH, MAX_LEAF_ENTRIES, ZERO_HASH};
 use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread::{self, ScopedJoinHandle};
 use verify::sha256::Tag;
 use zerocopy::IntoBytes;
 
@@ -16,6 +18,10 @@ pub(super) static INDEX_NODE: Tag = Tag::new(INDEX_NODE_TAG);
 /// Cells and nodes hashed together: many times the lanes of any engine, for each length of leaves, and few enough for
 /// the second-level cache.
 const ROUND: usize = 512;
+
+/// Minimum number of cells that a thread is started for: a few milliseconds of hashing. Low in tests, whose indices are
+/// small.
+const MIN_SHARE: usize = if cfg!(test) { 16 } else { 1 << 12 };
 
 /// Whether this number of accounts at a depth forms a leaf rather than an inner node.
 pub(super) fn is_leaf(accounts: usize, depth: u32) -> bool {
@@ -30,36 +36,39 @@ impl Pending {
 
     /// The root of the index after everything applied. Hashes what has changed since the last call.
     pub fn root(&mut self, index: &Index) -> Hash {
-        self.hash(&index.trie, &index.pages)
+        self.hash(&index.trie, &index.pages, 1)
+    }
+
+    /// The same, by several threads.
+    pub fn root_by(&mut self, index: &Index, threads: usize) -> Hash {
+        self.hash(&index.trie, &index.pages, threads)
     }
 
     /// The hash of the trie's first node.
-    pub(super) fn hash(&mut self, trie: &Trie, pages: &Pages) -> Hash {
+    pub(super) fn hash(&mut self, trie: &Trie, pages: &Pages, threads: usize) -> Hash {
         let first_cell = trie.cells().len();
         let mut nodes = self.take_dirty(first_cell);
         let crowds = self.hash_crowds(trie, pages, &mut nodes);
-        let mut forest = Forest::new(trie, pages);
-        // The last group whose successor was prefetched, so that it is loaded when its turn comes; usually the nodes
-        // are in this order.
-        let mut loaded = usize::MAX;
-        for round in nodes.chunks(ROUND) {
-            forest.begin(round.len());
-            for (target, node) in round.iter().enumerate() {
-                let (group, range) = trie.cell(*node);
-                if group != loaded
-                    && let Some(next) = trie.groups().get(group + 1)
-                {
-                    next.prefetch_entries(pages);
-                    loaded = group;
-                }
-                self.nodes.counts[*node] = range.len() as u32;
-                forest.add(&trie.groups()[group], range, trie.cell_depth(), target);
+        let Nodes { hashes, counts } = &mut self.nodes;
+        let (mut hashes, mut counts) = (&mut hashes[..], &mut counts[..]);
+        let each = nodes.len().div_ceil(threads).max(MIN_SHARE);
+        self.hashed += thread::scope(|scope| {
+            let mut first = 0;
+            let mut threads = Vec::new();
+            for (number, share) in nodes.chunks(each).enumerate() {
+                // The cells ascend, so each share has its own part of the nodes.
+                let end = share[share.len() - 1] + 1;
+                let (own_hashes, own_counts);
+                (own_hashes, hashes) = hashes.split_at_mut(end - first);
+                (own_counts, counts) = counts.split_at_mut(end - first);
+                let mut part = Part { first, hashes: own_hashes, counts: own_counts };
+                first = end;
+                let is_last = (number + 1) * each >= nodes.len();
+                let mut work = move || hash_cells(trie, pages, share, &mut part);
+                threads.push(if is_last { Share::Done(work()) } else { Share::Running(scope.spawn(work)) });
             }
-            self.hashed += forest.entries.len() as u64;
-            for (node, digest) in round.iter().zip(forest.hash(round.len())) {
-                self.nodes.hashes[*node] = *digest;
-            }
-        }
+            threads.into_iter().map(Share::finish).sum::<u64>()
+        });
         self.changed.extend_from_slice(&nodes);
         for depth in (trie.base()..trie.cell_depth()).rev() {
             for node in &mut nodes {
@@ -100,7 +109,7 @@ impl Pending {
             if let Some(crowd) = trie.crowd(number) {
                 let pending = self.crowd(number, crowd.cells().len());
                 let before = pending.hashed;
-                let (hash, count) = (pending.hash(crowd, pages), pending.nodes.counts[1]);
+                let (hash, count) = (pending.hash(crowd, pages, 1), pending.nodes.counts[1]);
                 let hashed = pending.hashed - before;
                 self.hashed += hashed;
                 (self.nodes.hashes[*node], self.nodes.counts[*node]) = (hash, count);
@@ -157,6 +166,56 @@ impl Pending {
             if let (Some(pending), Some(crowd)) = (self.crowds.get_mut(&number), trie.crowd_mut(number)) {
                 pending.publish_to(crowd);
             }
+        }
+    }
+}
+
+/// Hashes the subtrees of these cells. Returns how many entries they have.
+fn hash_cells(trie: &Trie, pages: &Pages, nodes: &[usize], part: &mut Part<'_>) -> u64 {
+    let mut hashed = 0;
+    let mut forest = Forest::new(trie, pages);
+    // The last group whose successor was prefetched, so that it is loaded when its turn comes; usually the nodes are in
+    // this order.
+    let mut loaded = usize::MAX;
+    for round in nodes.chunks(ROUND) {
+        forest.begin(round.len());
+        for (target, node) in round.iter().enumerate() {
+            let (group, range) = trie.cell(*node);
+            if group != loaded
+                && let Some(next) = trie.groups().get(group + 1)
+            {
+                next.prefetch_entries(pages);
+                loaded = group;
+            }
+            part.counts[*node - part.first] = range.len() as u32;
+            forest.add(&trie.groups()[group], range, trie.cell_depth(), target);
+        }
+        hashed += forest.entries.len() as u64;
+        for (node, digest) in round.iter().zip(forest.hash(round.len())) {
+            part.hashes[*node - part.first] = *digest;
+        }
+    }
+    hashed
+}
+
+/// The nodes from `first` on that a thread hashes.
+struct Part<'a> {
+    first: usize,
+    hashes: &'a mut [Hash],
+    counts: &'a mut [u32],
+}
+
+/// A thread's share of the work.
+enum Share<'scope> {
+    Running(ScopedJoinHandle<'scope, u64>),
+    Done(u64),
+}
+
+impl Share<'_> {
+    fn finish(self) -> u64 {
+        match self {
+            Self::Running(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Self::Done(hashed) => hashed,
         }
     }
 }

@@ -66,6 +66,8 @@ pub struct Index {
     /// Height of the open block: applied, but not committed.
     open: Option<u32>,
     images: Images,
+    /// Whether some entries are ahead of the blocks that are applied.
+    is_catching_up: bool,
 }
 
 impl Default for Index {
@@ -82,7 +84,7 @@ impl Index {
 
     fn for_accounts(accounts: u64) -> Self {
         let trie = Trie::new(0, accounts);
-        Self { trie, pages: Pages::default(), accounts: 0, open: None, images: Images::new(0) }
+        Self { trie, pages: Pages::default(), accounts: 0, open: None, images: Images::new(0), is_catching_up: false }
     }
 
     /// The index after the block at `height`, of these entries, which must be in ascending order of path, then id; no
@@ -153,6 +155,37 @@ impl Index {
     /// All entries in order, a few at a time.
     pub fn chunks(&self) -> impl Iterator<Item = &[IndexEntry]> {
         self.trie.chunks(&self.pages)
+    }
+
+    /// The entries after that of an account, in order, a few at a time. The account need not exist.
+    pub fn chunks_after(&self, account: Option<&AccountId>) -> impl Iterator<Item = &[IndexEntry]> {
+        let after = account.map(|account| (account_path(account), account.0));
+        let key = |entry: &IndexEntry| (account_path(&AccountId(entry.account)), entry.account);
+        let mut is_past = after.is_none();
+        let first = after.map_or(0, |(path, _)| self.trie.group_of(path));
+        self.trie.chunks_from(&self.pages, first).map(move |entries| {
+            if is_past {
+                return entries;
+            }
+            let is_before = |entry: &IndexEntry| Some(key(entry)) <= after;
+            // Hashes one path of most pages that come before.
+            if entries.last().is_none_or(is_before) {
+                return &[];
+            }
+            is_past = true;
+            &entries[entries.partition_point(is_before)..]
+        })
+    }
+
+    /// From now on, a transaction that an entry includes already is not applied again, whether it is before the entry's
+    /// latest one or is that one: the entries are from a snapshot that was written while blocks were added.
+    pub fn begin_catching_up(&mut self) {
+        self.is_catching_up = true;
+    }
+
+    /// Ends it: all entries are as of the same block.
+    pub fn end_catching_up(&mut self) {
+        self.is_catching_up = false;
     }
 
     /// The sum of all balances.

@@ -35,7 +35,7 @@ impl Whole {
 
     /// The published root.
     fn root(&mut self) -> Hash {
-        let root = self.pending.root(&self.index);
+        let root = self.pending.root_by(&self.index, 3);
         self.index.publish(&mut self.pending);
         root
     }

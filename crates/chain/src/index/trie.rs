@@ -274,6 +274,15 @@ impl Trie {
         self.chunks_of(pages, 0..self.groups.len())
     }
 
+    /// All entries from the group of this number on.
+    pub(super) fn chunks_from<'a>(
+        &'a self,
+        pages: &'a Pages,
+        first: usize,
+    ) -> Box<dyn Iterator<Item = &'a [IndexEntry]> + 'a> {
+        self.chunks_of(pages, first..self.groups.len())
+    }
+
     /// Those of some groups, or of the crowds in their place.
     fn chunks_of<'a>(
         &'a self,

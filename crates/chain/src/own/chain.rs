@@ -5,13 +5,15 @@ use super::error::{Damage, Error};
 use super::reader::OwnReader;
 use super::record::Section;
 use super::sealer::{Sealer, seal};
-use super::snapshot;
+use super::snapshot::{self, Loaded};
 use super::store::{Completion, Derived, Options, Staged, Store};
 use super::tip::{Tip, issued, tip_at};
 use crate::index::{EffectError, Index, Pending, Touches};
 use crate::links::Links;
 use crate::merkle::SignedTail;
+use crate::progress::{Progress, Stage};
 use spv::{Authority, BlockHeader, ChainKey, Hash, Locator, MAX_BLOCK_TRANSACTIONS, SealedHeader};
+use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread::{self, ScopedJoinHandle};
@@ -53,6 +55,9 @@ pub struct OwnChain {
     /// Memory for the links and touches of the next block, reused because allocating it again takes much longer.
     links: Vec<Links>,
     touches: Touches,
+    progress: Arc<Progress>,
+    /// The snapshot being written.
+    snapshot: Option<snapshot::Writer>,
 }
 
 impl OwnChain {
@@ -64,6 +69,17 @@ impl OwnChain {
         options: Options,
         genesis: impl FnOnce() -> Result<SealedHeader, Error>,
     ) -> Result<Self, Error> {
+        Self::open_with_progress(directory, catalog, options, Arc::default(), genesis)
+    }
+
+    /// Opens the chain as [`open`](Self::open) does, and counts the steps in `progress`.
+    pub fn open_with_progress(
+        directory: Arc<dyn Directory>,
+        catalog: Box<dyn Catalog>,
+        options: Options,
+        progress: Arc<Progress>,
+        genesis: impl FnOnce() -> Result<SealedHeader, Error>,
+    ) -> Result<Self, Error> {
         let (store, last) = Store::open(&directory, catalog, options)?;
         if last.is_none() {
             begin(&store, genesis()?)?;
@@ -73,7 +89,7 @@ impl OwnChain {
         let authority = genesis.authority().ok_or_else(|| store.damaged_record(0, Damage::Header))?;
         let proposal = store.proposal()?.map(|block| (block.height.get(), block.hash, block.end_sequence.get()));
         let tip = tip_at(&store, height)?;
-        let (index, pending) = load_index(&directory, &store, &tip)?;
+        let (index, pending) = load_index(&directory, &store, &tip, &progress)?;
         Ok(Self {
             chain_state: Arc::new(ChainState::new(store, genesis, index, tip)),
             pending,
@@ -82,7 +98,14 @@ impl OwnChain {
             proposal,
             links: Vec::new(),
             touches: Touches::default(),
+            progress,
+            snapshot: None,
         })
+    }
+
+    /// The progress of the start that this chain was opened in.
+    pub fn progress(&self) -> &Arc<Progress> {
+        &self.progress
     }
 
     /// A handle for reading.
@@ -252,17 +275,46 @@ impl OwnChain {
         self.chain_state.state_mut().index.release_memory();
     }
 
-    /// Writes a snapshot of the index as of the tip, so that the next start applies only later blocks. Proofs continue
-    /// meanwhile.
+    /// Writes a snapshot of the index as of the tip at once, so that the next start applies only later blocks.
     ///
     /// Returns false, and writes nothing, if the tip's header [states no index root](BlockHeader::states_index): it
     /// could not authenticate the snapshot.
-    pub fn snapshot(&self) -> Result<bool, Error> {
-        let state = self.chain_state.state();
-        if !state.tip.header.states_index() {
+    pub fn snapshot(&mut self) -> Result<bool, Error> {
+        if !self.tip().header.states_index() {
             return Ok(false);
         }
-        snapshot::write(&self.directory, &state.index, &state.tip)?;
+        self.begin_snapshot()?;
+        while !self.continue_snapshot()? {}
+        Ok(true)
+    }
+
+    /// Begins a snapshot of the index, instead of the one being written, if any.
+    pub fn begin_snapshot(&mut self) -> Result<(), Error> {
+        self.snapshot = Some(snapshot::Writer::begin(&self.directory, &self.tip())?);
+        Ok(())
+    }
+
+    /// Number of entries of the snapshot being written, if there is one, that are not written yet.
+    pub fn snapshot_left(&self) -> Option<u64> {
+        let snapshot = self.snapshot.as_ref()?;
+        Some(self.tip().header.accounts.get().saturating_sub(snapshot.entries()))
+    }
+
+    /// Writes the next slice of the snapshot, [`SNAPSHOT_SLICE`](super::SNAPSHOT_SLICE) bytes. Returns whether it is
+    /// finished and durable: it ends as of the tip, if that states the index root. An error abandons the snapshot.
+    pub fn continue_snapshot(&mut self) -> Result<bool, Error> {
+        let Some(mut snapshot) = self.snapshot.take() else { return Ok(false) };
+        let state = self.chain_state.state();
+        if !snapshot.is_whole() {
+            snapshot.advance(&state.index)?;
+        }
+        let tip = state.tip;
+        drop(state);
+        if !snapshot.is_whole() || !tip.header.states_index() {
+            self.snapshot = Some(snapshot);
+            return Ok(false);
+        }
+        snapshot.finish(&tip)?;
         snapshot::remove_old(&self.directory, SNAPSHOTS)?;
         Ok(true)
     }
@@ -309,36 +361,83 @@ fn check(block: &NextBlock<'_>, before: &Tip) -> Result<(), Error> {
 
 /// Loads the index as of the tip: the newest valid snapshot, and the blocks after it. It is published as of the last
 /// block that states its root.
-fn load_index(directory: &Arc<dyn Directory>, store: &Store, tip: &Tip) -> Result<(Index, Pending), Error> {
-    let (mut index, mut pending, from) = match snapshot::load_newest(directory, store)? {
-        Some(loaded) => loaded,
-        None => (Index::new(), Pending::new(&Index::new()), 0),
-    };
-    for height in from + 1..=tip.index_height {
-        apply_block(&mut index, &mut pending, store, height)?;
+///
+/// That root, which a header commits to, verifies all entries, whoever wrote the snapshot. A snapshot that is damaged
+/// or does not lead to the root is skipped: everything is in the blocks as well.
+fn load_index(
+    directory: &Arc<dyn Directory>,
+    store: &Store,
+    tip: &Tip,
+    progress: &Progress,
+) -> Result<(Index, Pending), Error> {
+    // Read by the ledger, which follows.
+    progress.expect(Stage::Accounts, tip.header.accounts.get());
+    for height in snapshot::candidates(directory, tip.index_height)? {
+        if let Some(loaded) = snapshot::load(directory, store, height, progress)? {
+            match complete_index(loaded, store, tip, progress) {
+                Ok(Some(complete)) => return Ok(complete),
+                Ok(None) | Err(Error::Effect(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let path = directory.path();
+        tracing::warn!(height, ?path, "the snapshot of the index is damaged: using an older one, or the blocks alone");
+    }
+    let empty = Loaded { index: Index::new(), begun: 0, ended: 0 };
+    complete_index(empty, store, tip, progress)?.ok_or_else(|| store.damaged_record(tip.index_height, Damage::Index))
+}
+
+/// Applies the blocks after a snapshot to its index, and verifies its root; `None` if that differs.
+pub(super) fn complete_index(
+    Loaded { mut index, begun, ended }: Loaded,
+    store: &Store,
+    tip: &Tip,
+    progress: &Progress,
+) -> Result<Option<(Index, Pending)>, Error> {
+    let mut pending = Pending::new(&index);
+    progress.expect(Stage::Blocks, tip.transactions.saturating_sub(store.record(begun)?.transactions_after()));
+    progress.expect(Stage::Root, tip.header.accounts.get());
+    index.begin_catching_up();
+    for height in begun + 1..=tip.index_height {
+        if height > ended {
+            index.end_catching_up();
+        }
+        apply_block(&mut index, &mut pending, store, height, progress)?;
         // Without a root, until the last of these blocks: nobody reads yet.
         index.publish(&mut pending);
     }
+    index.end_catching_up();
     let stating = store.record(tip.index_height)?.header;
-    if pending.root(&index) != stating.index_root || index.accounts() != stating.accounts.get() {
-        return Err(store.damaged_record(tip.index_height, Damage::Index));
+    progress.begin(Stage::Root);
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    if pending.root_by(&index, threads) != stating.index_root || index.accounts() != stating.accounts.get() {
+        return Ok(None);
     }
+    progress.advance(Stage::Root, tip.header.accounts.get());
     index.publish(&mut pending);
     for height in tip.index_height + 1..=tip.height() {
-        apply_block(&mut index, &mut pending, store, height)?;
+        apply_block(&mut index, &mut pending, store, height, progress)?;
         index.commit();
     }
     if index.accounts() != tip.header.accounts.get() {
         return Err(store.damaged_record(tip.height(), Damage::Index));
     }
-    Ok((index, pending))
+    Ok(Some((index, pending)))
 }
 
 /// Applies a block of the store to the index.
-fn apply_block(index: &mut Index, pending: &mut Pending, store: &Store, height: u64) -> Result<(), Error> {
+fn apply_block(
+    index: &mut Index,
+    pending: &mut Pending,
+    store: &Store,
+    height: u64,
+    progress: &Progress,
+) -> Result<(), Error> {
+    progress.begin(Stage::Blocks);
     let operations: Vec<Operation> = store.section(&store.record(height)?, Section::Operations)?;
     index.prepare(pending, &operations);
     let first = Locator { height: height as u32, position: 0 };
     index.apply(pending, first, &operations, &mut vec![Links::NONE; operations.len()])?;
+    progress.advance(Stage::Blocks, operations.len() as u64);
     Ok(())
 }

@@ -64,5 +64,6 @@ pub use record::block_bytes;
 pub use root_schedule::RootSchedule;
 pub use scrub::{Scrub, Scrubbed};
 pub use sealer::{NoSealer, Sealer, SealingError, seal};
+pub use snapshot::SLICE as SNAPSHOT_SLICE;
 pub use store::{Levels, Options};
 pub use tip::Tip;

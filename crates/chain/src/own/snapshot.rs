@@ -1,70 +1,186 @@
 //! Snapshots: the index after a block, in a file. The block's header authenticates it; a checksum distinguishes damage
 //! from fraud.
 //!
-//! The file is a header, all entries in order, and the BLAKE3 hash of both.
+//! A snapshot is written a slice at a time, while blocks are added: all at once, a gigabyte would keep the journal's
+//! syncs and the block builder waiting. Each entry is as of the time at which its slice was written. It has the
+//! position of its latest transaction, so a start knows which transactions of later blocks it includes. The start
+//! applies all others from the first block after the snapshot began. The result is exact as of the block in which it
+//! ended, and an index root authenticates it, see [`super::chain`].
+//!
+//! The file consists of a header, the entries in order, and a footer, which ends with the BLAKE3 hash of all before it.
+//! Version 1 has no block and no number of entries in its footer: nothing changed while it was written, and its header
+//! has both.
 use super::error::Error;
+use super::record::Record;
 use super::store::Store;
 use super::tip::Tip;
-use crate::index::{Index, Pending};
+use crate::index::Index;
+use crate::progress::{Progress, Stage};
 use spv::{Hash, IndexEntry};
 use std::sync::Arc;
-use storage::{Directory, File, Mode};
+use storage::{Directory, File, Mode, Page};
+use wire::AccountId;
 use zerocopy::byteorder::big_endian::U64;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-const MAGIC: [u8; 8] = *b"TPindex1";
+const MAGIC: [u8; 8] = *b"TPindex2";
+
+/// The first bytes of version 1.
+const MAGIC_1: [u8; 8] = *b"TPindex1";
 
 /// Prefix of the height in the name of a snapshot.
 const PREFIX: &str = "index-";
 
-/// Bytes per read and write: enough to make the cost of system calls negligible.
+/// Name of the snapshot being written.
+const UNFINISHED: &str = "index.new";
+
+/// Bytes per read: enough to make the cost of system calls negligible.
 const BUFFER: usize = 1 << 20;
+
+/// Bytes of a slice: some milliseconds of writing, for which the block builder waits, and enough to make the cost of a
+/// write past the page cache small. Low in tests, whose indices are small.
+pub const SLICE: usize = if cfg!(test) { Page::LENGTH } else { 1 << 20 };
 
 /// The first bytes of a snapshot.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct Header {
     magic: [u8; 8],
+    /// The last block when the snapshot began.
     height: U64,
     block: Hash,
+    /// Version 1: number of entries.
     accounts: U64,
     reserved: [u8; 8],
 }
 
+/// The last bytes of a snapshot.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct Footer {
+    /// The last block when the snapshot ended.
+    height: U64,
+    block: Hash,
+    /// Number of entries.
+    entries: U64,
+    checksum: Hash,
+}
+
+/// Bytes of the footer before the checksum.
+const FOOTER: usize = size_of::<Footer>() - size_of::<Hash>();
+
 /// Ten digits hold every 32-bit height, so names sort by height.
-fn name(height: u64) -> String {
+pub(super) fn name(height: u64) -> String {
     format!("{PREFIX}{height:010}")
 }
 
 /// The heights of all snapshots, ascending.
-fn heights(directory: &Arc<dyn Directory>) -> Result<Vec<u64>, Error> {
+pub(super) fn heights(directory: &Arc<dyn Directory>) -> Result<Vec<u64>, Error> {
     let names = directory.list()?;
     let number = |name: &String| name.strip_prefix(PREFIX).filter(|digits| digits.len() == 10)?.parse().ok();
     Ok(names.iter().filter_map(number).collect())
 }
 
-/// Writes the snapshot of the index as of `tip`.
-pub(super) fn write(directory: &Arc<dyn Directory>, index: &Index, tip: &Tip) -> Result<(), Error> {
-    let temporary = format!("{}.new", name(tip.height()));
-    let file = directory.open(&temporary, Mode::Create)?;
-    file.set_len(0)?;
-    let mut writer =
-        Writer { file: &*file, offset: 0, buffer: Vec::with_capacity(BUFFER), hasher: blake3::Hasher::new() };
-    let header = Header {
-        magic: MAGIC,
-        height: tip.header.height,
-        block: tip.hash,
-        accounts: index.accounts().into(),
-        reserved: [0; 8],
-    };
-    writer.write(header.as_bytes())?;
-    for entries in index.chunks() {
-        writer.write(entries.as_bytes())?;
+/// A snapshot being written.
+#[derive(Debug)]
+pub(super) struct Writer {
+    directory: Arc<dyn Directory>,
+    file: Arc<dyn File>,
+    /// The block being filled, of which `filled` bytes are; all before it is in the file.
+    pages: Vec<Page>,
+    filled: usize,
+    offset: u64,
+    hasher: blake3::Hasher,
+    /// The last account written.
+    last: Option<AccountId>,
+    entries: u64,
+    /// Whether all entries are written.
+    is_whole: bool,
+}
+
+impl Writer {
+    /// Begins a snapshot after the block `tip`.
+    pub(super) fn begin(directory: &Arc<dyn Directory>, tip: &Tip) -> Result<Self, Error> {
+        let file = directory.open(UNFINISHED, Mode::Create)?;
+        file.set_len(0)?;
+        let mut writer = Self {
+            directory: directory.clone(),
+            file,
+            pages: vec![Page::new_zeroed(); SLICE / Page::LENGTH],
+            filled: 0,
+            offset: 0,
+            hasher: blake3::Hasher::new(),
+            last: None,
+            entries: 0,
+            is_whole: false,
+        };
+        let header =
+            Header { magic: MAGIC, height: tip.header.height, block: tip.hash, accounts: 0.into(), reserved: [0; 8] };
+        writer.add(header.as_bytes())?;
+        Ok(writer)
     }
-    writer.finish()?;
-    file.sync()?;
-    directory.rename(&temporary, &name(tip.height()))?;
-    Ok(directory.sync()?)
+
+    /// Whether all entries are written.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Number of entries written.
+    pub(super) fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Writes the next slice of the entries, as they are now.
+    pub(super) fn advance(&mut self, index: &Index) -> Result<(), Error> {
+        let end = self.offset + SLICE as u64;
+        let last = self.last;
+        for entries in index.chunks_after(last.as_ref()) {
+            if self.offset >= end {
+                return Ok(());
+            }
+            self.add(entries.as_bytes())?;
+            self.entries += entries.len() as u64;
+            self.last = entries.last().map(|entry| AccountId(entry.account)).or(self.last);
+        }
+        self.is_whole = true;
+        Ok(())
+    }
+
+    /// Ends a snapshot that is whole, as of `tip`, and makes it durable.
+    pub(super) fn finish(mut self, tip: &Tip) -> Result<(), Error> {
+        let mut footer = Footer {
+            height: tip.header.height,
+            block: tip.hash,
+            entries: self.entries.into(),
+            checksum: Hash::default(),
+        };
+        self.add(&footer.as_bytes()[..FOOTER])?;
+        footer.checksum = *self.hasher.finalize().as_bytes();
+        self.add(&footer.checksum)?;
+        self.file.write_at(&self.pages.as_bytes()[..self.filled], self.offset)?;
+        self.file.sync()?;
+        self.directory.rename(UNFINISHED, &name(tip.height()))?;
+        Ok(self.directory.sync()?)
+    }
+
+    /// Adds bytes. Whole blocks of pages bypass the page cache: they do not displace what transfers need, and leave
+    /// nothing for a later sync to wait for.
+    fn add(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
+        self.hasher.update(bytes);
+        while !bytes.is_empty() {
+            let pages = self.pages.as_mut_bytes();
+            let (now, later) = bytes.split_at(bytes.len().min(pages.len() - self.filled));
+            pages[self.filled..][..now.len()].copy_from_slice(now);
+            self.filled += now.len();
+            bytes = later;
+            if self.filled == SLICE {
+                self.file.write_pages_at(&self.pages, self.offset)?;
+                self.offset += SLICE as u64;
+                self.filled = 0;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Removes all snapshots except the newest `keep`, and unfinished ones left by a crash.
@@ -73,7 +189,7 @@ pub(super) fn remove_old(directory: &Arc<dyn Directory>, keep: usize) -> Result<
     for height in &heights[..heights.len().saturating_sub(keep)] {
         directory.remove(&name(*height))?;
     }
-    for unfinished in directory.list()?.iter().filter(|name| name.starts_with(PREFIX) && name.ends_with(".new")) {
+    for unfinished in directory.list()?.iter().filter(|name| name.starts_with("index") && name.ends_with(".new")) {
         directory.remove(unfinished)?;
     }
     Ok(())
@@ -108,23 +224,28 @@ pub(super) fn copy_newest(from: &Arc<dyn Directory>, to: &Arc<dyn Directory>, mo
     Ok(())
 }
 
-/// Loads the newest valid snapshot, with the hashes of the index and its height. Skips damaged ones: everything is in
-/// the blocks as well.
-pub(super) fn load_newest(
-    directory: &Arc<dyn Directory>,
-    store: &Store,
-) -> Result<Option<(Index, Pending, u64)>, Error> {
-    for height in heights(directory)?.into_iter().rev().filter(|height| *height < store.len()) {
-        match load(directory, store, height)? {
-            Some((index, pending)) => return Ok(Some((index, pending, height))),
-            None => tracing::warn!(height, "the snapshot of the index is damaged: rebuilding it from the blocks"),
-        }
-    }
-    Ok(None)
+/// A snapshot that was read. Its checksum is correct; what it contains is not verified.
+pub(super) struct Loaded {
+    /// Its entries.
+    pub(super) index: Index,
+    /// The last block when it began. Blocks after it may be included, wholly or in part.
+    pub(super) begun: u64,
+    /// The block as of which it is, once the blocks up to it are applied.
+    pub(super) ended: u64,
 }
 
-/// Loads the index and its hashes from a snapshot, if it is valid.
-fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Option<(Index, Pending)>, Error> {
+/// The heights of the snapshots of the chain's blocks up to `most`, newest first.
+pub(super) fn candidates(directory: &Arc<dyn Directory>, most: u64) -> Result<Vec<u64>, Error> {
+    Ok(heights(directory)?.into_iter().rev().filter(|height| *height <= most).collect())
+}
+
+/// Reads a snapshot; `None` if it is damaged.
+pub(super) fn load(
+    directory: &Arc<dyn Directory>,
+    store: &Store,
+    height: u64,
+    progress: &Progress,
+) -> Result<Option<Loaded>, Error> {
     let file = directory.open(&name(height), Mode::Read)?;
     let mut reader = Reader { file: &*file, offset: 0, hasher: blake3::Hasher::new() };
     let mut header = Header::new_zeroed();
@@ -133,18 +254,23 @@ fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Op
         return Ok(None);
     }
     reader.read(header.as_mut_bytes())?;
-    let accounts = header.accounts.get();
-    let block = store.record(height)?.header;
-    let expected = accounts.checked_mul(32).and_then(|entries| entries.checked_add(size_of::<Header>() as u64 + 32));
-    if header.magic != MAGIC
-        || header.height.get() != height
-        || header.block != block.hash()
-        || block.accounts.get() != accounts
-        || !block.states_index()
-        || expected != Some(size)
-    {
+    let entry = size_of::<IndexEntry>() as u64;
+    let (accounts, footer) = match header.magic {
+        MAGIC_1 => (header.accounts.get(), size_of::<Hash>() as u64),
+        MAGIC => {
+            let footer = size_of::<Footer>() as u64;
+            ((size - size_of::<Header>() as u64).saturating_sub(footer) / entry, footer)
+        }
+        _ => return Ok(None),
+    };
+    let expected =
+        accounts.checked_mul(entry).and_then(|entries| entries.checked_add(size_of::<Header>() as u64 + footer));
+    let begun = header.height.get();
+    if expected != Some(size) || begun > height || store.record(begun)?.header.hash() != header.block {
         return Ok(None);
     }
+    progress.expect(Stage::Snapshot, accounts);
+    progress.begin(Stage::Snapshot);
     let mut failed = None;
     let mut left = accounts;
     let chunks = std::iter::from_fn(|| {
@@ -155,7 +281,10 @@ fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Op
         left -= count;
         let mut entries = vec![IndexEntry::new_zeroed(); count as usize];
         match reader.read(entries.as_mut_bytes()) {
-            Ok(()) => Some(entries),
+            Ok(()) => {
+                progress.advance(Stage::Snapshot, count);
+                Some(entries)
+            }
             Err(error) => {
                 failed = Some(error);
                 None
@@ -167,43 +296,24 @@ fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Op
         return Err(error.into());
     }
     let Ok(index) = index else { return Ok(None) };
+    let block = if header.magic == MAGIC {
+        let mut footer = Footer::new_zeroed();
+        reader.read(&mut footer.as_mut_bytes()[..FOOTER])?;
+        if footer.height.get() != height || footer.entries.get() != accounts {
+            return Ok(None);
+        }
+        footer.block
+    } else if begun == height {
+        header.block
+    } else {
+        return Ok(None);
+    };
     let mut sum = [0; 32];
     file.read_exact_at(&mut sum, reader.offset)?;
-    let mut pending = Pending::new(&index);
-    let holds =
-        (cfg!(fuzzing) || sum == *reader.hasher.finalize().as_bytes()) && pending.root(&index) == block.index_root;
-    Ok(holds.then_some((index, pending)))
-}
-
-/// Buffers and hashes what is written.
-struct Writer<'a> {
-    file: &'a dyn File,
-    offset: u64,
-    buffer: Vec<u8>,
-    hasher: blake3::Hasher,
-}
-
-impl Writer<'_> {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        if self.buffer.len() + bytes.len() > BUFFER {
-            self.flush()?;
-        }
-        self.buffer.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), Error> {
-        self.hasher.update(&self.buffer);
-        self.file.write_at(&self.buffer, self.offset)?;
-        self.offset += self.buffer.len() as u64;
-        self.buffer.clear();
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<(), Error> {
-        self.flush()?;
-        Ok(self.file.write_at(self.hasher.finalize().as_bytes(), self.offset)?)
-    }
+    let Record { header: record, .. } = store.record(height)?;
+    let is_intact = cfg!(fuzzing) || sum == *reader.hasher.finalize().as_bytes();
+    let is_of_the_block = record.hash() == block && record.states_index();
+    Ok((is_intact && is_of_the_block).then_some(Loaded { index, begun, ended: height }))
 }
 
 /// Hashes what is read.

@@ -331,6 +331,119 @@ fn a_snapshot_stands_in_for_the_blocks_before_it_and_damage_to_it_does_not_matte
     model.check(&open(&directory).unwrap());
 }
 
+/// Whether a snapshot leads to the index of the tip. A start would use an older one, or the blocks, if not.
+fn is_used(directory: &Arc<dyn Directory>, chain: &OwnChain, height: u64) -> bool {
+    let progress = crate::progress::Progress::default();
+    let loaded = snapshot::load(directory, chain.store(), height, &progress).unwrap();
+    loaded.is_some_and(|loaded| {
+        chain::complete_index(loaded, chain.store(), &chain.tip(), &progress).is_ok_and(|complete| complete.is_some())
+    })
+}
+
+/// Snapshots are written in slices while blocks are added, and the machine crashes at random moments. Every finished
+/// snapshot is of the block that it ends with, although its entries are of different blocks.
+#[test]
+fn snapshots_written_between_blocks_are_exact() {
+    let mut spread = 0;
+    for (seed, roots) in (1..=4).zip([RootSchedule::NODE, FEWER_ROOTS].into_iter().cycle()) {
+        let options = Options { roots, ..OPTIONS };
+        let mut random = Random::new(seed);
+        let disk = SimulatedDisk::new(seed);
+        let mut model = Model::new(seed);
+        let mut chain = open_with(&disk.root(), options).unwrap();
+        let mut began = 0;
+        for height in 1..=30 {
+            let block = model.block(if height < 6 { 1000 } else { random.below(200) });
+            model.built(&chain.append(block.next(height), &mut key()).unwrap());
+            if chain.snapshot_left().is_none() {
+                chain.begin_snapshot().unwrap();
+                began = height;
+            }
+            if random.chance(0.7) && chain.continue_snapshot().unwrap() {
+                spread += u32::from(height > began + 1);
+                assert!(is_used(&disk.root(), &chain, height), "seed {seed}, height {height}");
+            }
+            if random.chance(0.05) {
+                drop(chain);
+                disk.crash();
+                chain = open_with(&disk.root(), options).unwrap();
+                for height in snapshot::heights(&disk.root()).unwrap() {
+                    assert!(is_used(&disk.root(), &chain, height), "seed {seed}, height {height} after a crash");
+                }
+            }
+        }
+        drop(chain);
+        model.check(&open_with(&disk.root(), options).unwrap());
+    }
+    assert!(spread >= 4, "{spread} snapshots were written over several blocks");
+}
+
+/// A snapshot that somebody changed, together with its checksum, does not lead to the root in a header.
+#[test]
+fn forged_snapshots_are_refused() {
+    let (folder, directory) = real();
+    let mut model = Model::new(11);
+    let mut chain = open(&directory).unwrap();
+    for height in 1..=2 {
+        let block = model.block(400);
+        model.built(&chain.append(block.next(height), &mut key()).unwrap());
+        chain.snapshot().unwrap();
+    }
+    assert!(is_used(&directory, &chain, 1) && is_used(&directory, &chain, 2));
+    let path = folder.path().join(snapshot::name(2));
+    let written = std::fs::read(&path).unwrap();
+    let forge = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut content = written.clone();
+        content.truncate(written.len() - 32);
+        change(&mut content);
+        let sum = *blake3::hash(&content).as_bytes();
+        std::fs::write(&path, [&content[..], &sum].concat()).unwrap();
+    };
+    let is_used = || is_used(&directory, &chain, 2);
+    forge(&|_| ());
+    assert!(is_used());
+    // After the header: an id of 16 bytes, a balance, a height, a position.
+    for place in [64, 64 + 16, 64 + 23, 64 + 24, 64 + 28, 64 + 32 * 50 + 20] {
+        for change in [1, 0xff] {
+            forge(&|content| content[place] ^= change);
+            assert!(!is_used(), "byte {place}");
+        }
+    }
+    forge(&|content| drop(content.drain(64..96)));
+    assert!(!is_used());
+    // It began at a later block than it ended, or at a block of another chain.
+    forge(&|content| content[15] = 3);
+    assert!(!is_used());
+    forge(&|content| content[15] = 1);
+    assert!(!is_used());
+    drop(chain);
+    model.check(&open(&directory).unwrap());
+}
+
+/// Snapshots of earlier versions of the program, which were written at once, are read.
+#[test]
+fn snapshots_of_version_1_are_read() {
+    let (folder, directory) = real();
+    let mut model = Model::new(12);
+    let mut chain = open(&directory).unwrap();
+    for height in 1..=4 {
+        let block = model.block(300);
+        let tip = chain.append(block.next(height), &mut key()).unwrap();
+        model.built(&tip);
+        if height == 3 {
+            let accounts = tip.header.accounts.get();
+            let mut content =
+                [&b"TPindex1"[..], &3_u64.to_be_bytes(), &tip.hash, &accounts.to_be_bytes(), &[0; 8]].concat();
+            chain.with_index(|index| index.entries().for_each(|entry| content.extend_from_slice(entry.as_bytes())));
+            let sum = *blake3::hash(&content).as_bytes();
+            std::fs::write(folder.path().join(snapshot::name(3)), [&content[..], &sum].concat()).unwrap();
+        }
+    }
+    assert!(is_used(&directory, &chain, 3));
+    drop(chain);
+    model.check(&open(&directory).unwrap());
+}
+
 #[test]
 fn blocks_that_cannot_be_are_refused_and_change_nothing() {
     let (_folder, directory) = real();

@@ -26,6 +26,7 @@ use crate::{
     replica::{Identity, Replica},
     site::Frames,
     sockets::{self, MESSAGES, listening},
+    starting::{HttpServer, ProgressLog},
     threads::{self, spawn},
     tier::{self, Tier},
     workers,
@@ -34,11 +35,16 @@ use crate::{
 impl Node {
     /// Recovers the data directory, and orders and serves with the other replicas.
     pub(super) fn start_replica(config: &Config) -> Result<Self, Error> {
+        let progress = Arc::default();
+        let http = HttpServer::start(config, &progress)?;
+        let progress_log = ProgressLog::start(progress.clone())?;
         let identity = Identity::from_cluster(&config.cluster)?;
         let (choice, mut tier, memory) = tier::choose(config)?;
         let data = layout::open(&config.data)?;
-        let journal = recovery::open_journal(&data)?;
-        let chain = layout::open_chain(&data, recovery::chain_options(config), || Ok(identity.genesis(config)))?;
+        let journal = recovery::open_journal(&data, &progress)?;
+        let genesis = || Ok(identity.genesis(config));
+        let options = recovery::chain_options(config);
+        let chain = layout::open_chain_with_progress(&data, options, progress.clone(), genesis)?;
         let bitcoin = follower::open(&config.bitcoin, &data)?;
         let budget = Budget::of_node(config, bitcoin.is_some());
         let config = &budget.fit(config)?;
@@ -53,6 +59,8 @@ impl Node {
             node_state.set_tier(tier.state(), tier.program(), tier.gauges());
         }
         let replica = Replica::open(config, identity, &data, chain, journal, memory.ledger, announcer)?;
+        drop(progress_log);
+        recovery::report(&progress);
         let frames = tier.as_mut().map(Tier::take_sockets).unwrap_or_default();
         let (sockets, streams) = sockets::bind(config, &counters, frames)?;
         let backend = Either::First(sockets);
@@ -71,6 +79,7 @@ impl Node {
             DataPath::new(backend, selector, controller, parking, Pools::new(PoolSize::for_class), counters, MESSAGES);
 
         let mut node = Self::new(local, network, chain_key, node_state, waker, data, budget);
+        node.http = http;
         node.reload.rate = tier.is_none().then(|| path.rates());
         node.reload.streams = Some(streams.reloads());
         node.replica = Some(running);
@@ -81,7 +90,7 @@ impl Node {
         node.start_streams(config, streams)?;
         node.start_services(config, bitcoin)?;
         node.start_scrub(reader.clone())?;
-        node.start_http(config, Listings::new(reader), http_frames)?;
+        node.serve_http(config, Listings::new(reader), http_frames);
         node.io = Some(node.start_io(path, pin(0))?);
         node.tier = tier.map(|tier| tier.open(config, local.port(), choice.backend == Backend::AfXdp));
         tracing::info!(address = %local, backend = ?choice.backend, reason = choice.reason, "serving as a replica");

@@ -31,7 +31,6 @@ use crate::{
     electrum_server,
     feeds::Feeds,
     follower::Follower,
-    http::Http,
     kv_server,
     listings::Listings,
     memory,
@@ -43,6 +42,7 @@ use crate::{
     scrub::Scrubber,
     site::{Frames, NodeSite},
     sockets::{self, Carrier, MESSAGES, listening},
+    starting::{HttpServer, ProgressLog},
     threads::{self, spawn},
     tier::{self, Tier},
     workers,
@@ -64,8 +64,13 @@ impl Node {
         if config.cluster.is_wanted() {
             return Self::start_replica(config).map_err(Error::of_replica);
         }
+        let progress = Arc::default();
+        let http = HttpServer::start(config, &progress)?;
+        let progress_log = ProgressLog::start(progress.clone())?;
         let (choice, mut tier, memory) = tier::choose(config)?;
-        let Recovered { data, chain, sealer, bitcoin, journal, ledger } = recovery::recover(config, memory.ledger)?;
+        let Recovered { data, chain, sealer, bitcoin, journal, ledger } =
+            recovery::recover(config, memory.ledger, &progress)?;
+        drop(progress_log);
         let budget = Budget::of_node(config, bitcoin.is_some());
         let config = &budget.fit(config)?;
         let (network, chain_key, reader) = (chain.network_id(), chain.authority().to_bytes(), chain.reader());
@@ -114,6 +119,7 @@ impl Node {
         let path = DataPath::new(backend, selector, controller, parking, Pools::default(), counters, MESSAGES);
 
         let mut node = Self::new(local, network, chain_key, node_state, waker, data, budget);
+        node.http = http;
         node.node_state.set_journal(submitter.clone());
         node.journal = Some(submitter);
         // The program in the driver knows whether there is a rate, and does not learn of another one.
@@ -130,7 +136,7 @@ impl Node {
         }
         node.start_services(config, bitcoin)?;
         node.start_scrub(reader.clone())?;
-        node.start_http(config, Listings::new(reader), http_frames)?;
+        node.serve_http(config, Listings::new(reader), http_frames);
         node.io = Some(node.start_io(path, pin(0))?);
         node.tier = tier.map(|tier| tier.open(config, local.port(), choice.backend == Backend::AfXdp));
         tracing::info!(address = %local, backend = ?choice.backend, reason = choice.reason, "serving");
@@ -203,16 +209,13 @@ impl Node {
         Ok(())
     }
 
-    pub(super) fn start_http(&mut self, config: &Config, listings: Listings, frames: Frames) -> Result<(), Error> {
-        let Some(address) = config.http else { return Ok(()) };
+    /// Answers HTTP with the site of a node that has started.
+    pub(super) fn serve_http(&self, config: &Config, listings: Listings, frames: Frames) {
+        let Some(http) = &self.http else { return };
         let service = self.node_state.electrum().filter(|_| config.electrum.esplora);
         let esplora = service.map(|service| Api::new(service.clone()));
         let site = NodeSite::new(self.node_state.clone(), listings, frames, config).with_esplora(esplora, config);
-        let http = Http::bind(address, config.http_trusted(), site)?;
-        self.http = Some(http.local_address());
-        let stop = self.stop.clone();
-        self.threads.push(spawn("http", None, move || http.run(&stop))?);
-        Ok(())
+        http.serve(site);
     }
 
     pub(super) fn start_io(
