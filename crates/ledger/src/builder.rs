@@ -41,7 +41,7 @@ use wire::{Operation, Status};
 use crate::{
     Error, Snapshots,
     journal::{JournalBatch, JournalReader, Log, Record},
-    snapshots::{Pace, fits_in_a_stop, write_all},
+    snapshots::{Pace, write_at_stop},
 };
 
 /// When to close blocks and to write snapshots.
@@ -205,14 +205,14 @@ impl<O: Observer> BlockBuilder<O> {
         if self.is_open() {
             self.close()?;
         }
-        if self.tip() == self.snapshot_tip || !fits_in_a_stop(&self.chain) {
+        if self.tip() == self.snapshot_tip {
             return Ok(());
         }
         // Only such a block can have a snapshot.
         if !self.tip().header.states_index() {
             self.close()?;
         }
-        write_all(&mut self.chain)
+        write_at_stop(&mut self.chain)
     }
 
     /// Writes a slice of the snapshot, if there is one being written and it is due.

@@ -31,7 +31,7 @@ use crate::{
     recent,
     recovery::{Clock, recover_by},
     retries::Recall,
-    snapshots::{Pace, fits_in_a_stop, write_all},
+    snapshots::{Pace, write_at_stop},
 };
 
 /// Configuration of a replica's ledger.
@@ -242,10 +242,10 @@ impl<O: Observer> OrderedLedger<O> {
     /// Seals the journal, and writes a snapshot if that takes little time, so that the next start has little to do.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.journal.seal(self.time)?;
-        if self.tip() == self.snapshot || !fits_in_a_stop(&self.chain) {
+        if self.tip() == self.snapshot {
             return Ok(());
         }
-        write_all(&mut self.chain)
+        write_at_stop(&mut self.chain)
     }
 
     /// Begins a snapshot if it is due, writes the slices that are due, and prunes the journal after the last one.

@@ -1,6 +1,6 @@
 //! When snapshots of the index are written.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chain::own::{OwnChain, SNAPSHOT_SLICE, Tip};
 use spv::IndexEntry;
@@ -42,9 +42,12 @@ const RATE: u64 = 64 << 20;
 /// second's worth.
 const BURST: u64 = RATE / 2;
 
-/// Bytes of a snapshot that a stop writes at most: three seconds of such a disk. If more is left, the next start
-/// applies the blocks after the previous snapshot instead, because a stop must not take long.
-const AT_STOP: u64 = 384 << 20;
+/// Bytes of a snapshot that a stop writes in any case, and that show the disk's speed: a second of such a disk.
+const SAMPLE: u64 = 128 << 20;
+
+/// The longest time that a stop writes a snapshot. If the disk is too slow for that, the next start applies the blocks
+/// after the previous snapshot instead.
+const LONGEST_AT_STOP: Duration = Duration::from_secs(4);
 
 /// The pace at which a snapshot is written.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,27 +71,46 @@ impl Pace {
     }
 }
 
-/// Whether a stop writes the snapshot of the tip, or the rest of one being written.
-pub(crate) fn fits_in_a_stop(chain: &OwnChain) -> bool {
-    let left = chain.snapshot_left().unwrap_or(chain.tip().header.accounts.get());
-    left.saturating_mul(size_of::<IndexEntry>() as u64) <= AT_STOP
-}
-
-/// Writes a snapshot that ends as of the tip, or the rest of one being written, if the tip states an index root.
-pub(crate) fn write_all(chain: &mut OwnChain) -> Result<(), Error> {
+/// Writes a snapshot that ends as of the tip, or the rest of one being written, if the tip states an index root and a
+/// stop has the time.
+pub(crate) fn write_at_stop(chain: &mut OwnChain) -> Result<(), Error> {
     if !chain.tip().header.states_index() {
         return Ok(());
     }
     if chain.snapshot_left().is_none() {
         chain.begin_snapshot()?;
     }
-    while !chain.continue_snapshot()? {}
+    let bytes = chain.snapshot_left().unwrap_or(0).saturating_mul(size_of::<IndexEntry>() as u64);
+    let start = Instant::now();
+    let mut written = 0;
+    while !chain.continue_snapshot()? {
+        written += SNAPSHOT_SLICE as u64;
+        if written == SAMPLE && !has_time(bytes, start.elapsed()) {
+            break;
+        }
+    }
     Ok(())
+}
+
+/// Whether a stop has the time to write this number of bytes, of which the sample took `sample`.
+fn has_time(bytes: u64, sample: Duration) -> bool {
+    sample.as_secs_f64() * (bytes as f64 / SAMPLE as f64) <= LONGEST_AT_STOP.as_secs_f64()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// 50 million accounts are written by a stop if the disk takes 410 MB a second.
+    #[test]
+    fn a_stop_leaves_out_a_snapshot_that_takes_long() {
+        assert!(SAMPLE.is_multiple_of(SNAPSHOT_SLICE as u64));
+        let bytes = 50_000_000 * size_of::<IndexEntry>() as u64;
+        for (megabytes_per_second, expected) in [(125.0, false), (390.0, false), (410.0, true), (2000.0, true)] {
+            let sample = Duration::from_secs_f64(SAMPLE as f64 / 1e6 / megabytes_per_second);
+            assert_eq!(has_time(bytes, sample), expected, "{megabytes_per_second} MB/s");
+        }
+    }
 
     /// Slices come at the rate; after a pause a burst follows, and no more.
     #[test]
