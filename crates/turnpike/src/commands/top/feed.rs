@@ -12,8 +12,8 @@ use crate::cli::Host;
 use crate::error::Error;
 use crate::http;
 
-/// The stream has an event each second.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The stream has an event each second, and a node whose processors are busy answers within a few.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Pause before a failed stream is opened again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Maximum length of a line of the stream; an event has less than 2 KiB.
