@@ -68,7 +68,7 @@ enum query {
 	QUERY_INDEX = 4,
 };
 
-// Command codes start at 1 and have no gaps.
+// Command codes of compact frames start at 1 and have no gaps.
 #define COMMANDS 4
 
 // The outcome of an operation or of a frame.
@@ -81,7 +81,7 @@ enum status {
 	STATUS_SOURCE_UNKNOWN = 2,
 	// the destination account, or the payer of a deposit, was never created
 	STATUS_DESTINATION_UNKNOWN = 3,
-	// TRANSFER of more than the source holds, or a deposit of more than the payer's
+	// TRANSFER or HOLD of more than the source has, or a deposit of more than the payer's
 	STATUS_INSUFFICIENT_BALANCE = 4,
 	// the new balance would not fit in 64 bits
 	STATUS_OVERFLOW = 5,
@@ -89,7 +89,7 @@ enum status {
 	STATUS_TABLE_FULL = 6,
 	// another operation of the [linked chain](#linked-operations) failed, or was not new
 	STATUS_LINKED_FAILED = 7,
-	// ISSUE, TRANSFER or deposit of 0
+	// ISSUE, TRANSFER, HOLD, CAPTURE or deposit of 0
 	STATUS_ZERO_AMOUNT = 16,
 	// source and destination are the same, or source and payer
 	STATUS_SELF_TRANSFER = 17,
@@ -99,6 +99,16 @@ enum status {
 	STATUS_EXPIRED = 19,
 	// a [linked chain](#linked-operations) that is cut off, too long, contains a REFER, or is not as signed
 	STATUS_LINKED_INVALID = 20,
+	// no open [hold](#holds) has this payer, receiver, transaction id and expiry
+	STATUS_HOLD_UNKNOWN = 21,
+	// HOLD or CAPTURE at or after the expiry
+	STATUS_HOLD_EXPIRED = 22,
+	// RECLAIM before the expiry, or of a hold without one
+	STATUS_HOLD_NOT_EXPIRED = 23,
+	// CAPTURE of more than is held
+	STATUS_HOLD_EXCEEDED = 24,
+	// HOLD with the payer, receiver, transaction id and expiry of an open hold
+	STATUS_HOLD_EXISTS = 25,
 	// unknown command
 	STATUS_UNKNOWN_COMMAND = 32,
 	// wrong length, or a field that must be zero is not

@@ -51,6 +51,11 @@ class Protocol:
         return next(codes for codes in self.codes if codes["name"] == name)
 
 
+def compact(codes):
+    """The values of codes that compact frames can carry: the only ones that tiers below the host handle."""
+    return [value for value in codes["values"] if not value.get("full_only")]
+
+
 class Layouts:
     """The contents of `layouts.toml`, with every offset."""
 
@@ -280,7 +285,7 @@ def rust_counters(counter):
               for variant, doc in answers]
     lines += ["}\n", f"impl {name} {{"]
     if answers:
-        lines.insert(0, "/// Counters of one kind of reply.\nconst BY_COMMAND: u32 = wire::Command::ALL.len() as u32 * STATUSES;\n")
+        lines.insert(0, "/// Counters of one kind of reply.\nconst BY_COMMAND: u32 = wire::Command::COMPACT.len() as u32 * STATUSES;\n")
         lines += [f"/// Counters that are not split by command and status.\npub const PLAIN: [Self; {len(values)}] = ["]
     else:
         lines += [f"/// All values, in numerical order.\npub const ALL: [Self; {len(values)}] = ["]
@@ -298,7 +303,7 @@ def rust_counters(counter):
                   "/// Number of the counter, or `None` for statuses that the program never replies with.",
                   "pub(crate) fn number(self) -> Option<u32> {",
                   "let of = |first: u32, command: wire::Command, status: wire::Status| {",
-                  "let command = wire::Command::ALL.iter().position(|known| *known == command)? as u32;",
+                  "let command = wire::Command::COMPACT.iter().position(|known| *known == command)? as u32;",
                   "let status = Some(u32::from(status.code())).filter(|status| *status < STATUSES)?;",
                   "Some(first + command * STATUSES + status)", "};", "match self {"]
         lines += [f"Self::{variant} => Some({number})," for number, (variant, _) in enumerate(values)]
@@ -328,9 +333,9 @@ def c_protocol(protocol):
                                ("Chain", "chain", "CHAIN_"), ("Query", "query", "QUERY_")):
         codes = protocol.of(name)
         parts.append(f"// {codes['doc']}")
-        parts.append(c_enum(kind, prefix, [(value["name"], value["code"], value["doc"]) for value in codes["values"]]))
-    commands = protocol.of("Command")["values"]
-    parts.append(f"// Command codes start at 1 and have no gaps.\n#define COMMANDS {len(commands)}\n")
+        parts.append(c_enum(kind, prefix, [(value["name"], value["code"], value["doc"]) for value in compact(codes)]))
+    commands = compact(protocol.of("Command"))
+    parts.append(f"// Command codes of compact frames start at 1 and have no gaps.\n#define COMMANDS {len(commands)}\n")
     if [value["code"] for value in commands] != list(range(1, len(commands) + 1)):
         raise SystemExit("schema: command codes must start at 1 and have no gaps")
     parts.append("// The outcome of an operation or of a frame.")
@@ -407,9 +412,9 @@ def sv_package(protocol):
         codes = protocol.of(name)
         width = int(codes["type"][1:])
         lines.append(f"\n  // {codes['doc']}")
-        for value in codes["values"]:
+        for value in compact(codes):
             lines.append(f"  localparam logic [{width - 1}:0] {name}{value['name']} = {width}'d{value['code']};")
-    lines.append(f"\n  // Command codes start at 1 and have no gaps.\n  localparam int unsigned CommandCodes = {len(protocol.of('Command')['values'])};")
+    lines.append(f"\n  // Command codes of compact frames start at 1 and have no gaps.\n  localparam int unsigned CommandCodes = {len(compact(protocol.of('Command')))};")
     lines.append("\n  // The outcome of an operation or of a frame.")
     for status in protocol.statuses:
         lines.append(f"  localparam logic [15:0] Status{status['name']} = 16'd{status['code']};")

@@ -106,6 +106,14 @@ const (
 	CommandTransfer Command = 3
 	// Reads the balance of the source account.
 	CommandRefer Command = 4
+	// Reserves an amount of the source for the destination, until it expires.
+	CommandHold Command = 5
+	// Ends a hold: the destination receives the amount, the source gets the rest back.
+	CommandCapture Command = 6
+	// Ends a hold: the destination gives all of it back to the source.
+	CommandRelease Command = 7
+	// Ends an expired hold: the source takes all of it back.
+	CommandReclaim Command = 8
 )
 
 // String returns the name in the protocol.
@@ -119,6 +127,14 @@ func (code Command) String() string {
 		return "TRANSFER"
 	case CommandRefer:
 		return "REFER"
+	case CommandHold:
+		return "HOLD"
+	case CommandCapture:
+		return "CAPTURE"
+	case CommandRelease:
+		return "RELEASE"
+	case CommandReclaim:
+		return "RECLAIM"
 	}
 	return "Command(" + strconv.Itoa(int(code)) + ")"
 }
@@ -236,6 +252,16 @@ const (
 	// The batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed
 	// one; correct the chain.
 	StatusLinkedInvalid Status = 20
+	// There is no such open hold: it was never made or has ended, or one of its fields differs; look it up by its id.
+	StatusHoldUnknown Status = 21
+	// The hold's expiry is over, so only the payer can end it, by RECLAIM; ask for another hold.
+	StatusHoldExpired Status = 22
+	// The hold has not expired; wait until then, or ask the receiver to release it.
+	StatusHoldNotExpired Status = 23
+	// The amount is more than is held; capture at most that.
+	StatusHoldExceeded Status = 24
+	// Such a hold is open; use a new transaction id.
+	StatusHoldExists Status = 25
 	// Unknown command; see the table of commands in the protocol.
 	StatusUnknownCommand Status = 32
 	// The frame has a wrong length, or a field is set that must be zero; correct the frame.
@@ -311,6 +337,16 @@ func (code Status) String() string {
 		return "EXPIRED"
 	case StatusLinkedInvalid:
 		return "LINKED_INVALID"
+	case StatusHoldUnknown:
+		return "HOLD_UNKNOWN"
+	case StatusHoldExpired:
+		return "HOLD_EXPIRED"
+	case StatusHoldNotExpired:
+		return "HOLD_NOT_EXPIRED"
+	case StatusHoldExceeded:
+		return "HOLD_EXCEEDED"
+	case StatusHoldExists:
+		return "HOLD_EXISTS"
 	case StatusUnknownCommand:
 		return "UNKNOWN_COMMAND"
 	case StatusMalformed:
@@ -384,6 +420,16 @@ func (code Status) Advice() string {
 		return "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another"
 	case StatusLinkedInvalid:
 		return "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one; correct the chain"
+	case StatusHoldUnknown:
+		return "there is no such open hold: it was never made or has ended, or one of its fields differs; look it up by its id"
+	case StatusHoldExpired:
+		return "the hold's expiry is over, so only the payer can end it, by RECLAIM; ask for another hold"
+	case StatusHoldNotExpired:
+		return "the hold has not expired; wait until then, or ask the receiver to release it"
+	case StatusHoldExceeded:
+		return "the amount is more than is held; capture at most that"
+	case StatusHoldExists:
+		return "such a hold is open; use a new transaction id"
 	case StatusUnknownCommand:
 		return "unknown command; see the table of commands in the protocol"
 	case StatusMalformed:
@@ -434,6 +480,8 @@ const (
 	tagAccount = "turnpike/account"
 	// Tag of the message that a signed operation's signature covers.
 	tagTransfer = "turnpike/transfer"
+	// Tag of payer, receiver, transaction id and expiry of a hold, whose first 16 bytes are its id in the index.
+	tagHold = "turnpike/hold"
 	// Tag of a chain of signed linked operations, which their transaction ids commit to.
 	tagLinked = "turnpike/linked"
 	// Tag of the message that the signature of a fast order covers, which is the order's hash.
@@ -548,13 +596,13 @@ type Operation struct {
 	Command Command
 	// Status; 0 in requests.
 	Status Status
-	// Contract code: the contract that the operation belongs to; the ledger does not interpret it.
+	// Contract code: the contract that the operation belongs to; not interpreted by the ledger; of holds the expiry.
 	Contract uint32
-	// Transaction id; names the operation, together with the source or the payer.
+	// Transaction id; names the operation, together with the account that chose it.
 	Transaction TransactionID
 	// Source: the account that the operation is about.
 	Source AccountID
-	// Destination: the receiver of a transfer, or the payer of a CREATE's deposit; else 0.
+	// Destination: the receiver of a transfer or hold, or the payer of a CREATE's deposit; else 0.
 	Destination AccountID
 	// Amount; in replies the value.
 	Amount uint64

@@ -102,6 +102,7 @@ impl Ledger {
                 Ok(left)
             }
             Command::Refer => known(),
+            Command::Hold | Command::Capture | Command::Release | Command::Reclaim => Err(Status::UnknownCommand),
         }
     }
 }

@@ -79,6 +79,17 @@ enum turnpike_client_status
     // The batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the
     // signed one; correct the chain.
     TURNPIKE_LINKED_INVALID = 20,
+    // There is no such open hold: it was never made or has ended, or one of its fields differs; look it up by
+    // its id.
+    TURNPIKE_HOLD_UNKNOWN = 21,
+    // The hold's expiry is over, so only the payer can end it, by RECLAIM; ask for another hold.
+    TURNPIKE_HOLD_EXPIRED = 22,
+    // The hold has not expired; wait until then, or ask the receiver to release it.
+    TURNPIKE_HOLD_NOT_EXPIRED = 23,
+    // The amount is more than is held; capture at most that.
+    TURNPIKE_HOLD_EXCEEDED = 24,
+    // Such a hold is open; use a new transaction id.
+    TURNPIKE_HOLD_EXISTS = 25,
     // Unknown command; see the table of commands in the protocol.
     TURNPIKE_UNKNOWN_COMMAND = 32,
     // The frame has a wrong length, or a field is set that must be zero; correct the frame.
@@ -212,6 +223,14 @@ enum turnpike_command
     TURNPIKE_COMMAND_TRANSFER = 3,
     // Reads the balance of the source account.
     TURNPIKE_COMMAND_REFER = 4,
+    // Reserves an amount of the source for the destination, until it expires.
+    TURNPIKE_COMMAND_HOLD = 5,
+    // Ends a hold: the destination receives the amount, the source gets the rest back.
+    TURNPIKE_COMMAND_CAPTURE = 6,
+    // Ends a hold: the destination gives all of it back to the source.
+    TURNPIKE_COMMAND_RELEASE = 7,
+    // Ends an expired hold: the source takes all of it back.
+    TURNPIKE_COMMAND_RECLAIM = 8,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

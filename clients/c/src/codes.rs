@@ -41,6 +41,17 @@ pub enum ClientStatus {
     /// The batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the
     /// signed one; correct the chain.
     TurnpikeLinkedInvalid = 20,
+    /// There is no such open hold: it was never made or has ended, or one of its fields differs; look it up by
+    /// its id.
+    TurnpikeHoldUnknown = 21,
+    /// The hold's expiry is over, so only the payer can end it, by RECLAIM; ask for another hold.
+    TurnpikeHoldExpired = 22,
+    /// The hold has not expired; wait until then, or ask the receiver to release it.
+    TurnpikeHoldNotExpired = 23,
+    /// The amount is more than is held; capture at most that.
+    TurnpikeHoldExceeded = 24,
+    /// Such a hold is open; use a new transaction id.
+    TurnpikeHoldExists = 25,
     /// Unknown command; see the table of commands in the protocol.
     TurnpikeUnknownCommand = 32,
     /// The frame has a wrong length, or a field is set that must be zero; correct the frame.
@@ -135,7 +146,7 @@ impl ClientStatus {
     /// All of them, in the order of their codes.
     ///
     /// cbindgen:ignore
-    pub(crate) const ALL: [Self; 53] = [
+    pub(crate) const ALL: [Self; 58] = [
         Self::TurnpikeOk,
         Self::TurnpikeAccountExists,
         Self::TurnpikeSourceUnknown,
@@ -149,6 +160,11 @@ impl ClientStatus {
         Self::TurnpikeTransactionIdReused,
         Self::TurnpikeExpired,
         Self::TurnpikeLinkedInvalid,
+        Self::TurnpikeHoldUnknown,
+        Self::TurnpikeHoldExpired,
+        Self::TurnpikeHoldNotExpired,
+        Self::TurnpikeHoldExceeded,
+        Self::TurnpikeHoldExists,
         Self::TurnpikeUnknownCommand,
         Self::TurnpikeMalformed,
         Self::TurnpikeNotTrusted,
@@ -207,6 +223,11 @@ impl ClientStatus {
             Self::TurnpikeTransactionIdReused => c"TRANSACTION_ID_REUSED",
             Self::TurnpikeExpired => c"EXPIRED",
             Self::TurnpikeLinkedInvalid => c"LINKED_INVALID",
+            Self::TurnpikeHoldUnknown => c"HOLD_UNKNOWN",
+            Self::TurnpikeHoldExpired => c"HOLD_EXPIRED",
+            Self::TurnpikeHoldNotExpired => c"HOLD_NOT_EXPIRED",
+            Self::TurnpikeHoldExceeded => c"HOLD_EXCEEDED",
+            Self::TurnpikeHoldExists => c"HOLD_EXISTS",
             Self::TurnpikeUnknownCommand => c"UNKNOWN_COMMAND",
             Self::TurnpikeMalformed => c"MALFORMED",
             Self::TurnpikeNotTrusted => c"NOT_TRUSTED",
@@ -266,6 +287,11 @@ Self::TurnpikeSelfTransfer => c"source and destination are the same account",
 Self::TurnpikeTransactionIdReused => c"the source used this transaction id for another operation",
 Self::TurnpikeExpired => c"the transaction id is too old for its retries to be recognised, so the operation may have been executed",
 Self::TurnpikeLinkedInvalid => c"the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one",
+Self::TurnpikeHoldUnknown => c"there is no such open hold: it was never made or has ended, or one of its fields differs",
+Self::TurnpikeHoldExpired => c"the hold's expiry is over, so only the payer can end it, by RECLAIM",
+Self::TurnpikeHoldNotExpired => c"the hold has not expired",
+Self::TurnpikeHoldExceeded => c"the amount is more than is held",
+Self::TurnpikeHoldExists => c"such a hold is open",
 Self::TurnpikeUnknownCommand => c"unknown command",
 Self::TurnpikeMalformed => c"the frame has a wrong length, or a field is set that must be zero",
 Self::TurnpikeNotTrusted => c"unsigned operations are accepted from trusted prefixes only",
@@ -325,6 +351,11 @@ Self::TurnpikeInternal => c"the library failed",
             Self::TurnpikeTransactionIdReused => c"use a new id",
             Self::TurnpikeExpired => c"look it up by its id before sending another",
             Self::TurnpikeLinkedInvalid => c"correct the chain",
+            Self::TurnpikeHoldUnknown => c"look it up by its id",
+            Self::TurnpikeHoldExpired => c"ask for another hold",
+            Self::TurnpikeHoldNotExpired => c"wait until then, or ask the receiver to release it",
+            Self::TurnpikeHoldExceeded => c"capture at most that",
+            Self::TurnpikeHoldExists => c"use a new transaction id",
             Self::TurnpikeUnknownCommand => c"see the table of commands in the protocol",
             Self::TurnpikeMalformed => c"correct the frame",
             Self::TurnpikeNotTrusted => c"sign it, or ask the operator to trust your address",
@@ -383,6 +414,14 @@ pub enum Command {
     Transfer = 3,
     /// Reads the balance of the source account.
     Refer = 4,
+    /// Reserves an amount of the source for the destination, until it expires.
+    Hold = 5,
+    /// Ends a hold: the destination receives the amount, the source gets the rest back.
+    Capture = 6,
+    /// Ends a hold: the destination gives all of it back to the source.
+    Release = 7,
+    /// Ends an expired hold: the source takes all of it back.
+    Reclaim = 8,
 }
 
 /// Promise that a reply makes. Later ones are stronger.

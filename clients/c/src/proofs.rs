@@ -60,8 +60,8 @@ impl BalanceProof {
         let absent = Self { height, ..Self::default() };
         entry.map_or(absent, |entry| Self {
             balance: entry.balance.get(),
-            latest_height: entry.height.get(),
-            latest_position: entry.position.get(),
+            latest_height: entry.latest().height,
+            latest_position: entry.latest().position,
             exists: true,
             ..absent
         })

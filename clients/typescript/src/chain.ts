@@ -312,8 +312,9 @@ function checkSuccessor({ header: previous, hash }: Sealed, { header }: Sealed):
   if (transactions > MAX_TRANSACTIONS || (transactions === 0) !== equal(header.transactionRoot, ZERO_HASH)) {
     throw new ProofError("count", `${at} has an impossible number of transactions`);
   }
-  const created = accounts - previous.accounts;
-  const isPlausible = created >= 0n && created <= BigInt(transactions);
+  // Each transaction creates an account, makes a hold or ends one, or does none of these.
+  const change = accounts - previous.accounts;
+  const isPlausible = change <= BigInt(transactions) && -change <= BigInt(transactions);
   if (!isPlausible || (accounts === 0n) !== equal(header.indexRoot, ZERO_HASH)) {
     throw new ProofError("count", `${at} has an impossible number of accounts`);
   }

@@ -66,6 +66,14 @@ export const Command = {
   TRANSFER: 3,
   /** Reads the balance of the source account. */
   REFER: 4,
+  /** Reserves an amount of the source for the destination, until it expires. */
+  HOLD: 5,
+  /** Ends a hold: the destination receives the amount, the source gets the rest back. */
+  CAPTURE: 6,
+  /** Ends a hold: the destination gives all of it back to the source. */
+  RELEASE: 7,
+  /** Ends an expired hold: the source takes all of it back. */
+  RECLAIM: 8,
 } as const;
 /** A name in `Command`. */
 export type CommandName = keyof typeof Command;
@@ -152,7 +160,7 @@ export const Status = {
   SOURCE_UNKNOWN: 2,
   /** The destination account, or the payer of a deposit, was never created. */
   DESTINATION_UNKNOWN: 3,
-  /** TRANSFER of more than the source holds, or a deposit of more than the payer's. */
+  /** TRANSFER or HOLD of more than the source has, or a deposit of more than the payer's. */
   INSUFFICIENT_BALANCE: 4,
   /** The new balance would not fit in 64 bits. */
   OVERFLOW: 5,
@@ -160,7 +168,7 @@ export const Status = {
   TABLE_FULL: 6,
   /** Another operation of the linked chain failed, or was not new. */
   LINKED_FAILED: 7,
-  /** ISSUE, TRANSFER or deposit of 0. */
+  /** ISSUE, TRANSFER, HOLD, CAPTURE or deposit of 0. */
   ZERO_AMOUNT: 16,
   /** Source and destination are the same, or source and payer. */
   SELF_TRANSFER: 17,
@@ -170,6 +178,16 @@ export const Status = {
   EXPIRED: 19,
   /** A linked chain that is cut off, too long, contains a REFER, or is not as signed. */
   LINKED_INVALID: 20,
+  /** No open hold has this payer, receiver, transaction id and expiry. */
+  HOLD_UNKNOWN: 21,
+  /** HOLD or CAPTURE at or after the expiry. */
+  HOLD_EXPIRED: 22,
+  /** RECLAIM before the expiry, or of a hold without one. */
+  HOLD_NOT_EXPIRED: 23,
+  /** CAPTURE of more than is held. */
+  HOLD_EXCEEDED: 24,
+  /** HOLD with the payer, receiver, transaction id and expiry of an open hold. */
+  HOLD_EXISTS: 25,
   /** Unknown command. */
   UNKNOWN_COMMAND: 32,
   /** Wrong length, or a field that must be zero is not. */
@@ -232,6 +250,11 @@ export const ADVICE: Readonly<Record<StatusName, string>> = {
   TRANSACTION_ID_REUSED: "the source used this transaction id for another operation; use a new id",
   EXPIRED: "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another",
   LINKED_INVALID: "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one; correct the chain",
+  HOLD_UNKNOWN: "there is no such open hold: it was never made or has ended, or one of its fields differs; look it up by its id",
+  HOLD_EXPIRED: "the hold's expiry is over, so only the payer can end it, by RECLAIM; ask for another hold",
+  HOLD_NOT_EXPIRED: "the hold has not expired; wait until then, or ask the receiver to release it",
+  HOLD_EXCEEDED: "the amount is more than is held; capture at most that",
+  HOLD_EXISTS: "such a hold is open; use a new transaction id",
   UNKNOWN_COMMAND: "unknown command; see the table of commands in the protocol",
   MALFORMED: "the frame has a wrong length, or a field is set that must be zero; correct the frame",
   NOT_TRUSTED: "unsigned operations are accepted from trusted prefixes only; sign it, or ask the operator to trust your address",
@@ -260,6 +283,8 @@ export const Tag = {
   account: "turnpike/account",
   /** Tag of the message that a signed operation's signature covers. */
   transfer: "turnpike/transfer",
+  /** Tag of payer, receiver, transaction id and expiry of a hold, whose first 16 bytes are its id in the index. */
+  hold: "turnpike/hold",
   /** Tag of a chain of signed linked operations, which their transaction ids commit to. */
   linked: "turnpike/linked",
   /** Tag of the message that the signature of a fast order covers, which is the order's hash. */
@@ -452,13 +477,13 @@ export interface Operation {
   command: number;
   /** Status; 0 in requests. */
   status: number;
-  /** Contract code: the contract that the operation belongs to; the ledger does not interpret it. */
+  /** Contract code: the contract that the operation belongs to; not interpreted by the ledger; of holds the expiry. */
   contract: number;
-  /** Transaction id; names the operation, together with the source or the payer. */
+  /** Transaction id; names the operation, together with the account that chose it. */
   transaction: TransactionId;
   /** Source: the account that the operation is about. */
   source: AccountId;
-  /** Destination: the receiver of a transfer, or the payer of a CREATE's deposit; else 0. */
+  /** Destination: the receiver of a transfer or hold, or the payer of a CREATE's deposit; else 0. */
   destination: AccountId;
   /** Amount; in replies the value. */
   amount: bigint;

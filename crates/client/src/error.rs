@@ -181,6 +181,7 @@ impl Error {
 /// A status, and a remedy that depends on the command or the value.
 fn explain(command: Command, status: Status, value: u64) -> String {
     match (status, command) {
+        (Status::DepositRequired, Command::Hold) => format!("{}: hold {value} or more", status.name()),
         (Status::DepositRequired, _) => {
             format!("{status}; a payer opens it for a deposit of {value} or more, an issuer for nothing")
         }

@@ -2,8 +2,9 @@
 //!
 //! `bench_engine [accounts] [window] [batch]`, by default 2,000,000 accounts, retries recognised of 30 million
 //! operations and batches of 1024. Time advances as if there were 3 million operations per second. It prints medians
-//! over rounds of a million transfers, for fresh transfers, retries and balance queries. They are processor time, so
-//! that other load on the machine counts only through the caches.
+//! over rounds of a million transfers, for fresh transfers, retries, balance queries, transfers linked in pairs, and
+//! two-phase transfers: a HOLD and later its CAPTURE, both together. They are processor time, so that other load on the
+//! machine counts only through the caches.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use figures::Figure;
@@ -90,7 +91,7 @@ fn main() {
         let mut issues: Vec<_> = all.iter().map(|account| Operation::issue(next(), *account, 1 << 32)).collect();
         run(&mut ledger, &mut issues, &mut values, batch, &mut elapsed);
     }
-    let [mut fresh, mut retries, mut refers] = [const { Vec::new() }; 3];
+    let [mut fresh, mut retries, mut refers, mut linked, mut two_phase] = [const { Vec::new() }; 5];
     for _ in 0..ROUNDS {
         let transfers: Vec<_> = (0..ROUND)
             .map(|_| {
@@ -109,11 +110,30 @@ fn main() {
         let mut queries: Vec<_> =
             (0..ROUND).map(|_| Operation::refer(TransactionId::ZERO, random.account(accounts as u64))).collect();
         refers.push(run(&mut ledger, &mut queries, &mut values, batch, &mut elapsed).0);
+        let mut pairs = transfers;
+        for (position, transfer) in pairs.iter_mut().enumerate() {
+            *transfer = Operation { transaction: next(), ..*transfer };
+            *transfer = if position % 2 == 0 { transfer.linked() } else { *transfer };
+        }
+        linked.push(run(&mut ledger, &mut pairs, &mut values, batch, &mut elapsed).0);
+        let holds = (0..ROUND).map(|_| {
+            let (source, destination) = (random.account(accounts as u64), random.account(accounts as u64));
+            Operation::hold(next(), source, destination, 1 + random.next() % 100, 0)
+        });
+        let mut holds: Vec<_> = holds.collect();
+        let mut captures: Vec<_> = holds.iter().map(|hold| Operation::capture(hold, hold.amount())).collect();
+        let (holding, recorded) = run(&mut ledger, &mut holds, &mut values, batch, &mut elapsed);
+        assert!(recorded > ROUND - ROUND / 1000);
+        let (capturing, recorded) = run(&mut ledger, &mut captures, &mut values, batch, &mut elapsed);
+        assert!(recorded > ROUND - ROUND / 1000);
+        two_phase.push(holding + capturing);
     }
     let sum: u128 = ledger.iter().map(|(_, balance)| u128::from(balance)).sum();
     assert_eq!(sum, ledger.issued());
     println!("accounts {accounts}, window {window}, batch {batch}");
-    for (name, figures) in [("transfer", fresh), ("retry", retries), ("refer", refers)] {
+    let all =
+        [("transfer", fresh), ("retry", retries), ("refer", refers), ("linked", linked), ("two-phase", two_phase)];
+    for (name, figures) in all {
         let median = median(figures);
         println!("{name:10} {median:6.1} ns");
         Figure { name: &format!("ledger: {name}"), value: median, unit: "ns", peer: None }.record();

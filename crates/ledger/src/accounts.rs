@@ -1,4 +1,4 @@
-//! The accounts: balances in the hash table, and the total issued minus paid deposits.
+//! The accounts: balances in the hash table, open holds in another, and the total issued minus paid deposits.
 
 use table::{Config, EntryIndex, Hash, Region, Seed, Table};
 use wire::AccountId;
@@ -9,9 +9,13 @@ use crate::Error;
 #[derive(Debug)]
 pub(crate) struct Accounts {
     table: Table<16, 8>,
+    /// Amounts of open holds, by their ids in the index. Not part of `table`, in which tiers below the host find
+    /// accounts that can spend their balances.
+    holds: Table<16, 8>,
+    /// Maximum number of accounts, and of open holds.
     limit: usize,
     issued: u128,
-    /// Sum of all balances modulo 2^64, updated with each stored balance: it must equal `issued`.
+    /// Sum of all balances and holds modulo 2^64, updated with each stored one: it must equal `issued`.
     sum: u64,
 }
 
@@ -19,12 +23,14 @@ impl Accounts {
     /// Creates an empty table, in the given memory or in its own.
     pub fn new(limit: usize, seed: Seed, region: Option<Region>) -> Result<Self, Error> {
         let config = Config::new(limit).seed(seed);
+        let too_large = |reason| Error::Memory { accounts: limit, reason };
+        // It takes memory only once there are holds.
+        let holds = Table::with_capacity(&config).map_err(too_large)?;
         let table = match region {
             Some(region) => Table::with_region(&config.near(), region),
             None => Table::with_capacity(&config),
         };
-        let table = table.map_err(|reason| Error::Memory { accounts: limit, reason })?;
-        Ok(Self { table, limit, issued: 0, sum: 0 })
+        Ok(Self { table: table.map_err(too_large)?, holds, limit, issued: 0, sum: 0 })
     }
 
     /// Memory for `limit` accounts, in bytes.
@@ -92,6 +98,34 @@ impl Accounts {
     /// Removes an account with a balance of 0.
     pub fn remove(&mut self, account: &AccountId) {
         self.table.remove(&account.0);
+    }
+
+    /// Number of open holds.
+    pub fn holds(&self) -> usize {
+        self.holds.len()
+    }
+
+    /// The amount of an open hold.
+    pub fn held(&self, hold: &AccountId) -> Option<u64> {
+        if self.holds.is_empty() { None } else { self.holds.get(&hold.0).map(u64::from_ne_bytes) }
+    }
+
+    /// Adds a hold that is not open. Fails if the table has no room.
+    pub fn add_hold(&mut self, hold: &AccountId, amount: u64) -> Result<(), table::Full> {
+        self.holds.insert(&hold.0, amount.to_ne_bytes())?;
+        self.sum = self.sum.wrapping_add(amount);
+        Ok(())
+    }
+
+    /// Removes an open hold.
+    pub fn remove_hold(&mut self, hold: &AccountId) {
+        let amount = self.holds.remove(&hold.0).expect("the hold is open");
+        self.sum = self.sum.wrapping_sub(u64::from_ne_bytes(amount));
+    }
+
+    /// The open holds and their amounts, in no particular order.
+    pub fn iter_holds(&self) -> impl Iterator<Item = (AccountId, u64)> + '_ {
+        self.holds.iter().map(|(_, key, value)| (AccountId(key), u64::from_ne_bytes(value)))
     }
 
     /// The account of an entry.

@@ -11,12 +11,21 @@ pub(crate) trait Balances {
     type Entry: Copy;
 
     fn find(&self, hash: Hash, account: &AccountId) -> Option<Self::Entry>;
+    fn has_account(&self, account: &AccountId) -> bool;
     fn balance(&self, entry: Self::Entry) -> u64;
     fn set_balance(&mut self, entry: Self::Entry, balance: u64);
     /// Whether no account can be added.
     fn is_full(&self) -> bool;
     /// Adds an account that does not exist, with a balance of 0.
     fn create(&mut self, account: &AccountId) -> Result<(), Full>;
+    /// The amount of an open hold.
+    fn held(&self, hold: &AccountId) -> Option<u64>;
+    /// Whether no hold can be added.
+    fn is_full_of_holds(&self) -> bool;
+    /// Adds a hold that is not open.
+    fn add_hold(&mut self, hold: &AccountId, amount: u64) -> Result<(), Full>;
+    /// Removes an open hold.
+    fn remove_hold(&mut self, hold: &AccountId);
     /// Adds an amount to the issued total.
     fn issue(&mut self, amount: u64);
     /// Subtracts a deposit from it.
@@ -29,6 +38,10 @@ impl Balances for Accounts {
     #[inline(always)]
     fn find(&self, hash: Hash, account: &AccountId) -> Option<EntryIndex> {
         self.find(hash, account)
+    }
+
+    fn has_account(&self, account: &AccountId) -> bool {
+        self.find(self.hash(account), account).is_some()
     }
 
     #[inline(always)]
@@ -49,6 +62,22 @@ impl Balances for Accounts {
         self.create(account, 0)
     }
 
+    fn held(&self, hold: &AccountId) -> Option<u64> {
+        self.held(hold)
+    }
+
+    fn is_full_of_holds(&self) -> bool {
+        self.holds() >= self.limit()
+    }
+
+    fn add_hold(&mut self, hold: &AccountId, amount: u64) -> Result<(), Full> {
+        self.add_hold(hold, amount)
+    }
+
+    fn remove_hold(&mut self, hold: &AccountId) {
+        self.remove_hold(hold);
+    }
+
     fn issue(&mut self, amount: u64) {
         self.issue(amount.into());
     }
@@ -67,6 +96,30 @@ struct Change {
     balance: u64,
 }
 
+/// A hold that a draft adds, or removes.
+#[derive(Clone, Copy, Debug)]
+struct HoldChange {
+    hold: AccountId,
+    amount: u64,
+    is_added: bool,
+}
+
+impl HoldChange {
+    fn apply(&self, accounts: &mut Accounts) -> Result<(), Full> {
+        if self.is_added {
+            return accounts.add_hold(&self.hold, self.amount);
+        }
+        accounts.remove_hold(&self.hold);
+        Ok(())
+    }
+
+    /// Takes the change back, after those that followed it.
+    fn revert(&self, accounts: &mut Accounts) {
+        let opposite = Self { is_added: !self.is_added, ..*self };
+        opposite.apply(accounts).expect("the hold was there before");
+    }
+}
+
 /// Changes to the accounts that are made together or not at all. Until then no reader of the table sees any of them:
 /// the NIC tier reads it at any time, and must not answer with a balance that is taken back.
 ///
@@ -82,6 +135,8 @@ pub(crate) struct Draft<'a> {
 pub(crate) struct Changes {
     accounts: Vec<Change>,
     created: usize,
+    /// In order: a hold may be added and removed again.
+    holds: Vec<HoldChange>,
     issued: u128,
     withdrawn: u128,
 }
@@ -111,16 +166,24 @@ impl<'a> Draft<'a> {
 impl Changes {
     fn clear(&mut self) {
         self.accounts.clear();
+        self.holds.clear();
         (self.created, self.issued, self.withdrawn) = (0, 0, 0);
     }
 
-    /// Makes the changes. If the table has no place for an account, makes none and returns that account.
+    /// Makes the changes. If a table has no place for an account or a hold, makes none and returns its id.
     pub fn apply(&self, accounts: &mut Accounts) -> Result<(), AccountId> {
         let created = || self.accounts.iter().filter(|change| change.entry.is_none()).map(|change| change.account);
         for (number, account) in created().enumerate() {
             if accounts.create(&account, 0).is_err() {
                 created().take(number).for_each(|account| accounts.remove(&account));
                 return Err(account);
+            }
+        }
+        for (number, change) in self.holds.iter().enumerate() {
+            if change.apply(accounts).is_err() {
+                self.holds[..number].iter().rev().for_each(|change| change.revert(accounts));
+                created().for_each(|account| accounts.remove(&account));
+                return Err(change.hold);
             }
         }
         for &Change { account, entry, balance } in &self.accounts {
@@ -141,6 +204,10 @@ impl Balances for Draft<'_> {
             Some(position) => Some(Entry::Changed(position)),
             None => self.accounts.find(hash, account).map(Entry::Unchanged),
         }
+    }
+
+    fn has_account(&self, account: &AccountId) -> bool {
+        self.find(self.accounts.hash(account), account).is_some()
     }
 
     fn balance(&self, entry: Entry) -> u64 {
@@ -168,6 +235,29 @@ impl Balances for Draft<'_> {
         self.changes.accounts.push(Change { account: *account, entry: None, balance: 0 });
         self.changes.created += 1;
         Ok(())
+    }
+
+    fn held(&self, hold: &AccountId) -> Option<u64> {
+        match self.changes.holds.iter().rev().find(|change| change.hold == *hold) {
+            Some(change) => change.is_added.then_some(change.amount),
+            None => self.accounts.held(hold),
+        }
+    }
+
+    fn is_full_of_holds(&self) -> bool {
+        let holds = &self.changes.holds;
+        let added = holds.iter().filter(|change| change.is_added).count();
+        self.accounts.holds() + added >= self.accounts.limit() + (holds.len() - added)
+    }
+
+    fn add_hold(&mut self, hold: &AccountId, amount: u64) -> Result<(), Full> {
+        self.changes.holds.push(HoldChange { hold: *hold, amount, is_added: true });
+        Ok(())
+    }
+
+    fn remove_hold(&mut self, hold: &AccountId) {
+        let amount = self.held(hold).expect("the hold is open");
+        self.changes.holds.push(HoldChange { hold: *hold, amount, is_added: false });
     }
 
     fn issue(&mut self, amount: u64) {

@@ -11,6 +11,7 @@ use crate::{
     Error,
     accounts::Accounts,
     balances::{Balances, Changes},
+    holds,
     journal::Record,
     linked,
     retries::{self, Fill, Known, Now, Recall, Retries},
@@ -167,7 +168,22 @@ impl Ledger {
         self.accounts.len()
     }
 
-    /// Sum of all issues minus paid deposits, which is the sum of all balances.
+    /// The amount of an open hold, by its [id](spv::hash::hold_id).
+    pub fn held(&self, hold: &AccountId) -> Option<u64> {
+        self.accounts.held(hold)
+    }
+
+    /// Number of open holds.
+    pub fn holds(&self) -> usize {
+        self.accounts.holds()
+    }
+
+    /// The open holds and their amounts, in no particular order.
+    pub fn iter_holds(&self) -> impl Iterator<Item = (AccountId, u64)> + '_ {
+        self.accounts.iter_holds()
+    }
+
+    /// Sum of all issues minus paid deposits, which is the sum of all balances and open holds.
     pub fn issued(&self) -> u128 {
         self.accounts.issued()
     }
@@ -315,7 +331,7 @@ impl Ledger {
             Err(status) => return untraced(status),
             Ok(Command::Refer) if source.is_none() => return untraced(Status::SourceUnknown),
             Ok(Command::Refer) => return untraced(Status::Ok),
-            Ok(command @ (Command::Create | Command::Issue | Command::Transfer)) => command,
+            Ok(command) => command,
         };
         match self.retries.known(hashes.identity, operation, signed_at, now) {
             Known::New => {}
@@ -327,7 +343,10 @@ impl Ledger {
         {
             return untraced(status);
         }
-        let (status, value) = self.apply(command, operation, source, hashes.destination);
+        let (status, value) = self.apply(command, operation, source, hashes.destination, Some(now.unix));
+        if !leaves_trace(command, status) {
+            return untraced(status);
+        }
         self.remember(hashes.identity, operation, (status, value), signed_at, now.elapsed);
         Outcome { status, value, fresh: true }
     }
@@ -337,7 +356,7 @@ impl Ledger {
     pub fn outlook(&mut self, operation: &Operation, signed_at: u64, now: Now) -> Outlook {
         let command = match check(operation, signed_at != 0) {
             Err(_) | Ok(Command::Refer) => return Outlook::Settled,
-            Ok(command @ (Command::Create | Command::Issue | Command::Transfer)) => command,
+            Ok(command) => command,
         };
         let hashes = self.hash(operation);
         match self.retries.known(hashes.identity, operation, signed_at, now) {
@@ -372,7 +391,7 @@ impl Ledger {
         let hashes = self.hash(operation);
         let source = self.accounts.find(hashes.source, &operation.source);
         match check(operation, signed_at != 0) {
-            Ok(command) => self.apply(command, operation, source, hashes.destination),
+            Ok(command) => self.apply(command, operation, source, hashes.destination, None),
             Err(status) => (status, 0),
         }
     }
@@ -385,20 +404,21 @@ impl Ledger {
         operation: &Operation,
         source: Option<EntryIndex>,
         destination: Hash,
+        time: Option<u64>,
     ) -> (Status, u64) {
-        let result = apply(&mut self.accounts, command, operation, source, destination);
+        let result = apply(&mut self.accounts, command, operation, source, destination, time);
         if result.0 == Status::TableFull {
-            self.assert_full();
+            self.assert_full(command);
         }
         result
     }
 
-    /// Panics if this is a replica whose table has no place for an account below its limit. Where the table has room
-    /// depends on the order in which accounts were inserted, which a restart changes.
+    /// Panics if this is a replica whose table has no place for an account or a hold below its limit. Where the table
+    /// has room depends on the order in which it was filled, which a restart changes.
     #[cold]
-    pub(crate) fn assert_full(&self) {
-        let is_certain = self.accounts.is_full() || !self.is_replica;
-        assert!(is_certain, "the table has no place for an account below its limit");
+    pub(crate) fn assert_full(&self, command: Command) {
+        let is_full = if command == Command::Hold { self.accounts.is_full_of_holds() } else { self.accounts.is_full() };
+        assert!(is_full || !self.is_replica, "the table has no place for an account or a hold below its limit");
     }
 
     #[inline(always)]
@@ -419,11 +439,22 @@ pub(crate) fn unknown_payer<B: Balances>(
 ) -> Option<Status> {
     match operation.payer() {
         Some(payer) => balances.find(destination, &payer).is_none().then_some(Status::DestinationUnknown),
+        None if operation.signer() != operation.source => {
+            balances.find(destination, &operation.destination).is_none().then_some(Status::DestinationUnknown)
+        }
         None => (source.is_none() && command != Command::Create).then_some(Status::SourceUnknown),
     }
 }
 
-/// Applies a command to balances. Returns the status and the source's balance after it.
+/// Whether an operation with this status is recorded. One that fails to end a hold is not: it can be repeated under the
+/// same name.
+#[inline(always)]
+pub(crate) fn leaves_trace(command: Command, status: Status) -> bool {
+    status == Status::Ok || status.is_journalled() && !command.ends_hold()
+}
+
+/// Applies a command to balances. `time` is in microseconds since the Unix epoch, `None` for an operation that was in
+/// time when it was recorded. Returns the status and the source's balance after it.
 #[inline(always)]
 pub(crate) fn apply<B: Balances>(
     balances: &mut B,
@@ -431,6 +462,7 @@ pub(crate) fn apply<B: Balances>(
     operation: &Operation,
     source: Option<B::Entry>,
     destination: Hash,
+    time: Option<u64>,
 ) -> (Status, u64) {
     let balance_of = |balances: &B| source.map_or(0, |entry| balances.balance(entry));
     let result = match command {
@@ -438,6 +470,10 @@ pub(crate) fn apply<B: Balances>(
         Command::Issue => issue(balances, operation, source),
         Command::Transfer => transfer(balances, operation, source, destination),
         Command::Refer => Ok(balance_of(balances)),
+        Command::Hold => holds::hold(balances, operation, source, destination, time),
+        Command::Capture | Command::Release | Command::Reclaim => {
+            holds::end(balances, command, operation, source, destination, time)
+        }
     };
     match result {
         Ok(value) => (Status::Ok, value),
@@ -451,7 +487,7 @@ fn create<B: Balances>(
     source: Option<B::Entry>,
     payer: Hash,
 ) -> Result<u64, Status> {
-    if source.is_some() {
+    if source.is_some() || balances.held(&operation.source).is_some() {
         return Err(Status::AccountExists);
     }
     if balances.is_full() {

@@ -42,6 +42,7 @@ mod balances;
 pub mod builder;
 mod engine;
 mod error;
+mod holds;
 pub mod journal;
 mod linked;
 pub mod ordered;

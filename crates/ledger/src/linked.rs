@@ -22,7 +22,8 @@ use wire::{
 use crate::{
     Executable, Ledger, Now,
     balances::{Balances, Draft},
-    engine::{Hashes, apply, check, unknown_payer},
+    engine::{Hashes, apply, check, leaves_trace, unknown_payer},
+    holds,
     retries::Known,
 };
 
@@ -79,7 +80,7 @@ impl Ledger {
             balances(self, chain, values);
             return false;
         }
-        let result = self.apply_chain(chain, values, hashes);
+        let result = self.apply_chain(chain, values, hashes, Some(now.unix));
         if let Err(Failure { position, status, .. }) = result {
             set_all(chain, Status::LinkedFailed);
             chain[position].operation_mut().status.set(status.code());
@@ -109,8 +110,7 @@ impl Ledger {
             let (operation, identity) = (chain[position].operation(), hashes[position].identity);
             let is_same = |(before, hashes): (&E, &Hashes)| {
                 let before = before.operation();
-                hashes.identity == identity
-                    && (before.namer(), before.transaction) == (operation.namer(), operation.transaction)
+                hashes.identity == identity && before.name() == operation.name()
             };
             known[position] = match chain[..position].iter().zip(hashes).any(is_same) {
                 true => Known::Refused(Status::TransactionIdReused),
@@ -138,7 +138,7 @@ impl Ledger {
     pub(crate) fn redo_chain<E: Executable>(&mut self, chain: &[E]) -> Vec<(Status, u64)> {
         let hashes = Vec::from_iter(chain.iter().map(|entry| self.hash(entry.operation())));
         let mut values = vec![0; chain.len()];
-        let failure = self.apply_chain(chain, &mut values, &hashes).err();
+        let failure = self.apply_chain(chain, &mut values, &hashes, None).err();
         let result = |(position, entry): (usize, &E)| match failure {
             None => (Status::Ok, values[position]),
             Some(failure) => {
@@ -155,11 +155,12 @@ impl Ledger {
         chain: &[E],
         values: &mut [u64],
         hashes: &[Hashes],
+        time: Option<u64>,
     ) -> Result<(), Failure> {
         let mut draft = Draft::new(&self.accounts, std::mem::take(&mut self.changes));
         let mut failure = None;
         for (position, ((entry, value), hashes)) in chain.iter().zip(values).zip(hashes).enumerate() {
-            let (status, result, is_recorded) = draft_one(&mut draft, entry, hashes);
+            let (status, result, is_recorded) = draft_one(&mut draft, entry, hashes, time);
             *value = result;
             if status != Status::Ok {
                 failure = Some(Failure { position, status, is_recorded });
@@ -170,18 +171,27 @@ impl Ledger {
         if let Some(failure) = failure {
             return Err(failure);
         }
-        self.changes.apply(&mut self.accounts).map_err(|account| {
-            self.assert_full();
-            let creates =
-                |operation: &Operation| operation.command() == Ok(Command::Create) && operation.source == account;
-            let position = chain.iter().position(|entry| creates(entry.operation())).unwrap_or(0);
+        self.changes.apply(&mut self.accounts).map_err(|refused| {
+            let adds = |operation: &Operation| match operation.command() {
+                Ok(Command::Create) => operation.source == refused,
+                Ok(Command::Hold) => holds::id(operation) == refused,
+                _ => false,
+            };
+            let position = chain.iter().position(|entry| adds(entry.operation())).unwrap_or(0);
+            self.assert_full(chain[position].operation().command().unwrap_or(Command::Create));
             Failure { position, status: Status::TableFull, is_recorded: true }
         })
     }
 }
 
-/// Applies an operation to a draft. Returns the status, the value, and whether a failure is recorded.
-fn draft_one<E: Executable>(draft: &mut Draft<'_>, entry: &E, hashes: &Hashes) -> (Status, u64, bool) {
+/// Applies an operation to a draft, at a time as for [`apply`]. Returns the status, the value, and whether a failure is
+/// recorded.
+fn draft_one<E: Executable>(
+    draft: &mut Draft<'_>,
+    entry: &E,
+    hashes: &Hashes,
+    time: Option<u64>,
+) -> (Status, u64, bool) {
     let operation = entry.operation();
     let source = draft.find(hashes.source, &operation.source);
     let command = match check(&Operation { status: 0.into(), ..*operation }, entry.signed_at() != 0) {
@@ -193,8 +203,8 @@ fn draft_one<E: Executable>(draft: &mut Draft<'_>, entry: &E, hashes: &Hashes) -
     {
         return (status, 0, false);
     }
-    let (status, value) = apply(draft, command, operation, source, hashes.destination);
-    (status, value, true)
+    let (status, value) = apply(draft, command, operation, source, hashes.destination, time);
+    (status, value, leaves_trace(command, status))
 }
 
 fn set_all<E: Executable>(chain: &mut [E], status: Status) {

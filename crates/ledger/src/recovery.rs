@@ -7,12 +7,14 @@ use chain::{
     own::OwnChain,
     progress::{Progress, Stage},
 };
+use spv::IndexEntry;
 use table::Hash;
 use wire::{AccountId, Operation, Status, linked::LONGEST_CHAIN};
 
 use crate::{
     Error,
     accounts::Accounts,
+    balances::Balances,
     engine::{Executable, GROUP, Ledger, Limits, Memory},
     journal::{JournalBatch, JournalReader, JournalRecall, Log, Newest},
     recent,
@@ -98,7 +100,7 @@ pub(crate) fn recover_by(
     Ok(ledger)
 }
 
-/// Adds all accounts of the index.
+/// Adds all accounts and open holds of the index.
 fn fill(accounts: &mut Accounts, index: &Index, progress: &Progress) -> Result<(), Error> {
     progress.expect(Stage::Accounts, index.accounts());
     progress.begin(Stage::Accounts);
@@ -109,7 +111,7 @@ fn fill(accounts: &mut Accounts, index: &Index, progress: &Progress) -> Result<(
         hashes.extend(entries.iter().map(|entry| accounts.hash(&AccountId(entry.account))));
         hashes.iter().for_each(|hash| accounts.prefetch_bucket(*hash));
         for (entry, hash) in entries.iter().zip(&hashes) {
-            add(accounts, *hash, &AccountId(entry.account), entry.balance.get())?;
+            add(accounts, *hash, entry)?;
         }
         added += entries.len() as u64;
         if added >= REPORT {
@@ -120,16 +122,28 @@ fn fill(accounts: &mut Accounts, index: &Index, progress: &Progress) -> Result<(
     Ok(())
 }
 
-/// Adds an account with its balance.
-fn add(accounts: &mut Accounts, hash: Hash, account: &AccountId, balance: u64) -> Result<(), Error> {
-    if accounts.find(hash, account).is_some() {
-        return Err(Error::AccountTwice(*account));
-    }
+/// Adds an entry of the index: an account, or an open hold.
+fn add(accounts: &mut Accounts, hash: Hash, entry: &IndexEntry) -> Result<(), Error> {
+    let (id, amount) = (AccountId(entry.account), entry.balance.get());
     let too_many = Error::TooManyAccounts { limit: accounts.limit() };
+    if entry.is_hold() {
+        if accounts.held(&id).is_some() {
+            return Err(Error::AccountTwice(id));
+        }
+        if accounts.is_full_of_holds() {
+            return Err(too_many);
+        }
+        accounts.add_hold(&id, amount).map_err(|_| too_many)?;
+        accounts.issue(amount.into());
+        return Ok(());
+    }
+    if accounts.find(hash, &id).is_some() {
+        return Err(Error::AccountTwice(id));
+    }
     if accounts.is_full() {
         return Err(too_many);
     }
-    accounts.create(account, balance).map_err(|_| too_many)
+    accounts.create(&id, amount).map_err(|_| too_many)
 }
 
 /// The time of the operations that are replayed.
@@ -285,10 +299,10 @@ impl Recovery {
         self.times.advance(&mut self.ledger.retries, timestamp, newest);
     }
 
-    /// Adds an account with its balance.
-    pub fn account(&mut self, account: &AccountId, balance: u64) -> Result<(), Error> {
+    /// Adds an entry of the index: an account with its balance, or an open hold with its amount.
+    pub fn entry(&mut self, entry: &IndexEntry) -> Result<(), Error> {
         let accounts = &mut self.ledger.accounts;
-        add(accounts, accounts.hash(account), account, balance)
+        add(accounts, accounts.hash(&AccountId(entry.account)), entry)
     }
 
     /// Replays all operations that a reader of the journal has.

@@ -23,6 +23,12 @@ fn ledger() -> Ledger {
     Ledger::new(LIMITS, Secret::default()).unwrap()
 }
 
+fn model() -> Model {
+    let mut model = Model::new(ACCOUNTS);
+    model.set_time(NOW.unix);
+    model
+}
+
 /// Amounts around the interesting limits.
 fn amount() -> impl Strategy<Value = u64> {
     prop_oneof![
@@ -36,7 +42,7 @@ fn amount() -> impl Strategy<Value = u64> {
 
 /// Few accounts, some of which never fit in the table, and few transaction ids, so that there are retries and reuses.
 fn operation() -> impl Strategy<Value = Operation> {
-    let fields = (0u16..40, 0u64..32, 0u64..32, amount(), 0u64..400, 0u32..40);
+    let fields = (0u16..52, 0u64..32, 0u64..32, amount(), 0u64..400, 0u32..40);
     fields.prop_map(|(kind, source, destination, amount, id, odd)| {
         let (source, destination, id) = (account(source), account(destination), transaction(id));
         let mut operation = match kind {
@@ -44,7 +50,18 @@ fn operation() -> impl Strategy<Value = Operation> {
             8..14 => Operation::issue(id, source, amount),
             14..18 => Operation::refer(id, source),
             18 => Operation::new(wire::Command::Create, id, source, destination, amount),
-            _ => Operation::transfer(id, source, destination, amount),
+            19..40 => Operation::transfer(id, source, destination, amount),
+            // Few of them, so that holds are ended. Time stands still at the first second.
+            _ => {
+                let (id, source, destination) = (transaction(odd.into()), account(odd as u64 % 5), account(7));
+                let hold = Operation::hold(id, source, destination, amount % 30, kind as u32 % 3);
+                match kind {
+                    40..46 => hold,
+                    46..48 => Operation::capture(&hold, amount % 12),
+                    48..50 => Operation::release(&hold),
+                    _ => Operation::reclaim(&hold),
+                }
+            }
         };
         match odd {
             0 => operation.command = 9,
@@ -88,8 +105,13 @@ fn assert_same(ledger: &Ledger, model: &Model) {
     let balances: BTreeMap<_, _> = ledger.iter().collect();
     assert_eq!(balances, *model.balances());
     assert_eq!(ledger.accounts(), model.balances().len());
+    let holds: BTreeMap<_, _> = ledger.iter_holds().collect();
+    let id = |(payer, receiver, transaction, expiry): &model::HoldName| {
+        wire::AccountId(spv::hash::hold_id(&payer.0, &receiver.0, &transaction.0, *expiry))
+    };
+    assert_eq!(holds, model.holds().iter().map(|(name, amount)| (id(name), *amount)).collect());
     assert_eq!(ledger.issued(), model.issued());
-    assert_eq!(ledger.issued(), balances.values().copied().map(u128::from).sum::<u128>());
+    assert_eq!(ledger.issued(), balances.values().chain(holds.values()).copied().map(u128::from).sum::<u128>());
 }
 
 /// The start of the linked chain that a position of the journal is in, or else the position: blocks end there.
@@ -104,7 +126,14 @@ fn recover(limits: Limits, journal: &Journal, covered: usize, first: usize) -> R
     let balances = balances.finish()?;
 
     let mut recovery = Recovery::new(limits, Secret::default(), covered as u64, first as u64 + 1)?;
-    balances.iter().try_for_each(|(account, balance)| recovery.account(&account, balance))?;
+    let entry = |(id, amount): (wire::AccountId, u64), position: u32| spv::IndexEntry {
+        account: id.0,
+        balance: amount.into(),
+        height: 1.into(),
+        position: position.into(),
+    };
+    balances.iter().try_for_each(|account| recovery.entry(&entry(account, 0)))?;
+    balances.iter_holds().try_for_each(|hold| recovery.entry(&entry(hold, spv::HOLD_BIT)))?;
     journal[first..].iter().try_for_each(|(operation, value)| recovery.operation(operation, *value))?;
     recovery.finish()
 }
@@ -114,7 +143,7 @@ proptest! {
 
     #[test]
     fn does_what_the_model_does(batches in prop::collection::vec(prop::collection::vec(operation(), 1..100), 1..60)) {
-        let (mut ledger, mut model, mut journal) = (ledger(), Model::new(ACCOUNTS), Journal::new());
+        let (mut ledger, mut model, mut journal) = (ledger(), model(), Journal::new());
         for batch in &batches {
             execute(&mut ledger, &mut model, batch, &mut journal);
         }
@@ -125,7 +154,7 @@ proptest! {
         before in prop::collection::vec(operation(), 1..2500), after in prop::collection::vec(operation(), 1..500),
         covered in any::<prop::sample::Index>(),
     ) {
-        let (mut ledger, mut model, mut journal) = (ledger(), Model::new(ACCOUNTS), Journal::new());
+        let (mut ledger, mut model, mut journal) = (ledger(), model(), Journal::new());
         execute(&mut ledger, &mut model, &before, &mut journal);
         let covered = before_chain(&journal, covered.index(journal.len() + 1));
         // Everything is remembered, so that every retry is recognised.
@@ -138,7 +167,7 @@ proptest! {
 
     #[test]
     fn notices_a_journal_of_another_ledger(operations in prop::collection::vec(operation(), 50..300), at: prop::sample::Index) {
-        let (mut ledger, mut model, mut journal) = (ledger(), Model::new(ACCOUNTS), Journal::new());
+        let (mut ledger, mut model, mut journal) = (ledger(), model(), Journal::new());
         execute(&mut ledger, &mut model, &operations, &mut journal);
         prop_assume!(!journal.is_empty());
         let at = at.index(journal.len());
@@ -158,7 +187,7 @@ proptest! {
 
 #[test]
 fn a_full_table_stays_full_in_the_journal() {
-    let (mut ledger, mut model, mut journal) = (ledger(), Model::new(ACCOUNTS), Journal::new());
+    let (mut ledger, mut model, mut journal) = (ledger(), model(), Journal::new());
     let creates: Vec<_> = (0..30).map(|id| Operation::create(transaction(id), account(id))).collect();
     execute(&mut ledger, &mut model, &creates, &mut journal);
     assert_eq!(journal[ACCOUNTS].0.status(), Ok(Status::TableFull));

@@ -233,7 +233,7 @@ fn operations() -> Vec<Operation> {
         Operation::new(Command::Refer, next(), a, b, 0),
         Operation::new(Command::Refer, next(), a, AccountId::ZERO, 1),
     ];
-    for code in [0_u16, 5, 0xf9ff] {
+    for code in [0_u16, 9, 0xf9ff] {
         let mut operation = Operation::transfer(next(), b, a, 1);
         [operation.flags, operation.command] = code.to_be_bytes();
         operations.push(operation);

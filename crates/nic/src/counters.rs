@@ -76,7 +76,7 @@ impl Closed {
 const STATUS_CODES: usize = 70;
 
 /// The largest code of a command, plus one.
-const COMMANDS: usize = 5;
+const COMMANDS: usize = 9;
 
 /// The largest code of a promise, plus one.
 const PROMISES: usize = 4;

@@ -81,7 +81,7 @@ impl Extraction {
 fn checked(mut operation: Operation, status: Status) -> Operation {
     let status = match status {
         // Only its key may act for a keyed account, even from a trusted prefix.
-        Status::Ok if operation.source.is_keyed() => Status::NotAuthorised,
+        Status::Ok if operation.acts_for_key() => Status::NotAuthorised,
         status => status,
     };
     operation.status = U16::new(status.code());

@@ -102,8 +102,11 @@ impl Rules {
             Ok(Command::Create) => self.check_create(operation, key, trusted),
             Ok(Command::Issue) if !self.is_issuer(key) => Err(Status::NotIssuer),
             Ok(Command::Issue) => Ok(()),
-            Ok(Command::Transfer | Command::Refer) if operation.source == account_of(key) => Ok(()),
-            Ok(Command::Transfer | Command::Refer) => Err(Status::NotAuthorised),
+            Ok(_) if operation.signer() != account_of(key) => Err(Status::NotAuthorised),
+            // An open hold takes room, as an account does.
+            Ok(Command::Hold) if !trusted && operation.amount() < self.deposit => Err(Status::DepositRequired),
+            Ok(Command::Hold | Command::Capture | Command::Release | Command::Reclaim) => Ok(()),
+            Ok(Command::Transfer | Command::Refer) => Ok(()),
             Err(status) => Err(status),
         }
     }
@@ -261,6 +264,27 @@ mod tests {
         // Whoever takes the flags off breaks the signature.
         let alone = SignedOperation { operation: Operation { flags: 0, ..c.operation }, ..c };
         assert_eq!(check(&[alone]), [BadSignature]);
+    }
+
+    #[test]
+    fn each_party_of_a_hold_signs_its_part() {
+        let [payer, receiver] = [PAYER, OTHER].map(|seed| signer(seed).account());
+        let hold = |amount| Operation::hold(1_u32.into(), payer, receiver, amount, 0);
+        let (capture, release) = (Operation::capture(&hold(100), 1), Operation::release(&hold(100)));
+        for (seed, operation, expected) in [
+            (PAYER, hold(100), [Status::Ok; 2]),
+            (PAYER, hold(99), [Status::Ok, Status::DepositRequired]),
+            (OTHER, hold(100), [Status::NotAuthorised; 2]),
+            (ISSUER, hold(100), [Status::NotAuthorised; 2]),
+            (OTHER, capture, [Status::Ok; 2]),
+            (PAYER, capture, [Status::NotAuthorised; 2]),
+            (OTHER, release, [Status::Ok; 2]),
+            (PAYER, release, [Status::NotAuthorised; 2]),
+            (PAYER, Operation::reclaim(&hold(100)), [Status::Ok; 2]),
+            (OTHER, Operation::reclaim(&hold(100)), [Status::NotAuthorised; 2]),
+        ] {
+            assert_eq!(check(seed, operation), expected, "{operation:?}");
+        }
     }
 
     #[test]

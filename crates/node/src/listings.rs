@@ -42,6 +42,10 @@ pub struct Account {
     pub latest_height: u32,
     /// Position of that in the block.
     pub latest_position: u32,
+    /// Whether it is not an account but an open hold: then the balance is the held amount, and the latest transaction
+    /// its HOLD.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_hold: bool,
 }
 
 /// A part of an account's history.
@@ -134,6 +138,9 @@ pub struct Transaction {
     /// The same as a string: numbers of JavaScript are exact up to 2^53 only.
     #[serde(default)]
     pub amount_text: String,
+    /// When the hold that it makes or ends expires, in seconds since the Unix epoch, if ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expiry: Option<u32>,
 }
 
 /// Why there is no list.
@@ -317,6 +324,7 @@ impl From<&IndexEntry> for Account {
             balance_text: entry.balance.get().to_string(),
             latest_height: latest.height,
             latest_position: latest.position,
+            is_hold: entry.is_hold(),
         }
     }
 }
@@ -346,6 +354,7 @@ impl Transaction {
             destination: operation.destination.to_string(),
             amount: operation.amount(),
             amount_text: operation.amount().to_string(),
+            expiry: operation.expiry(),
         }
     }
 }

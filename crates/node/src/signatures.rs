@@ -136,7 +136,8 @@ fn is_of_account(signed: &SignedOperation) -> bool {
     match (operation.command(), operation.payer()) {
         (Ok(Command::Issue), _) => true,
         (Ok(Command::Create), payer) => operation.source.is_keyed() && payer.is_none_or(|payer| payer == account()),
-        (Ok(Command::Transfer | Command::Refer), _) => operation.source == account(),
+        (Ok(Command::Transfer | Command::Refer | Command::Hold), _)
+        | (Ok(Command::Capture | Command::Release | Command::Reclaim), _) => operation.signer() == account(),
         (Err(_), _) => false,
     }
 }

@@ -89,7 +89,7 @@ pub enum HeaderError {
         /// Height of the header.
         height: u64,
     },
-    /// The number of accounts fell or grew by more than the block's transactions, or the index root does not fit it.
+    /// The number of accounts changed by more than the block's transactions, or the index root does not fit it.
     #[error("header at height {height} has a number of accounts that cannot be")]
     Accounts {
         /// Height of the header.
@@ -415,9 +415,9 @@ fn check_successor(
         return Err(HeaderError::Transactions { height });
     }
     let accounts = header.accounts.get();
-    let created = accounts.checked_sub(previous.accounts.get());
-    let plausible = created.is_some_and(|created| created <= u64::from(transactions));
-    if !plausible || (accounts == 0) != (header.index_root == ZERO_HASH) {
+    // Each transaction creates an account, makes a hold or ends one, or does none of these.
+    let is_plausible = accounts.abs_diff(previous.accounts.get()) <= u64::from(transactions);
+    if !is_plausible || (accounts == 0) != (header.index_root == ZERO_HASH) {
         return Err(HeaderError::Accounts { height });
     }
     if !header.states_index() && header.index_root != previous.index_root {

@@ -40,6 +40,7 @@ macro_rules! prepared {
 }
 prepared!(ACCOUNT, ACCOUNT_TAG);
 prepared!(LINKED, LINKED_TAG);
+prepared!(HOLD, HOLD_TAG);
 prepared!(HEADER, HEADER_TAG);
 prepared!(SEAL, SEAL_TAG);
 prepared!(REPLICAS, REPLICAS_TAG);
@@ -66,6 +67,13 @@ pub fn linked_hash(operations: impl Iterator<Item = impl AsRef<[u8]>>) -> Hash {
     let mut state = LINKED.0.clone();
     operations.for_each(|operation| state.update(operation));
     state.finalize().into()
+}
+
+/// The id of a hold in the index: of its payer, its receiver, its transaction id, and its expiry in seconds since the
+/// Unix epoch, 0 for none.
+pub fn hold_id(payer: &[u8; 16], receiver: &[u8; 16], transaction: &[u8; 16], expiry: u32) -> [u8; 16] {
+    let hash = HOLD.hash(&[payer, receiver, transaction, &expiry.to_be_bytes()]);
+    std::array::from_fn(|byte| hash[byte])
 }
 
 /// The hash of an encoded header.

@@ -15,6 +15,9 @@ pub const MAX_LEAF_ENTRIES: usize = 16;
 /// The greatest depth: the number of bits in a path.
 pub const MAX_DEPTH: usize = 64;
 
+/// Marks the entry of a hold, in its position: no block has 2^31 transactions.
+pub const HOLD_BIT: u32 = 1 << 31;
+
 /// Where a transaction is: the height of its block and its position in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Locator {
@@ -24,24 +27,29 @@ pub struct Locator {
     pub position: u32,
 }
 
-/// What the index holds for an account, as it is encoded.
+/// What the index holds for an account, or for an open hold, as it is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct IndexEntry {
-    /// The account's id.
+    /// The account's id, or that of the [hold](crate::hash::hold_id).
     pub account: [u8; 16],
-    /// Its balance.
+    /// Its balance, or the held amount.
     pub balance: U64,
-    /// Height of the block with its latest transaction.
+    /// Height of the block with its latest transaction; that of a hold is its HOLD.
     pub height: U32,
-    /// Position of that transaction.
+    /// Position of that transaction, and [`HOLD_BIT`] if the entry is a hold's.
     pub position: U32,
 }
 
 impl IndexEntry {
     /// Where the account's latest transaction is.
     pub fn latest(&self) -> Locator {
-        Locator { height: self.height.get(), position: self.position.get() }
+        Locator { height: self.height.get(), position: self.position.get() & !HOLD_BIT }
+    }
+
+    /// Whether it is the entry of an open hold, not of an account.
+    pub fn is_hold(&self) -> bool {
+        self.position.get() & HOLD_BIT != 0
     }
 }
 

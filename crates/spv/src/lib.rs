@@ -41,6 +41,8 @@ pub use authority::{
 pub use chain::{HeaderChain, HeaderError};
 pub use hash::{Hash, ZERO_HASH};
 pub use header::{BlockHeader, HEADER_SIZE, MAX_BLOCK_TRANSACTIONS, tree_depth};
-pub use index::{IndexEntry, IndexProof, IndexProofError, Locator, MAX_DEPTH, MAX_LEAF_ENTRIES, account_path};
+pub use index::{
+    HOLD_BIT, IndexEntry, IndexProof, IndexProofError, Locator, MAX_DEPTH, MAX_LEAF_ENTRIES, account_path,
+};
 pub use seal::{CheckSeals, Equivocation, OneByOne, SEALED_HEADER_SIZE, SealedHeader, SealingKey};
 pub use transaction::{ProofError, TransactionProof, verify_path};

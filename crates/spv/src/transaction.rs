@@ -1,8 +1,9 @@
 //! Proofs that a transaction is in a block of the own chain.
 use crate::chain::HeaderChain;
-use crate::hash::{Hash, ZERO_HASH, transaction_leaf, transaction_node};
+use crate::hash::{Hash, ZERO_HASH, hold_id, transaction_leaf, transaction_node};
 use crate::header::{BlockHeader, tree_depth};
 use crate::reply::{self, NoProof};
+use std::ops::RangeInclusive;
 use thiserror::Error;
 use zerocopy::{
     FromBytes, Immutable, KnownLayout, Unaligned,
@@ -16,6 +17,9 @@ const SIGNED_OPERATION_SIZE: usize = 184;
 /// The command codes of a CREATE, whose destination pays for it unless it is zero, and of a transfer.
 const CREATE: u8 = 1;
 const TRANSFER: u8 = 3;
+/// Those of a HOLD and of the three that end one, and of the latter alone.
+const HOLDS: RangeInclusive<u8> = 5..=8;
+const ENDS: RangeInclusive<u8> = 6..=8;
 
 /// The rule that a proof breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -159,19 +163,33 @@ impl<'a> TransactionProof<'a> {
         verify_path(&header.transaction_root, committed, self.position, &self.leaf, self.path)
     }
 
-    /// Whether the transaction moved the balance of `account`, or created it.
+    /// Whether the transaction moved the balance of `account`, created it, made or ended a hold of it or for it, or
+    /// made the hold that has this id.
     pub fn involves(&self, account: &[u8; 16]) -> bool {
         let [source, destination] = [24..40, 40..56].map(|field| self.transaction.get(field));
-        let is_transfer = self.transaction.get(1) == Some(&TRANSFER);
-        source == Some(account) || is_transfer && destination == Some(account) || self.payer() == Some(account)
+        let has_both = self.transaction.get(1).is_some_and(|command| *command == TRANSFER || HOLDS.contains(command));
+        source == Some(account)
+            || has_both && destination == Some(account)
+            || self.payer() == Some(account)
+            || self.hold() == Some(*account)
     }
 
     /// The transaction id that the client chose, and the account that the id belongs to: the payer of somebody else's
-    /// deposit, otherwise the source.
+    /// deposit, the receiver of a hold that ends, otherwise the source.
     pub fn transaction_id(&self) -> Option<([u8; 16], [u8; 16])> {
         let id = self.transaction.get(8..24)?.try_into().ok()?;
-        let namer = self.payer().or_else(|| self.transaction.get(24..40))?;
+        let ends_hold = self.transaction.get(1).is_some_and(|command| ENDS.contains(command));
+        let namer = if ends_hold { 40..56 } else { 24..40 };
+        let namer = self.payer().or_else(|| self.transaction.get(namer))?;
         Some((id, namer.try_into().ok()?))
+    }
+
+    /// The id of the hold that it makes, if it is a HOLD.
+    fn hold(&self) -> Option<[u8; 16]> {
+        let id = |at: usize| self.transaction.get(at..at + 16)?.try_into().ok();
+        let expiry = u32::from_be_bytes(self.transaction.get(4..8)?.try_into().ok()?);
+        let is_hold = self.transaction.get(1) == Some(HOLDS.start());
+        is_hold.then_some(hold_id(&id(24)?, &id(40)?, &id(8)?, expiry))
     }
 
     /// Who pays the deposit for another account, if anybody does.

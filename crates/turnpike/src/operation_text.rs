@@ -33,7 +33,9 @@ impl OperationText<'_> {
             Some(Command::Create) if self.amount > 0 => Some("payer"),
             Some(Command::Create | Command::Issue | Command::Refer) => None,
             // Commands of a newer node are printed in full.
-            Some(Command::Transfer) | None => Some("destination"),
+            Some(Command::Transfer | Command::Hold | Command::Capture | Command::Release | Command::Reclaim) | None => {
+                Some("destination")
+            }
         };
         let other = other.map(|label| (label, self.destination));
         let lines = [Some(("source", self.source)), other, Some(("transaction", self.transaction))];

@@ -66,6 +66,14 @@ codes! {
         Transfer = 3 "TRANSFER",
         /// Reads the balance of the source account.
         Refer = 4 "REFER",
+        /// Reserves an amount of the source for the destination, until it expires.
+        Hold = 5 "HOLD",
+        /// Ends a hold: the destination receives the amount, the source gets the rest back.
+        Capture = 6 "CAPTURE",
+        /// Ends a hold: the destination gives all of it back to the source.
+        Release = 7 "RELEASE",
+        /// Ends an expired hold: the source takes all of it back.
+        Reclaim = 8 "RECLAIM",
     }
 }
 
@@ -168,6 +176,16 @@ statuses! {
         "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another";
     20 LinkedInvalid "LINKED_INVALID"
         "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one; correct the chain";
+    21 HoldUnknown "HOLD_UNKNOWN"
+        "there is no such open hold: it was never made or has ended, or one of its fields differs; look it up by its id";
+    22 HoldExpired "HOLD_EXPIRED"
+        "the hold's expiry is over, so only the payer can end it, by RECLAIM; ask for another hold";
+    23 HoldNotExpired "HOLD_NOT_EXPIRED"
+        "the hold has not expired; wait until then, or ask the receiver to release it";
+    24 HoldExceeded "HOLD_EXCEEDED"
+        "the amount is more than is held; capture at most that";
+    25 HoldExists "HOLD_EXISTS"
+        "such a hold is open; use a new transaction id";
     32 UnknownCommand "UNKNOWN_COMMAND"
         "unknown command; see the table of commands in the protocol";
     33 Malformed "MALFORMED"

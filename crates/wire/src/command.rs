@@ -8,7 +8,29 @@ impl Command {
     pub const fn is_executed(self) -> bool {
         match self {
             Self::Create | Self::Issue | Self::Transfer => true,
+            Self::Hold | Self::Capture | Self::Release | Self::Reclaim => true,
             Self::Refer => false,
+        }
+    }
+
+    /// The commands of compact frames, which every tier knows, in the order of their codes.
+    pub const COMPACT: [Self; 4] = [Self::Create, Self::Issue, Self::Transfer, Self::Refer];
+
+    /// Whether compact frames have it.
+    #[inline]
+    pub const fn is_compact(self) -> bool {
+        match self {
+            Self::Create | Self::Issue | Self::Transfer | Self::Refer => true,
+            Self::Hold | Self::Capture | Self::Release | Self::Reclaim => false,
+        }
+    }
+
+    /// Whether it ends a [hold](crate::holds).
+    #[inline]
+    pub const fn ends_hold(self) -> bool {
+        match self {
+            Self::Capture | Self::Release | Self::Reclaim => true,
+            Self::Create | Self::Issue | Self::Transfer | Self::Refer | Self::Hold => false,
         }
     }
 }

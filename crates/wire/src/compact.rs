@@ -23,7 +23,7 @@ impl CompactFrame {
             return None;
         }
         Some(Self::new(
-            operation.command().ok()?,
+            operation.command().ok().filter(|command| command.is_compact())?,
             operation.transaction.to_compact()?,
             operation.source.to_compact()?,
             operation.destination.to_compact()?,
@@ -31,12 +31,12 @@ impl CompactFrame {
         ))
     }
 
-    /// The operation that the frame requests. A command beyond 8 bits becomes 0, which is unknown as well.
+    /// The operation that the frame requests. A command that compact frames do not have becomes 0, which is unknown.
     #[inline]
     pub fn to_operation(&self) -> Operation {
         Operation {
             flags: 0,
-            command: u8::try_from(self.command.get()).unwrap_or(0),
+            command: self.command().map_or(0, Command::code),
             status: self.status,
             contract: U32::ZERO,
             transaction: TransactionId::from(self.transaction.get()),
@@ -49,7 +49,9 @@ impl CompactFrame {
     /// The command, or `UNKNOWN_COMMAND`.
     #[inline]
     pub fn command(&self) -> Result<Command, Status> {
-        u8::try_from(self.command.get()).map_err(|_| Status::UnknownCommand).and_then(Command::try_from)
+        let command =
+            u8::try_from(self.command.get()).map_err(|_| Status::UnknownCommand).and_then(Command::try_from)?;
+        if command.is_compact() { Ok(command) } else { Err(Status::UnknownCommand) }
     }
 
     /// The status in a reply.

@@ -123,13 +123,14 @@ pub struct Operation {
     pub command: u8,
     /// Status; 0 in requests.
     pub status: U16,
-    /// Contract code: the contract that the operation belongs to; the ledger does not interpret it.
+    /// Contract code: the contract that the operation belongs to; not interpreted by the ledger; of holds the
+    /// expiry.
     pub contract: U32,
-    /// Transaction id; names the operation, together with the source or the payer.
+    /// Transaction id; names the operation, together with the account that chose it.
     pub transaction: TransactionId,
     /// Source: the account that the operation is about.
     pub source: AccountId,
-    /// Destination: the receiver of a transfer, or the payer of a CREATE's deposit; else 0.
+    /// Destination: the receiver of a transfer or hold, or the payer of a CREATE's deposit; else 0.
     pub destination: AccountId,
     /// Amount; in replies the value.
     pub amount: U64,

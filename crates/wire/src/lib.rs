@@ -34,6 +34,7 @@ mod frame;
 mod full;
 mod header;
 mod headers;
+pub mod holds;
 mod ids;
 mod info;
 mod layouts;

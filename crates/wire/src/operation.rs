@@ -61,6 +61,40 @@ impl Operation {
         Self::new(Command::Refer, transaction, account, AccountId::ZERO, 0)
     }
 
+    /// HOLD of an amount of the source for the destination, until `expiry`, in seconds since the Unix epoch; 0 if it
+    /// does not expire.
+    pub const fn hold(
+        transaction: TransactionId,
+        source: AccountId,
+        destination: AccountId,
+        amount: u64,
+        expiry: u32,
+    ) -> Self {
+        let operation = Self::new(Command::Hold, transaction, source, destination, amount);
+        Self { contract: U32::from_bytes(expiry.to_be_bytes()), ..operation }
+    }
+
+    /// CAPTURE of an amount of this HOLD.
+    pub const fn capture(hold: &Self, amount: u64) -> Self {
+        hold.end(Command::Capture, amount)
+    }
+
+    /// RELEASE of this HOLD.
+    pub const fn release(hold: &Self) -> Self {
+        hold.end(Command::Release, 0)
+    }
+
+    /// RECLAIM of this HOLD.
+    pub const fn reclaim(hold: &Self) -> Self {
+        hold.end(Command::Reclaim, 0)
+    }
+
+    /// The end of this HOLD. It names the hold by all of its fields but the amount.
+    const fn end(&self, command: Command, amount: u64) -> Self {
+        let operation = Self::new(command, self.transaction, self.source, self.destination, amount);
+        Self { contract: self.contract, ..operation }
+    }
+
     /// The same, marked as having a transaction id with a time: one of [`TransactionId::timed`].
     pub const fn timed(self) -> Self {
         Self { flags: self.flags | Self::TIMED, ..self }
@@ -113,11 +147,31 @@ impl Operation {
         (self.command() == Ok(Command::Create) && !self.destination.is_zero()).then_some(self.destination)
     }
 
-    /// The account besides the source that it changes: the receiver of a transfer, or the payer of a deposit.
+    /// Whether it makes or ends a [hold](crate::holds).
+    #[inline]
+    pub fn is_of_hold(&self) -> bool {
+        self.command().is_ok_and(|command| command == Command::Hold || command.ends_hold())
+    }
+
+    /// Whether it ends a [hold](crate::holds).
+    #[inline]
+    pub fn ends_hold(&self) -> bool {
+        self.command().is_ok_and(Command::ends_hold)
+    }
+
+    /// When the hold that it makes or ends expires, in seconds since the Unix epoch, if ever.
+    #[inline]
+    pub fn expiry(&self) -> Option<u32> {
+        Some(self.contract.get()).filter(|expiry| *expiry != 0 && self.is_of_hold())
+    }
+
+    /// The account besides the source that it changes: the receiver of a transfer or a hold, or the payer of a deposit.
     #[inline]
     pub fn other_account(&self) -> Option<AccountId> {
         match self.command().ok()? {
-            Command::Transfer => Some(self.destination),
+            Command::Transfer | Command::Hold | Command::Capture | Command::Release | Command::Reclaim => {
+                Some(self.destination)
+            }
             Command::Create => self.payer(),
             Command::Issue | Command::Refer => None,
         }
@@ -129,11 +183,35 @@ impl Operation {
         self.command().is_ok_and(Command::is_executed)
     }
 
-    /// The account whose transaction ids the operation uses: the payer, otherwise the source. If it were always the
-    /// source, a payer could use up the ids of another account.
+    /// The account whose transaction ids the operation uses: the payer of a deposit, the receiver of a hold that ends,
+    /// otherwise the source. If it were always the source, a payer could use up the ids of another account.
     #[inline]
     pub fn namer(&self) -> AccountId {
-        self.payer().unwrap_or(self.source)
+        if self.ends_hold() { self.destination } else { self.payer().unwrap_or(self.source) }
+    }
+
+    /// The name by which its retry is recognised. The end of a hold has the id of the hold, which the payer chose, so
+    /// its name differs from that of everything else with this id and namer.
+    #[inline]
+    pub fn name(&self) -> (AccountId, TransactionId, bool) {
+        (self.namer(), self.transaction, self.ends_hold())
+    }
+
+    /// The account that it acts for, whose key must sign it, unless it is an ISSUE or a CREATE without a deposit.
+    #[inline]
+    pub fn signer(&self) -> AccountId {
+        match self.command() {
+            Ok(Command::Capture | Command::Release) => self.destination,
+            _ => self.payer().unwrap_or(self.source),
+        }
+    }
+
+    /// Whether it acts for a keyed account, for which only its key may act. A CREATE acts for the account that it
+    /// creates.
+    #[inline]
+    pub fn acts_for_key(&self) -> bool {
+        let account = if self.command() == Ok(Command::Create) { self.source } else { self.signer() };
+        account.is_keyed()
     }
 
     /// Checks a requested operation without the ledger: `OK`, or the status that refuses it.
@@ -164,7 +242,10 @@ impl Operation {
         let amount = self.amount.get() != 0;
         match command {
             Command::Create if is_signed && !self.destination.is_zero() => self.check_accounts(),
-            Command::Transfer => self.check_accounts(),
+            Command::Transfer | Command::Hold | Command::Capture => self.check_accounts(),
+            Command::Release | Command::Reclaim if amount => Status::Malformed,
+            Command::Release | Command::Reclaim if self.source == self.destination => Status::SelfTransfer,
+            Command::Release | Command::Reclaim => Status::Ok,
             Command::Create | Command::Issue | Command::Refer if !self.destination.is_zero() => Status::Malformed,
             Command::Issue if !amount => Status::ZeroAmount,
             Command::Create | Command::Refer if amount => Status::Malformed,
@@ -172,14 +253,15 @@ impl Operation {
         }
     }
 
-    /// Whether only known flags are set, and in this combination: an id marked as a UUIDv7 is one, and commits to no
-    /// chain. A signed operation is linked only if its id commits to the chain; an unsigned one has nothing to bind.
+    /// Whether only known flags are set, and in this combination: an id marked as a UUIDv7 is one, commits to no chain,
+    /// and is not that of a hold that ends, which may be old. A signed operation is linked only if its id commits to
+    /// the chain; an unsigned one has nothing to bind.
     fn has_valid_flags(&self, is_signed: bool) -> bool {
         let has = |flag| self.flags & flag != 0;
         let (timed, linked, bound) = (has(Self::TIMED), has(Self::LINKED), has(Self::BOUND));
         let is_known = self.flags & !(Self::TIMED | Self::LINKED | Self::BOUND) == 0;
         is_known
-            && (!timed || self.transaction.is_timed() && !bound)
+            && (!timed || self.transaction.is_timed() && !bound && !self.ends_hold())
             && (if is_signed { bound || !linked } else { !bound })
     }
 

@@ -39,14 +39,57 @@ fn a_reply_has_the_type_of_its_request_and_the_highest_bit() {
 
 #[test]
 fn the_ledger_executes_all_but_refer() {
-    for (command, is_executed) in
-        [(Command::Create, true), (Command::Issue, true), (Command::Transfer, true), (Command::Refer, false)]
-    {
+    for &command in Command::ALL {
+        let is_executed = command != Command::Refer;
         assert_eq!(command.is_executed(), is_executed);
         let operation = Operation { command: command as u8, ..transfer() };
         assert_eq!(operation.is_executed(), is_executed);
     }
     assert!(!Operation { command: 0, ..transfer() }.is_executed());
+}
+
+#[test]
+fn the_end_of_a_hold_repeats_its_name() {
+    let (id, a, b) = (TransactionId::timed(7, 8), account(1), account(2));
+    let hold = Operation::hold(id, a, b, 50, 90).timed();
+    assert_eq!((hold.check(), hold.expiry(), hold.is_of_hold(), hold.ends_hold()), (Status::Ok, Some(90), true, false));
+    assert_eq!((hold.signer(), hold.name()), (a, (a, id, false)));
+    assert_eq!(Operation::hold(id, a, b, 50, 0).expiry(), None);
+    assert_eq!(Operation { contract: 90.into(), ..transfer() }.expiry(), None);
+    for (end, amount, signer) in
+        [(Operation::capture(&hold, 20), 20, b), (Operation::release(&hold), 0, b), (Operation::reclaim(&hold), 0, a)]
+    {
+        let named = (end.source, end.destination, end.transaction, end.contract);
+        assert_eq!(named, (hold.source, hold.destination, hold.transaction, hold.contract));
+        assert_eq!((end.amount(), end.flags, end.expiry(), end.ends_hold()), (amount, 0, Some(90), true));
+        assert_eq!((end.signer(), end.name()), (signer, (b, id, true)));
+        assert_eq!((end.check(), end.timed().check()), (Status::Ok, Status::Malformed));
+    }
+    let keyed = AccountId::from(1_u128 << 127);
+    for (operation, acts_for_key) in [
+        (Operation::hold(id, keyed, a, 1, 0), true),
+        (Operation::hold(id, a, keyed, 1, 0), false),
+        (Operation::capture(&Operation::hold(id, keyed, a, 1, 0), 1), false),
+        (Operation::capture(&Operation::hold(id, a, keyed, 1, 0), 1), true),
+        (Operation::reclaim(&Operation::hold(id, keyed, a, 1, 0)), true),
+        (Operation::create(id, keyed), true),
+        (Operation::create_for(id, a, keyed, 1), false),
+    ] {
+        assert_eq!(operation.acts_for_key(), acts_for_key, "{operation:?}");
+    }
+}
+
+#[test]
+fn holds_expire_in_whole_seconds() {
+    use turnpike_wire::holds::is_expired;
+    for (expiry, now, expected) in [
+        (None, u64::MAX, false),
+        (Some(90), 89_999_999, false),
+        (Some(90), 90_000_000, true),
+        (Some(u32::MAX), u64::MAX, true),
+    ] {
+        assert_eq!(is_expired(expiry, now), expected, "{expiry:?} at {now}");
+    }
 }
 
 #[test]
@@ -170,6 +213,8 @@ fn who_pays_and_who_names_an_operation() {
         (Operation::issue(id, a, 5), None, None, a),
         (Operation::transfer(id, a, b, 5), None, Some(b), a),
         (Operation::refer(id, a), None, None, a),
+        (Operation::hold(id, a, b, 5, 0), None, Some(b), a),
+        (Operation::capture(&Operation::hold(id, a, b, 5, 0), 5), None, Some(b), b),
     ] {
         assert_eq!((operation.payer(), operation.other_account(), operation.namer()), (payer, other, namer));
         assert_eq!(operation.amount(), operation.value());

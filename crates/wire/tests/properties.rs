@@ -35,7 +35,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     let id = prop_oneof![any::<u128>(), any::<u32>().prop_map(u128::from), Just(0), timed];
     let amount = prop_oneof![any::<u64>(), any::<u32>().prop_map(u64::from), Just(0)];
     let flags = prop_oneof![4 => Just(0), 2 => Just(Operation::TIMED), 1 => any::<u8>()];
-    ((flags, 0..6u8), 0..3u16, 0..2u32, id.clone(), id.clone(), id, amount).prop_map(
+    ((flags, 0..10u8), 0..3u16, 0..2u32, id.clone(), id.clone(), id, amount).prop_map(
         |((flags, command), status, contract, transaction, source, destination, amount)| Operation {
             flags,
             command,
@@ -81,7 +81,7 @@ proptest! {
                 prop_assert_eq!(frame.check(), operation.check());
             }
             None => prop_assert!(
-                operation.command().is_err()
+                !operation.command().is_ok_and(Command::is_compact)
                     || operation.flags != 0
                     || operation.status.get() != 0
                     || operation.contract.get() != 0
@@ -99,11 +99,12 @@ proptest! {
         let well_timed = operation.flags == 0 || operation.flags == 1 && has_time;
         let expected = match (operation.command, zero) {
             _ if operation.status.get() != 0 => Status::Malformed,
-            (0 | 5, _) => Status::UnknownCommand,
-            _ if !well_timed => Status::Malformed,
-            (3, (_, true)) => Status::ZeroAmount,
-            (3, _) if operation.source == operation.destination => Status::SelfTransfer,
-            (1 | 4, (true, true)) | (2, (true, false)) | (3, _) => Status::Ok,
+            (0 | 9, _) => Status::UnknownCommand,
+            _ if !well_timed || operation.flags != 0 && operation.command > 5 => Status::Malformed,
+            (7 | 8, (_, false)) => Status::Malformed,
+            (3 | 5 | 6, (_, true)) => Status::ZeroAmount,
+            (3 | 5..9, _) if operation.source == operation.destination => Status::SelfTransfer,
+            (1 | 4, (true, true)) | (2, (true, false)) | (3 | 5..9, _) => Status::Ok,
             (2, (true, true)) => Status::ZeroAmount,
             _ => Status::Malformed,
         };

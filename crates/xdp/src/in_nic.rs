@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn every_counter_has_a_number_of_its_own() {
         let answered = Status::ALL.iter().filter(|status| u32::from(status.code()) < STATUSES);
-        let pairs = Command::ALL.iter().flat_map(|command| answered.clone().map(move |status| (*command, *status)));
+        let pairs = Command::COMPACT.iter().flat_map(|command| answered.clone().map(move |status| (*command, *status)));
         let answers = pairs.flat_map(|(command, status)| {
             [LedgerCounter::Executed { command, status }, LedgerCounter::Answered { command, status }]
         });

@@ -359,7 +359,7 @@ impl Counter {
 }
 
 /// Counters of one kind of reply.
-const BY_COMMAND: u32 = wire::Command::ALL.len() as u32 * STATUSES;
+const BY_COMMAND: u32 = wire::Command::COMPACT.len() as u32 * STATUSES;
 
 /// Counters of the in-NIC ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -420,7 +420,7 @@ impl LedgerCounter {
     /// Number of the counter, or `None` for statuses that the program never replies with.
     pub(crate) fn number(self) -> Option<u32> {
         let of = |first: u32, command: wire::Command, status: wire::Status| {
-            let command = wire::Command::ALL.iter().position(|known| *known == command)? as u32;
+            let command = wire::Command::COMPACT.iter().position(|known| *known == command)? as u32;
             let status = Some(u32::from(status.code())).filter(|status| *status < STATUSES)?;
             Some(first + command * STATUSES + status)
         };

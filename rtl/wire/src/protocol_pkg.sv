@@ -59,7 +59,7 @@ package protocol_pkg;
   localparam logic [31:0] VerifyCommandPairing = 32'd262;
   localparam logic [31:0] VerifyCommandDelay = 32'd263;
 
-  // Command codes start at 1 and have no gaps.
+  // Command codes of compact frames start at 1 and have no gaps.
   localparam int unsigned CommandCodes = 4;
 
   // The outcome of an operation or of a frame.
@@ -76,6 +76,11 @@ package protocol_pkg;
   localparam logic [15:0] StatusTransactionIdReused = 16'd18;
   localparam logic [15:0] StatusExpired = 16'd19;
   localparam logic [15:0] StatusLinkedInvalid = 16'd20;
+  localparam logic [15:0] StatusHoldUnknown = 16'd21;
+  localparam logic [15:0] StatusHoldExpired = 16'd22;
+  localparam logic [15:0] StatusHoldNotExpired = 16'd23;
+  localparam logic [15:0] StatusHoldExceeded = 16'd24;
+  localparam logic [15:0] StatusHoldExists = 16'd25;
   localparam logic [15:0] StatusUnknownCommand = 16'd32;
   localparam logic [15:0] StatusMalformed = 16'd33;
   localparam logic [15:0] StatusNotTrusted = 16'd34;

@@ -4,6 +4,7 @@ mod batch;
 mod compact;
 mod frames;
 mod full;
+mod holds;
 mod limits;
 mod queries;
 mod retries;
@@ -17,6 +18,7 @@ pub fn all() -> impl Iterator<Item = Case> {
         compact::CASES,
         batch::CASES,
         full::CASES,
+        holds::CASES,
         queries::CASES,
         verify::CASES,
         frames::CASES,

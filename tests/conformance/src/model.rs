@@ -8,6 +8,11 @@ use wire::{Operation, Status};
 pub struct Model(model::Model);
 
 impl Model {
+    /// Sets when the next operations are executed, in microseconds since the Unix epoch.
+    pub fn set_time(&mut self, time: u64) {
+        self.0.set_time(time);
+    }
+
     /// What an operation comes to: an account that a key binds is refused, if nothing else is wrong.
     pub fn execute(&mut self, operation: &Operation) -> (Status, u64) {
         let refused = operation.check().is_ok() && operation.source.is_keyed();

@@ -31,21 +31,30 @@ pub struct Executed {
     pub value: u64,
 }
 
-/// Whether the operation was signed, the account that names it, and its name.
-type Identity = (bool, AccountId, TransactionId);
+/// Whether the operation was signed, the account that names it, its name, and whether it ends a hold.
+type Identity = (bool, AccountId, TransactionId, bool);
+
+/// Payer, receiver, transaction id and expiry of a hold.
+pub type HoldName = (AccountId, AccountId, TransactionId, u32);
 
 /// An operation of a batch, and the same with its signature.
 type Entry = (Operation, Option<SignedOperation>);
 
-/// The issued sum and the balances of changed accounts before an operation.
-type Undo = (u128, Vec<(AccountId, Option<u64>)>);
+/// The issued sum, the balances of changed accounts, and the changed hold before an operation.
+type Undo = (u128, Vec<(AccountId, Option<u64>)>, Option<(HoldName, Option<u64>)>);
+
+/// What an operation changes: accounts with their new balances, and a hold with its amount, `None` if it ends.
+type Changes = (Vec<(AccountId, u64)>, Option<(HoldName, Option<u64>)>);
 
 /// Accounts, and every operation ever executed.
 #[derive(Clone, Debug)]
 pub struct Model {
     limit: usize,
     balances: BTreeMap<AccountId, u64>,
+    holds: BTreeMap<HoldName, u64>,
     issued: u128,
+    /// When operations are executed, in microseconds since the Unix epoch.
+    time: u64,
     /// Indexed by sequence, from 1.
     log: Vec<Executed>,
     /// For each operation in the log.
@@ -60,10 +69,20 @@ impl Default for Model {
 }
 
 impl Model {
-    /// Creates a model with room for `limit` accounts.
+    /// Creates a model with room for `limit` accounts, and for `limit` holds.
     pub fn new(limit: usize) -> Self {
-        let (balances, sequences) = (BTreeMap::new(), HashMap::new());
-        Self { limit, balances, issued: 0, log: Vec::new(), undo: Vec::new(), sequences }
+        let (balances, holds, sequences) = (BTreeMap::new(), BTreeMap::new(), HashMap::new());
+        Self { limit, balances, holds, issued: 0, time: 0, log: Vec::new(), undo: Vec::new(), sequences }
+    }
+
+    /// Sets when the next operations are executed, in microseconds since the Unix epoch.
+    pub fn set_time(&mut self, time: u64) {
+        self.time = time;
+    }
+
+    /// The open holds and their amounts.
+    pub fn holds(&self) -> &BTreeMap<HoldName, u64> {
+        &self.holds
     }
 
     /// Sequence of the last executed operation; 0 if none.
@@ -91,9 +110,11 @@ impl Model {
         self.issued
     }
 
-    /// The operations executed under a name, with their sequences: at most one unsigned and one signed.
+    /// The operations executed under a name, with their sequences: at most one unsigned and one signed, and one each
+    /// that ended a hold.
     pub fn named(&self, namer: AccountId, transaction: TransactionId) -> impl Iterator<Item = (u64, &Executed)> {
-        [false, true].into_iter().filter_map(move |is_signed| self.known((is_signed, namer, transaction)))
+        let kinds = [(false, false), (true, false), (false, true), (true, true)];
+        kinds.into_iter().filter_map(move |(is_signed, ends)| self.known((is_signed, namer, transaction, ends)))
     }
 
     fn known(&self, identity: Identity) -> Option<(u64, &Executed)> {
@@ -194,7 +215,7 @@ impl Model {
             if is_fresh {
                 self.record(
                     Executed { operation: *operation, signed: *signed, status, value },
-                    (self.issued, Vec::new()),
+                    (self.issued, Vec::new(), None),
                 );
             }
             Outcome { status, value, is_fresh }
@@ -227,29 +248,79 @@ impl Model {
             };
         }
         // Anybody can sign for an account that was never created.
-        if signed.is_some() && balance.is_none() && command != Command::Create {
+        let is_receivers = matches!(command, Command::Capture | Command::Release);
+        if signed.is_some() && is_receivers && !self.balances.contains_key(&operation.destination) {
+            return untraced(Status::DestinationUnknown);
+        }
+        if signed.is_some() && balance.is_none() && !is_receivers && command != Command::Create {
             return untraced(Status::SourceUnknown);
         }
         if operation.payer().is_some_and(|payer| !self.balances.contains_key(&payer)) {
             return untraced(Status::DestinationUnknown);
         }
         let changes = self.changes(command, operation, balance);
-        let issued_before = self.issued;
-        let mut undo = Vec::new();
-        for &(account, balance) in changes.as_deref().unwrap_or_default() {
-            undo.push((account, self.balances.insert(account, balance)));
+        let status = changes.as_ref().err().copied().unwrap_or(Status::Ok);
+        // What fails to end a hold can be repeated, and the reasons that only holds know are not journalled.
+        if status != Status::Ok && (ends_hold(operation) || status.code() >= 16) {
+            return untraced(status);
         }
-        let status = changes.err().unwrap_or(Status::Ok);
+        let (accounts, hold) = changes.unwrap_or_default();
+        let issued_before = self.issued;
+        let undo = accounts.iter().map(|&(account, balance)| (account, self.balances.insert(account, balance)));
+        let undo = Vec::from_iter(undo);
+        let hold = hold.map(|(name, amount)| match amount {
+            Some(amount) => (name, self.holds.insert(name, amount)),
+            None => (name, self.holds.remove(&name)),
+        });
         if status == Status::Ok {
             self.issued = issued(self.issued, command, operation.amount());
         }
         let value = self.balance(operation.source);
-        self.record(Executed { operation: *operation, signed, status, value }, (issued_before, undo));
+        self.record(Executed { operation: *operation, signed, status, value }, (issued_before, undo, hold));
         Outcome { status, value, is_fresh: true }
     }
 
+    fn changes(&self, command: Command, operation: &Operation, balance: Option<u64>) -> Result<Changes, Status> {
+        if command == Command::Hold || ends_hold(operation) {
+            return self.hold_changes(command, operation, balance);
+        }
+        self.account_changes(command, operation, balance).map(|accounts| (accounts, None))
+    }
+
+    fn hold_changes(&self, command: Command, operation: &Operation, balance: Option<u64>) -> Result<Changes, Status> {
+        let &Operation { source, destination, .. } = operation;
+        let expiry = operation.contract.get();
+        let name = (source, destination, operation.transaction, expiry);
+        let is_expired = expiry != 0 && self.time >= u64::from(expiry) * 1_000_000;
+        let receiver = self.balances.get(&destination).copied();
+        if command == Command::Hold {
+            let balance = balance.ok_or(Status::SourceUnknown)?;
+            receiver.ok_or(Status::DestinationUnknown)?;
+            let left = balance.checked_sub(operation.amount()).ok_or(Status::InsufficientBalance);
+            return match left {
+                _ if is_expired => Err(Status::HoldExpired),
+                _ if self.holds.contains_key(&name) => Err(Status::HoldExists),
+                Ok(_) if self.holds.len() >= self.limit => Err(Status::TableFull),
+                left => Ok((vec![(source, left?)], Some((name, Some(operation.amount()))))),
+            };
+        }
+        let held = *self.holds.get(&name).ok_or(Status::HoldUnknown)?;
+        let captured = match command {
+            Command::Capture if is_expired => return Err(Status::HoldExpired),
+            Command::Reclaim if !is_expired => return Err(Status::HoldNotExpired),
+            Command::Capture if operation.amount() > held => return Err(Status::HoldExceeded),
+            Command::Capture => operation.amount(),
+            _ => 0,
+        };
+        let add = |balance: Option<u64>, amount| {
+            balance.expect("no account is closed").checked_add(amount).ok_or(Status::Overflow)
+        };
+        let accounts = vec![(source, add(balance, held - captured)?), (destination, add(receiver, captured)?)];
+        Ok((accounts, Some((name, None))))
+    }
+
     /// The accounts that an operation changes, with their new balances.
-    fn changes(
+    fn account_changes(
         &self,
         command: Command,
         operation: &Operation,
@@ -276,6 +347,9 @@ impl Model {
                 Ok(vec![(source, take(held)?), (destination, add(received)?)])
             }
             Command::Refer => Ok(Vec::new()),
+            Command::Hold | Command::Capture | Command::Release | Command::Reclaim => {
+                unreachable!("they change a hold")
+            }
         }
     }
 
@@ -289,18 +363,24 @@ impl Model {
         let last = self.log[..sequence as usize].last();
         assert!(!last.is_some_and(|last| is_linked(&last.operation)), "a crash kept a part of a linked chain");
         self.revert(sequence);
-        let total: u128 = self.balances.values().map(|&balance| u128::from(balance)).sum();
+        let total: u128 = self.balances.values().chain(self.holds.values()).map(|&amount| u128::from(amount)).sum();
         assert_eq!(total, self.issued, "money was made or lost");
     }
 
     fn revert(&mut self, sequence: u64) {
-        for (executed, (issued, undo)) in
+        for (executed, (issued, undo, hold)) in
             self.log.drain(sequence as usize..).zip(self.undo.drain(sequence as usize..)).rev()
         {
             for (account, balance) in undo {
                 match balance {
                     Some(balance) => self.balances.insert(account, balance),
                     None => self.balances.remove(&account),
+                };
+            }
+            if let Some((name, amount)) = hold {
+                match amount {
+                    Some(amount) => self.holds.insert(name, amount),
+                    None => self.holds.remove(&name),
                 };
             }
             self.sequences.remove(&identity(&executed.operation, executed.signed.is_some()));
@@ -315,20 +395,26 @@ fn issued(before: u128, command: Command, amount: u64) -> u128 {
         Command::Issue => before + u128::from(amount),
         Command::Create => before - u128::from(amount),
         Command::Transfer | Command::Refer => before,
+        Command::Hold | Command::Capture | Command::Release | Command::Reclaim => before,
     }
+}
+
+fn ends_hold(operation: &Operation) -> bool {
+    matches!(operation.command(), Ok(Command::Capture | Command::Release | Command::Reclaim))
 }
 
 fn is_linked(operation: &Operation) -> bool {
     operation.flags & Operation::LINKED != 0
 }
 
-/// The payer names the operation, or else its source.
+/// The payer of a deposit or the receiver of a hold that ends names the operation, or else its source.
 fn identity(operation: &Operation, is_signed: bool) -> Identity {
     let namer = match operation.command() {
         Ok(Command::Create) if !operation.destination.is_zero() => operation.destination,
+        _ if ends_hold(operation) => operation.destination,
         _ => operation.source,
     };
-    (is_signed, namer, operation.transaction)
+    (is_signed, namer, operation.transaction, ends_hold(operation))
 }
 
 /// Checks an operation by form alone: returns its command, or the status that refuses it.
@@ -341,13 +427,18 @@ fn form(operation: &Operation, is_signed: bool) -> Result<Command, Status> {
         false => [0, 1, 2, 3].as_slice(),
         true => &[0, 1, 4, 6],
     };
-    if !flags.contains(&operation.flags) || operation.flags & 1 != 0 && !operation.transaction.is_timed() {
+    let may_be_timed = operation.transaction.is_timed() && !ends_hold(operation);
+    if !flags.contains(&operation.flags) || operation.flags & 1 != 0 && !may_be_timed {
         return Err(Status::Malformed);
     }
     let (amount, has_destination) = (operation.amount(), !operation.destination.is_zero());
     let refusal = match command {
-        Command::Transfer if amount == 0 => Some(Status::ZeroAmount),
-        Command::Transfer if operation.source == operation.destination => Some(Status::SelfTransfer),
+        Command::Release | Command::Reclaim if amount != 0 => Some(Status::Malformed),
+        Command::Transfer | Command::Hold | Command::Capture if amount == 0 => Some(Status::ZeroAmount),
+        Command::Transfer | Command::Hold | Command::Capture if operation.source == operation.destination => {
+            Some(Status::SelfTransfer)
+        }
+        Command::Release | Command::Reclaim if operation.source == operation.destination => Some(Status::SelfTransfer),
         Command::Create if is_signed && has_destination && amount == 0 => Some(Status::ZeroAmount),
         Command::Create if is_signed && operation.source == operation.destination && has_destination => {
             Some(Status::SelfTransfer)
@@ -357,6 +448,7 @@ fn form(operation: &Operation, is_signed: bool) -> Result<Command, Status> {
         Command::Issue if has_destination => Some(Status::Malformed),
         Command::Issue if amount == 0 => Some(Status::ZeroAmount),
         Command::Create | Command::Issue | Command::Transfer | Command::Refer => None,
+        Command::Hold | Command::Capture | Command::Release | Command::Reclaim => None,
     };
     refusal.map_or(Ok(command), Err)
 }
@@ -371,7 +463,7 @@ mod tests {
         /// The wire's own check confirms the model's.
         #[test]
         fn forms_are_those_of_the_wire(
-            command in 0u8..6, source in 0u32..3, destination in 0u32..3, amount in 0u64..2, flags in 0u8..9,
+            command in 0u8..10, source in 0u32..3, destination in 0u32..3, amount in 0u64..2, flags in 0u8..9,
             random in any::<u128>(), is_signed in any::<bool>(),
         ) {
             let id = if flags & 1 != 0 { TransactionId::timed(7, random) } else { TransactionId::from(random) };

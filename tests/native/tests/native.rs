@@ -272,6 +272,7 @@ fn requests(steps: Vec<Step>) -> impl Iterator<Item = CompactFrame> {
             Command::Transfer => (destination, amount),
             Command::Issue => (0, amount),
             Command::Create | Command::Refer => (0, 0),
+            Command::Hold | Command::Capture | Command::Release | Command::Reclaim => unreachable!("not compact"),
         };
         CompactFrame::new(command, number - back, source, destination, amount)
     };

@@ -1,5 +1,6 @@
 //! A client: the real window with its retries, and a workload.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -22,6 +23,12 @@ pub const RETENTION: u64 = 30 * SECOND;
 
 /// Maximum age of an id that is reused for something else.
 const REUSE: Duration = Duration::from_secs(5);
+
+/// HOLDs that a client remembers, to end them.
+const HOLDS: usize = 20;
+
+/// The longest time until a hold expires, in seconds: retries are shorter, and longer.
+const LONGEST_HOLD: u64 = 20;
 
 /// Accounts per client.
 const ACCOUNTS: u64 = 50;
@@ -55,6 +62,8 @@ pub struct Client {
     window: Window,
     random: Random,
     transactions: u64,
+    /// HOLDs that it sent, the newest last.
+    holds: VecDeque<Operation>,
     /// An operation from some time ago.
     earlier: Option<(Duration, Operation)>,
     /// Operations whose outcome the client never learned; it may retry them at any later time. Their ids carry a
@@ -74,6 +83,7 @@ impl Client {
             window: window(&mut random),
             random,
             transactions: 0,
+            holds: VecDeque::new(),
             earlier: None,
             unknown: Vec::new(),
             unknown_signed: Vec::new(),
@@ -166,7 +176,9 @@ impl Client {
     fn signed(&mut self, now: Duration) -> SignedOperation {
         let keyed = |account: AccountId| AccountId((account.to_u128() | 1 << 127).to_be_bytes());
         let mut operation = self.operation(now);
-        operation.source = keyed(operation.source);
+        if !operation.ends_hold() {
+            operation.source = keyed(operation.source);
+        }
         if operation.command() == Ok(Command::Create) && self.random.chance(0.5) {
             // Only a key holder can pay.
             operation.destination = keyed(self.anyones());
@@ -175,6 +187,10 @@ impl Client {
         if operation.command() == Ok(Command::Transfer) && self.random.chance(0.5) {
             operation.destination = keyed(operation.destination);
         }
+        if operation.command() == Ok(Command::Hold) && self.random.chance(0.5) {
+            operation.destination = keyed(operation.destination);
+        }
+        self.remember_hold(&operation);
         let timestamp = EPOCH + now.as_micros() as u64;
         let nonce = self.random.number() as u32;
         let mut signed = SignedOperation::unsigned(operation, timestamp, nonce, Promise::Durable, [2; 33]);
@@ -268,7 +284,10 @@ impl Client {
             let unix = Duration::from_micros(EPOCH) + now;
             transaction = TransactionId::timed(unix.as_millis() as u64, number);
         }
-        let operation = self.content(transaction);
+        let operation = self.content(transaction, now);
+        if operation.ends_hold() {
+            return operation;
+        }
         let mut operation = if is_timed { operation.timed() } else { operation };
         // Sometimes reuses an id that the node still remembers, for something else.
         match self.earlier {
@@ -278,10 +297,31 @@ impl Client {
             Some((since, _)) if now - since < REUSE => {}
             _ => self.earlier = Some((now, operation)),
         }
+        self.remember_hold(&operation);
         operation
     }
 
-    fn content(&mut self, transaction: TransactionId) -> Operation {
+    fn remember_hold(&mut self, operation: &Operation) {
+        if operation.command() == Ok(Command::Hold) {
+            if self.holds.len() == HOLDS {
+                self.holds.pop_front();
+            }
+            self.holds.push_back(*operation);
+        }
+    }
+
+    /// The end of one of its holds, which may have ended before.
+    fn end_of_hold(&mut self) -> Option<Operation> {
+        let hold = self.holds.get(self.random.below(HOLDS as u64) as usize)?;
+        Some(match self.random.below(6) {
+            0 => Operation::release(hold),
+            1 | 2 => Operation::reclaim(hold),
+            3 => Operation::capture(hold, hold.amount()),
+            _ => Operation::capture(hold, 1 + self.random.below(250)),
+        })
+    }
+
+    fn content(&mut self, transaction: TransactionId, now: Duration) -> Operation {
         let source = self.own();
         match self.random.below(100) {
             0..15 => Operation::create(transaction, source),
@@ -292,6 +332,15 @@ impl Client {
             42 => Operation::transfer(transaction, source, source, 1),
             43 => Operation::transfer(transaction, source, account(99, 99), 1),
             44 => Operation::transfer(transaction, source, self.anyones(), u64::MAX),
+            45..55 => {
+                let expiry = ((Duration::from_micros(EPOCH) + now).as_secs() + self.random.below(LONGEST_HOLD)) as u32;
+                let expiry = if self.random.chance(0.2) { 0 } else { expiry };
+                Operation::hold(transaction, source, self.anyones(), 1 + self.random.below(200), expiry)
+            }
+            55..65 => match self.end_of_hold() {
+                Some(operation) => operation,
+                None => Operation::refer(transaction, source),
+            },
             _ => Operation::transfer(transaction, source, self.anyones(), 1 + self.random.below(200)),
         }
     }
@@ -377,7 +426,8 @@ fn answers(request: &[u8], reply: Reply<'_>) -> Vec<Answered> {
     }
 }
 
-/// Whether the outcome of an operation goes into the journal: not if it was signed for an account that does not exist.
+/// Whether the outcome of an operation goes into the journal: not if it was signed for an account that does not exist,
+/// or failed to end a hold.
 pub fn leaves_trace(operation: &Operation, status: Status) -> bool {
     let is_signed = operation.source.is_keyed();
     let is_of_nobody = match status {
@@ -385,7 +435,7 @@ pub fn leaves_trace(operation: &Operation, status: Status) -> bool {
         Status::DestinationUnknown => operation.payer().is_some(),
         _ => false,
     };
-    status.is_journalled() && !is_of_nobody
+    status.is_journalled() && !is_of_nobody && (status.is_ok() || !operation.ends_hold())
 }
 
 /// The operations that a reply promises to be durable.

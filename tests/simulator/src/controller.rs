@@ -66,6 +66,7 @@ impl Controller {
         });
 
         let mut model = self.model.lock().unwrap();
+        model.set_time(unix);
         let mut recorded = recorded.into_iter();
         let mut done = 0;
         while done < requested.len() {

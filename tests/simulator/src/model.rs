@@ -4,6 +4,11 @@ use std::ops::{Deref, DerefMut};
 
 use wire::{AccountId, TransactionId};
 
+/// The id of a hold in the index.
+pub fn hold_id((payer, receiver, transaction, expiry): &model::HoldName) -> AccountId {
+    AccountId(spv::hash::hold_id(&payer.0, &receiver.0, &transaction.0, *expiry))
+}
+
 /// The plain model, and the part of it that must not be lost.
 pub struct Model {
     plain: model::Model,

@@ -1,5 +1,6 @@
 //! The node: a persistent disk, and processes on it that start and die.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,7 +20,7 @@ use wire::{Chain, Operation, Status};
 use crate::backend::{NODE, Port};
 use crate::client::RETENTION;
 use crate::controller::Controller;
-use crate::model::Model;
+use crate::model::{Model, hold_id};
 
 /// Maximum number of accounts: fewer than the clients try to create.
 pub const ACCOUNTS: usize = 200;
@@ -242,4 +243,6 @@ fn compare(ledger: &Ledger, last_sequence: u64, model: &mut Model) {
     assert_eq!(ledger.issued(), model.issued());
     let balances = ledger.iter().collect();
     assert_eq!(*model.balances(), balances);
+    let holds = model.holds().iter().map(|(name, amount)| (hold_id(name), *amount));
+    assert_eq!(holds.collect::<BTreeMap<_, _>>(), ledger.iter_holds().collect());
 }

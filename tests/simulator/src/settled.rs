@@ -8,7 +8,7 @@ use storage::Random;
 use wire::{AccountId, Command, Operation, Reply, SignedOperation, Status};
 use zerocopy::IntoBytes;
 
-use crate::model::Model;
+use crate::model::{Model, hold_id};
 
 /// How often [`Settled::prove`] asks for proofs: several times for each block, and more often would take most of a run.
 const PROVE_CHANCE: f64 = 0.3;
@@ -35,7 +35,10 @@ pub struct Settled {
     headers: HeaderChain,
     /// The model's last operation that is in a block.
     sequence: u64,
+    /// Accounts, and open holds by their ids.
     accounts: BTreeMap<AccountId, Account>,
+    /// The hold that ended last.
+    ended: Option<AccountId>,
     /// Accounts in blocks since the last stated index root.
     unstated: Vec<AccountId>,
     transactions: u64,
@@ -48,6 +51,7 @@ impl Settled {
             headers: HeaderChain::new(&genesis.hash(), genesis).unwrap(),
             sequence: 0,
             accounts: BTreeMap::new(),
+            ended: None,
             unstated: Vec::new(),
             transactions: 0,
             proofs: 0,
@@ -74,7 +78,8 @@ impl Settled {
             }
             if sealed.header.states_index() {
                 for id in self.unstated.drain(..) {
-                    let account = self.accounts.get_mut(&id).unwrap();
+                    // A hold may have ended.
+                    let Some(account) = self.accounts.get_mut(&id) else { continue };
                     account.stated = account.latest.map(|latest| (account.balance, latest));
                 }
             }
@@ -102,6 +107,8 @@ impl Settled {
         let amount = answer.operation.amount();
         let here = Locator { height: answer.height as u32, position: answer.position };
         let command = answer.operation.command().unwrap();
+        let hold = hold_id(&(source, destination, answer.operation.transaction, answer.operation.contract.get()));
+        let held = self.accounts.get(&hold).map_or(0, |hold| hold.balance);
         let mut change = |id, change: &dyn Fn(u64) -> u64| {
             let account = self.accounts.entry(id).or_default();
             self.unstated.push(id);
@@ -119,6 +126,17 @@ impl Settled {
             Command::Transfer => {
                 change(source, &|balance| balance - amount);
                 change(destination, &|balance| balance + amount);
+            }
+            Command::Hold => {
+                change(source, &|balance| balance - amount);
+                change(destination, &|balance| balance);
+                change(hold, &|_| amount);
+            }
+            Command::Capture | Command::Release | Command::Reclaim => {
+                change(source, &|balance| balance + held - amount);
+                change(destination, &|balance| balance + amount);
+                self.accounts.remove(&hold).unwrap();
+                self.ended = Some(hold);
             }
             Command::Refer => panic!("a REFER is in a block"),
         }
@@ -180,6 +198,9 @@ impl Settled {
         let history = chain.history(&id)?.take(steps).collect::<Result<Vec<_>, _>>()?;
         assert_eq!(history.len(), account.transactions.min(steps));
         // Of a nonexistent account.
+        if let Some(hold) = self.ended.filter(|hold| !self.accounts.contains_key(hold)) {
+            assert_eq!((chain.account(&hold)?, chain.latest(&hold)?), (None, None));
+        }
         let absent = AccountId((u128::from(random.number()) << 32 | 1 << 120).to_be_bytes());
         assert!(self.entry(chain, &absent)?.is_none());
         Ok(())

@@ -64,6 +64,14 @@ class Command(IntEnum):
     """Moves money from the source to the destination."""
     REFER = 4
     """Reads the balance of the source account."""
+    HOLD = 5
+    """Reserves an amount of the source for the destination, until it expires."""
+    CAPTURE = 6
+    """Ends a hold: the destination receives the amount, the source gets the rest back."""
+    RELEASE = 7
+    """Ends a hold: the destination gives all of it back to the source."""
+    RECLAIM = 8
+    """Ends an expired hold: the source takes all of it back."""
 
 
 class Promise(IntEnum):
@@ -113,7 +121,7 @@ class Status(IntEnum):
     DESTINATION_UNKNOWN = 3
     """the destination account, or the payer of a deposit, was never created"""
     INSUFFICIENT_BALANCE = 4
-    """TRANSFER of more than the source holds, or a deposit of more than the payer's"""
+    """TRANSFER or HOLD of more than the source has, or a deposit of more than the payer's"""
     OVERFLOW = 5
     """the new balance would not fit in 64 bits"""
     TABLE_FULL = 6
@@ -121,7 +129,7 @@ class Status(IntEnum):
     LINKED_FAILED = 7
     """another operation of the linked chain failed, or was not new"""
     ZERO_AMOUNT = 16
-    """ISSUE, TRANSFER or deposit of 0"""
+    """ISSUE, TRANSFER, HOLD, CAPTURE or deposit of 0"""
     SELF_TRANSFER = 17
     """source and destination are the same, or source and payer"""
     TRANSACTION_ID_REUSED = 18
@@ -130,6 +138,16 @@ class Status(IntEnum):
     """the transaction id is too old for its retries to be recognised"""
     LINKED_INVALID = 20
     """a linked chain that is cut off, too long, contains a REFER, or is not as signed"""
+    HOLD_UNKNOWN = 21
+    """no open hold has this payer, receiver, transaction id and expiry"""
+    HOLD_EXPIRED = 22
+    """HOLD or CAPTURE at or after the expiry"""
+    HOLD_NOT_EXPIRED = 23
+    """RECLAIM before the expiry, or of a hold without one"""
+    HOLD_EXCEEDED = 24
+    """CAPTURE of more than is held"""
+    HOLD_EXISTS = 25
+    """HOLD with the payer, receiver, transaction id and expiry of an open hold"""
     UNKNOWN_COMMAND = 32
     """unknown command"""
     MALFORMED = 33
@@ -192,6 +210,11 @@ _ADVICE: Final = {
     Status.TRANSACTION_ID_REUSED: "the source used this transaction id for another operation; use a new id",
     Status.EXPIRED: "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another",
     Status.LINKED_INVALID: "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one; correct the chain",
+    Status.HOLD_UNKNOWN: "there is no such open hold: it was never made or has ended, or one of its fields differs; look it up by its id",
+    Status.HOLD_EXPIRED: "the hold's expiry is over, so only the payer can end it, by RECLAIM; ask for another hold",
+    Status.HOLD_NOT_EXPIRED: "the hold has not expired; wait until then, or ask the receiver to release it",
+    Status.HOLD_EXCEEDED: "the amount is more than is held; capture at most that",
+    Status.HOLD_EXISTS: "such a hold is open; use a new transaction id",
     Status.UNKNOWN_COMMAND: "unknown command; see the table of commands in the protocol",
     Status.MALFORMED: "the frame has a wrong length, or a field is set that must be zero; correct the frame",
     Status.NOT_TRUSTED: "unsigned operations are accepted from trusted prefixes only; sign it, or ask the operator to trust your address",
@@ -234,7 +257,7 @@ class DestinationUnknown(StatusError):
 
 
 class InsufficientBalance(StatusError):
-    """TRANSFER of more than the source holds, or a deposit of more than the payer's."""
+    """TRANSFER or HOLD of more than the source has, or a deposit of more than the payer's."""
 
     status = Status.INSUFFICIENT_BALANCE
 
@@ -258,7 +281,7 @@ class LinkedFailed(StatusError):
 
 
 class ZeroAmount(StatusError):
-    """ISSUE, TRANSFER or deposit of 0."""
+    """ISSUE, TRANSFER, HOLD, CAPTURE or deposit of 0."""
 
     status = Status.ZERO_AMOUNT
 
@@ -285,6 +308,36 @@ class LinkedInvalid(StatusError):
     """A linked chain that is cut off, too long, contains a REFER, or is not as signed."""
 
     status = Status.LINKED_INVALID
+
+
+class HoldUnknown(StatusError):
+    """No open hold has this payer, receiver, transaction id and expiry."""
+
+    status = Status.HOLD_UNKNOWN
+
+
+class HoldExpired(StatusError):
+    """HOLD or CAPTURE at or after the expiry."""
+
+    status = Status.HOLD_EXPIRED
+
+
+class HoldNotExpired(StatusError):
+    """RECLAIM before the expiry, or of a hold without one."""
+
+    status = Status.HOLD_NOT_EXPIRED
+
+
+class HoldExceeded(StatusError):
+    """CAPTURE of more than is held."""
+
+    status = Status.HOLD_EXCEEDED
+
+
+class HoldExists(StatusError):
+    """HOLD with the payer, receiver, transaction id and expiry of an open hold."""
+
+    status = Status.HOLD_EXISTS
 
 
 class UnknownCommand(StatusError):
@@ -421,6 +474,11 @@ __all__ = [
     "TransactionIdReused",
     "Expired",
     "LinkedInvalid",
+    "HoldUnknown",
+    "HoldExpired",
+    "HoldNotExpired",
+    "HoldExceeded",
+    "HoldExists",
     "UnknownCommand",
     "Malformed",
     "NotTrusted",
@@ -456,6 +514,11 @@ STATUS_ERRORS: Final[dict[Status, type[StatusError]]] = {
     Status.TRANSACTION_ID_REUSED: TransactionIdReused,
     Status.EXPIRED: Expired,
     Status.LINKED_INVALID: LinkedInvalid,
+    Status.HOLD_UNKNOWN: HoldUnknown,
+    Status.HOLD_EXPIRED: HoldExpired,
+    Status.HOLD_NOT_EXPIRED: HoldNotExpired,
+    Status.HOLD_EXCEEDED: HoldExceeded,
+    Status.HOLD_EXISTS: HoldExists,
     Status.UNKNOWN_COMMAND: UnknownCommand,
     Status.MALFORMED: Malformed,
     Status.NOT_TRUSTED: NotTrusted,
@@ -482,6 +545,8 @@ ACCOUNT_TAG: Final = "turnpike/account"
 """Tag of account ids that bind a public key."""
 TRANSFER_TAG: Final = "turnpike/transfer"
 """Tag of the message that a signed operation's signature covers."""
+HOLD_TAG: Final = "turnpike/hold"
+"""Tag of payer, receiver, transaction id and expiry of a hold, whose first 16 bytes are its id in the index."""
 LINKED_TAG: Final = "turnpike/linked"
 """Tag of a chain of signed linked operations, which their transaction ids commit to."""
 FAST_ORDER_TAG: Final = "turnpike/fast/order"
@@ -592,13 +657,13 @@ class Operation(NamedTuple):
     status: int = 0
     """Status; 0 in requests."""
     contract: int = 0
-    """Contract code: the contract that the operation belongs to; the ledger does not interpret it."""
+    """Contract code: the contract that the operation belongs to; not interpreted by the ledger; of holds the expiry."""
     transaction: bytes = b""
-    """Transaction id; names the operation, together with the source or the payer."""
+    """Transaction id; names the operation, together with the account that chose it."""
     source: bytes = b""
     """Source: the account that the operation is about."""
     destination: bytes = b""
-    """Destination: the receiver of a transfer, or the payer of a CREATE's deposit; else 0."""
+    """Destination: the receiver of a transfer or hold, or the payer of a CREATE's deposit; else 0."""
     amount: int = 0
     """Amount; in replies the value."""
 

@@ -1,14 +1,15 @@
 //! Applies the transactions of a block to the index, and reverts them.
 use super::account_path;
 use super::group::fingerprint;
+use super::images::is_tombstone;
 use super::pages::At;
 use super::touches::{Role, Touch, Touches};
-use super::{Index, Pending};
+use super::{Index, Pending, created};
 use crate::links::{Link, Links};
-use spv::{IndexEntry, Locator};
+use spv::{HOLD_BIT, IndexEntry, Locator};
 use table::prefetch;
 use thiserror::Error;
-use wire::{AccountId, Command, Operation};
+use wire::{AccountId, Operation};
 
 /// Touches looked up together: enough concurrent loads to hide memory latency, and few enough for the loaded lines to
 /// stay in the first-level cache.
@@ -26,7 +27,9 @@ pub enum Effect {
     Underflow,
     /// Adds more to an account than fits in 64 bits.
     Overflow,
-    /// Is not a CREATE, ISSUE or TRANSFER, transfers to its own account, or creates an account that pays for itself.
+    /// Ends a hold that is not open.
+    HoldUnknown,
+    /// Is a REFER or an unknown command, or has the same account twice.
     NotATransaction,
 }
 
@@ -103,6 +106,7 @@ impl Index {
                     position: latest.position,
                     effect,
                 })?;
+                let Some(link) = link else { continue };
                 let links = &mut links[touch.number as usize];
                 *if touch.role.is_destination() { &mut links.destination } else { &mut links.source } = link;
             }
@@ -130,7 +134,7 @@ impl Index {
         locations
     }
 
-    /// Applies a touch. Returns the account's previous transaction.
+    /// Applies a touch. Returns the account's previous transaction; nothing for a hold, which has one only.
     #[inline]
     fn apply_touch(
         &mut self,
@@ -138,25 +142,36 @@ impl Index {
         touch: &Touch,
         latest: Locator,
         location: &EntryLocation,
-    ) -> Result<Link, Effect> {
+    ) -> Result<Option<Link>, Effect> {
         let found = self.settle(location, &touch.account);
         if self.is_catching_up && found.is_some_and(|at| self.pages[at].latest() >= latest) {
-            return Ok(Link::NONE);
+            return Ok(None);
         }
-        if touch.role == Role::Created {
+        if matches!(touch.role, Role::Created | Role::Held) {
             if found.is_some() {
                 return Err(Effect::AccountExists);
             }
-            self.create(pending, location.path, &touch.account, latest);
-            return Ok(Link::NONE);
+            let is_hold = touch.role == Role::Held;
+            self.create(pending, location.path, touch, latest, if is_hold { HOLD_BIT } else { 0 });
+            return Ok((!is_hold).then_some(Link::NONE));
         }
         let at = found.ok_or(Effect::AccountUnknown)?;
-        let balance = self.pages[at].balance.get();
+        let entry = self.pages[at];
+        if entry.is_hold() != (touch.role == Role::Ended) {
+            return Err(if entry.is_hold() { Effect::AccountUnknown } else { Effect::HoldUnknown });
+        }
+        let balance = entry.balance.get();
         let balance = match touch.role {
+            Role::Ended => {
+                self.remove(pending, location.path, &entry, latest.height);
+                return Ok(None);
+            }
             Role::Sender | Role::Payer => balance.checked_sub(touch.amount).ok_or(Effect::Underflow)?,
-            _ => balance.checked_add(touch.amount).ok_or(Effect::Overflow)?,
+            Role::Created | Role::Held | Role::Issued | Role::Receiver | Role::Returned => {
+                balance.checked_add(touch.amount).ok_or(Effect::Overflow)?
+            }
         };
-        Ok(self.update(pending, location.path, at, balance, latest))
+        Ok(Some(self.update(pending, location.path, at, balance, latest)))
     }
 
     /// Finds the entry. It is not at its predicted place if something was inserted meanwhile, if another account has
@@ -185,15 +200,33 @@ impl Index {
         before.into()
     }
 
-    fn create(&mut self, pending: &mut Pending, path: u64, account: &AccountId, latest: Locator) {
+    fn create(&mut self, pending: &mut Pending, path: u64, touch: &Touch, latest: Locator, mark: u32) {
         let entry = IndexEntry {
-            account: account.0,
-            balance: 0.into(),
+            account: touch.account.0,
+            // That of a CREATE is 0: its deposit is the payer's.
+            balance: if touch.role == Role::Held { touch.amount.into() } else { 0.into() },
             height: latest.height.into(),
-            position: latest.position.into(),
+            position: (latest.position | mark).into(),
         };
         self.trie.insert(&mut self.pages, pending, path, entry);
         self.accounts += 1;
+    }
+
+    /// Removes the entry of a hold that the block at this height ends.
+    fn remove(&mut self, pending: &mut Pending, path: u64, entry: &IndexEntry, height: u32) {
+        let cell = self.trie.touch(pending, path);
+        // One that this block has added is in no earlier state.
+        if entry.height.get() != height {
+            self.images.add(cell, *entry);
+            self.images.add_tombstone(cell, entry.account, height);
+        }
+        if let Some(ended) = &mut self.ended_holds
+            && entry.height.get() <= ended.since
+        {
+            ended.entries.push(*entry);
+        }
+        self.trie.remove(&mut self.pages, pending, path, &AccountId(entry.account));
+        self.accounts -= 1;
     }
 
     /// Reverts everything that was applied of these operations of the open block.
@@ -202,14 +235,20 @@ impl Index {
         while let Some((before, image)) = self.images.pop_open() {
             let account = AccountId(before.account);
             let path = account_path(&account);
-            if let Some(at) = self.trie.find(&self.pages, path, &account) {
-                self.pages[at] = before;
-            }
             self.trie.touch(pending, path).image = image;
+            if is_tombstone(&before) {
+                continue;
+            }
+            match self.trie.find(&self.pages, path, &account) {
+                Some(at) => self.pages[at] = before,
+                None => {
+                    self.trie.insert(&mut self.pages, pending, path, before);
+                    self.accounts += 1;
+                }
+            }
         }
         // All touched entries are restored, so an entry that still names this block was created by it.
-        let created = operations.iter().filter(|operation| operation.command() == Ok(Command::Create));
-        for account in created.map(|operation| operation.source) {
+        for account in operations.iter().filter_map(created) {
             let path = account_path(&account);
             let found = self.trie.find(&self.pages, path, &account);
             if found.is_some_and(|at| self.pages[at].height.get() == height) {

@@ -4,7 +4,8 @@
 //! Not every block publishes the index, so up to three states are visible: the **published** one, to which proofs lead;
 //! the **committed** one, after the last block; and that of the open block. Images stay until the next publication, and
 //! the height in an entry says which states it belongs to: the entry as of a block is the newest one of the account
-//! that is not above the block's height.
+//! that is not above the block's height. For a hold that has ended since, that is a **tombstone**, which follows the
+//! image of its entry.
 //!
 //! Image numbers keep counting up; raising the first valid number discards those before a publication. So the list
 //! heads in the cells need no reset.
@@ -12,6 +13,14 @@ use super::paths::account_path;
 use super::trie::{Cell, Trie};
 use spv::IndexEntry;
 use wire::AccountId;
+
+/// The position in a tombstone, where no transaction can be.
+const TOMBSTONE: u32 = u32::MAX;
+
+/// Whether an image is a tombstone.
+pub(super) fn is_tombstone(image: &IndexEntry) -> bool {
+    image.position.get() == TOMBSTONE
+}
 
 /// The images since the last publication.
 #[derive(Debug)]
@@ -46,6 +55,12 @@ impl Images {
     pub(super) fn add(&mut self, cell: &mut Cell, entry: IndexEntry) {
         let number = self.first + self.images.len() as u64;
         self.images.push(Image { entry, next: std::mem::replace(&mut cell.image, number) });
+    }
+
+    /// Adds the tombstone of a hold of the cell, which the block at this height ends.
+    pub(super) fn add_tombstone(&mut self, cell: &mut Cell, hold: [u8; 16], height: u32) {
+        let entry = IndexEntry { account: hold, balance: 0.into(), height: height.into(), position: TOMBSTONE.into() };
+        self.add(cell, entry);
     }
 
     /// The images of the cell's entries, newest first.

@@ -1,5 +1,5 @@
-//! The index of our own chain: maps every account to its balance and its latest transaction; one root commits to all of
-//! it.
+//! The index of our own chain: maps every account to its balance and its latest transaction, and every open hold to its
+//! amount and its HOLD; one root commits to all of it. Below, holds are accounts as well.
 //!
 //! By definition it is a trie (`docs/protocol.md`). Paths are hashes, so the trie is practically full down to a depth
 //! that follows from its size. In memory it consists of
@@ -44,7 +44,7 @@ pub use pending::Pending;
 pub use proof::{IndexAnswer, Leaf};
 pub use touches::{Touch, Touches};
 
-use images::Images;
+use images::{Images, is_tombstone};
 use pages::Pages;
 use paths::account_path;
 use spv::IndexEntry;
@@ -57,6 +57,31 @@ use wire::{AccountId, Command, Operation};
 #[error("entry {0} of the index is out of order")]
 pub struct OrderError(pub u64);
 
+/// The id of the hold that an operation makes or ends.
+pub fn hold_id(operation: &Operation) -> AccountId {
+    let Operation { source, destination, transaction, contract, .. } = operation;
+    AccountId(spv::hash::hold_id(&source.0, &destination.0, &transaction.0, contract.get()))
+}
+
+/// The account or hold that an operation adds.
+fn created(operation: &Operation) -> Option<AccountId> {
+    match operation.command().ok()? {
+        Command::Create => Some(operation.source),
+        Command::Hold => Some(hold_id(operation)),
+        Command::Issue | Command::Transfer | Command::Refer => None,
+        Command::Capture | Command::Release | Command::Reclaim => None,
+    }
+}
+
+/// The entries of holds that were open after a block and have ended since. A block that is reverted may leave some that
+/// have not.
+#[derive(Debug)]
+struct EndedHolds {
+    /// Height of the block.
+    since: u32,
+    entries: Vec<IndexEntry>,
+}
+
 /// The index, in memory.
 #[derive(Debug)]
 pub struct Index {
@@ -68,6 +93,8 @@ pub struct Index {
     images: Images,
     /// Whether some entries are ahead of the blocks that are applied.
     is_catching_up: bool,
+    /// Those of the snapshot being written, if any.
+    ended_holds: Option<EndedHolds>,
 }
 
 impl Default for Index {
@@ -84,7 +111,15 @@ impl Index {
 
     fn for_accounts(accounts: u64) -> Self {
         let trie = Trie::new(0, accounts);
-        Self { trie, pages: Pages::default(), accounts: 0, open: None, images: Images::new(0), is_catching_up: false }
+        Self {
+            trie,
+            pages: Pages::default(),
+            accounts: 0,
+            open: None,
+            images: Images::new(0),
+            is_catching_up: false,
+            ended_holds: None,
+        }
     }
 
     /// The index after the block at `height`, of these entries, which must be in ascending order of path, then id; no
@@ -115,7 +150,7 @@ impl Index {
         Ok(index)
     }
 
-    /// Number of accounts, including those of an open block.
+    /// Number of accounts and holds, including those of an open block.
     pub fn accounts(&self) -> u64 {
         self.accounts
     }
@@ -137,14 +172,15 @@ impl Index {
 
     /// The entry of an account as of a visible state.
     fn as_of(&self, height: u32, account: &AccountId) -> Option<IndexEntry> {
-        let entry = self.get(account)?;
-        if entry.height.get() <= height {
-            return Some(entry);
+        let entry = self.get(account);
+        if entry.is_some_and(|entry| entry.height.get() <= height) {
+            return entry;
         }
         let path = account_path(account);
         let trie = self.trie.lowest(path);
         let mut images = self.images.of_cell(&trie.cells()[trie.cell_of(path)]);
-        images.find(|image| image.account == account.0 && image.height.get() <= height).copied()
+        let image = images.find(|image| image.account == account.0 && image.height.get() <= height);
+        image.filter(|image| !is_tombstone(image)).copied()
     }
 
     /// All entries, in ascending order of path, then id.
@@ -179,8 +215,30 @@ impl Index {
 
     /// From now on, a transaction that an entry includes already is not applied again, whether it is before the entry's
     /// latest one or is that one: the entries are from a snapshot that was written while blocks were added.
-    pub fn begin_catching_up(&mut self) {
+    ///
+    /// `ended` are the holds that were open when the snapshot began, and may have ended before their entries were
+    /// written: the transactions that end them need those.
+    pub fn begin_catching_up(&mut self, pending: &mut Pending, ended: &[IndexEntry]) {
         self.is_catching_up = true;
+        for entry in ended {
+            let path = account_path(&AccountId(entry.account));
+            if self.trie.find(&self.pages, path, &AccountId(entry.account)).is_none() {
+                self.trie.prepare(&mut self.pages, pending, &mut self.images, &[path]);
+                self.trie.insert(&mut self.pages, pending, path, *entry);
+                self.accounts += 1;
+            }
+        }
+    }
+
+    /// From now on, keeps the entries of holds that were open after the block at a height, and end: for a snapshot that
+    /// begins there.
+    pub fn keep_ended_holds(&mut self, height: u32) {
+        self.ended_holds = Some(EndedHolds { since: height, entries: Vec::new() });
+    }
+
+    /// Returns these entries, and keeps no more.
+    pub fn take_ended_holds(&mut self) -> Vec<IndexEntry> {
+        self.ended_holds.take().map_or(Vec::new(), |ended| ended.entries)
     }
 
     /// Ends it: all entries are as of the same block.
@@ -188,7 +246,7 @@ impl Index {
         self.is_catching_up = false;
     }
 
-    /// The sum of all balances.
+    /// The sum of all balances and holds.
     pub fn total(&self) -> u128 {
         self.entries().map(|entry| u128::from(entry.balance.get())).sum()
     }
@@ -196,10 +254,9 @@ impl Index {
     /// Makes room for what the operations of a block create and change. Call it before applying any of the block.
     pub fn prepare(&mut self, pending: &mut Pending, operations: &[Operation]) {
         self.commit();
-        // Each changes at most two accounts, usually fewer for the first time.
+        // Each changes two or three entries, usually fewer for the first time.
         self.images.reserve(operations.len().min(self.accounts as usize));
-        let is_create = |operation: &&Operation| operation.command() == Ok(Command::Create);
-        let created: Vec<_> = operations.iter().filter(is_create).map(|operation| operation.source).collect();
+        let created: Vec<_> = operations.iter().filter_map(created).collect();
         if !created.is_empty() {
             let mut paths = vec![0; created.len()];
             account_paths(&created, &mut paths);

@@ -108,6 +108,24 @@ fn apply_plainly(model: &mut Model, operation: &Operation, latest: Locator) -> O
             let source = touch(model, &operation.source, from);
             Some(Links { source, destination: touch(model, &operation.destination, to) })
         }
+        5..9 if operation.source != operation.destination => {
+            let hold = hold_id(operation);
+            let [from, to] = [operation.source, operation.destination].map(|account| balance(model, &account));
+            let (from, to) = (from?, to?);
+            let (from, to) = if operation.command == 5 {
+                let left = from.checked_sub(amount).filter(|_| balance(model, &hold).is_none())?;
+                let place = Locator { position: latest.position | 1 << 31, ..latest };
+                let (height, position) = (place.height.into(), place.position.into());
+                model.insert(key(&hold), IndexEntry { account: hold.0, balance: amount.into(), height, position });
+                (left, to)
+            } else {
+                let rest = balance(model, &hold)?.checked_sub(amount)?;
+                model.remove(&key(&hold));
+                (from + rest, to + amount)
+            };
+            let source = touch(model, &operation.source, from);
+            Some(Links { source, destination: touch(model, &operation.destination, to) })
+        }
         _ => None,
     }
 }
@@ -122,6 +140,16 @@ fn operation((command, source, destination, amount): (u16, u32, u32, u64)) -> Op
         1 => Operation::create(id, account(source)),
         2 => Operation::issue(id, account(source), amount),
         4 => Operation::create_for(id, account(source), account(destination), amount),
+        // Few holds, so that they are ended, and made again.
+        5..12 => {
+            let hold = Operation::hold(id, account(source % 40), account(destination % 3), 1 + amount % 20, 7);
+            match command {
+                5..8 => hold,
+                8 | 9 => Operation::capture(&hold, 1 + amount % 9),
+                10 => Operation::release(&hold),
+                _ => Operation::reclaim(&hold),
+            }
+        }
         _ => Operation::transfer(id, account(source), account(destination), amount),
     }
 }
@@ -150,7 +178,7 @@ proptest! {
     #[test]
     fn follows_the_plain_model(
         blocks in prop::collection::vec(
-            prop::collection::vec((1_u16..5, 0_u32..900, 0_u32..900, 1_u64..50), 0..700),
+            prop::collection::vec((1_u16..12, 0_u32..900, 0_u32..900, 1_u64..50), 0..700),
             1..5,
         ),
     ) {
@@ -318,16 +346,30 @@ fn crowds_follow(published_every: u32) {
     let (mut index, mut committed) = (Whole::new(), Model::new());
     let (mut published, mut root) = (Model::new(), index.root());
     let mut fresh = alike.iter().copied().chain((1 << 30..).map(account));
-    let mut known = Vec::new();
+    let (mut known, mut accounts, mut holds) = (Vec::new(), Vec::new(), Vec::new());
     for height in 1..=12 {
         let mut operations = creates(&fresh.by_ref().take(if height == 9 { 6_000 } else { 250 }).collect::<Vec<_>>());
         known.extend(operations.iter().map(|operation| operation.source));
-        for _ in 0..400 {
-            let [source, destination] = [0; 2].map(|_| known[random.below(known.len() as u64) as usize]);
+        accounts.extend(operations.iter().map(|operation| operation.source));
+        for _ in 0..600 {
+            let [source, destination] = [0; 2].map(|_| accounts[random.below(accounts.len() as u64) as usize]);
             let id = TransactionId::ZERO;
-            operations.push(match random.chance(0.5) || source == destination {
-                true => Operation::issue(id, source, random.below(1000)),
-                false => Operation::transfer(id, source, destination, random.below(100)),
+            let kind = if source == destination { 0 } else { random.below(6) };
+            operations.push(match kind {
+                0..2 => Operation::issue(id, source, random.below(1000)),
+                2..4 => Operation::transfer(id, source, destination, random.below(100)),
+                4 => {
+                    let hold = Operation::hold(id, source, destination, 1 + random.below(20), height);
+                    known.push(hold_id(&hold));
+                    holds.push(hold);
+                    hold
+                }
+                // Of this block, of others, and of none.
+                _ => match holds.get(random.below(holds.len() as u64 + 1) as usize) {
+                    Some(hold) if random.chance(0.1) => *hold,
+                    Some(hold) => Operation::capture(hold, 1 + random.below(10)),
+                    None => continue,
+                },
             });
         }
         let mut done = committed.clone();
@@ -358,6 +400,7 @@ fn crowds_follow(published_every: u32) {
         }
     }
     assert!(index.index.trie.has_crowds());
+    assert!(committed.values().any(IndexEntry::is_hold));
     check_against(&mut index, &committed);
     check_proofs(&mut index, known.into_iter().step_by(23));
 }

@@ -4,9 +4,10 @@
 //! step. But the effect of a transaction on one of its accounts does not depend on the other: only transactions that
 //! touch the same account must stay in order. So the index is traversed from one end to the other, in parts that stay
 //! in the cache.
-use super::paths::account_paths;
-use super::{Effect, EffectError, Index};
-use spv::Locator;
+use super::paths::{account_path, account_paths};
+use super::{Effect, EffectError, Index, hold_id};
+use spv::{IndexEntry, Locator};
+use std::collections::HashMap;
 use wire::{AccountId, Command, Operation};
 
 /// Operations whose paths are computed together, in the first-level cache.
@@ -30,6 +31,12 @@ pub(super) enum Role {
     Receiver,
     /// Pays the deposit for another account.
     Payer,
+    /// The hold that a HOLD makes.
+    Held,
+    /// The hold that the transaction ends.
+    Ended,
+    /// Gets back what a hold reserved and nobody captured.
+    Returned,
 }
 
 impl Role {
@@ -59,6 +66,18 @@ impl Touch {
 pub struct Touches {
     touches: Vec<Touch>,
     paths: Vec<[u64; 2]>,
+    holds: Vec<TouchedHold>,
+}
+
+/// The hold that a transaction makes or ends.
+#[derive(Clone, Copy, Debug)]
+struct TouchedHold {
+    /// Index of the transaction.
+    number: u32,
+    path: u64,
+    id: AccountId,
+    /// The held amount.
+    amount: u64,
 }
 
 impl Touches {
@@ -77,10 +96,41 @@ impl Touches {
             }
             account_paths(accounts[..operations.len()].as_flattened(), paths.as_flattened_mut());
         }
-        self.sort(part_bits(index.accounts(), 2 * operations.len()), operations).map_err(|number| {
-            let Locator { height, position } = first;
-            EffectError { height, position: position + number, effect: Effect::NotATransaction }
+        let Locator { height, position } = first;
+        self.find_holds(index, operations).map_err(|(number, effect)| EffectError {
+            height,
+            position: position + number,
+            effect,
+        })?;
+        self.sort(part_bits(index.accounts(), 2 * operations.len()), operations).map_err(|number| EffectError {
+            height,
+            position: position + number,
+            effect: Effect::NotATransaction,
         })
+    }
+
+    /// Finds what the holds are that these operations make or end. What the end of a hold gives to an account depends
+    /// on the held amount, which another part of the index has.
+    fn find_holds(&mut self, index: &Index, operations: &[Operation]) -> Result<(), (u32, Effect)> {
+        self.holds.clear();
+        // Holds that these operations have made, or ended, so far.
+        let mut open = HashMap::new();
+        for (number, operation) in (0..).zip(operations).filter(|(_, operation)| operation.is_of_hold()) {
+            let id = hold_id(operation);
+            let amount = if operation.ends_hold() {
+                let before = || index.get(&id).filter(IndexEntry::is_hold).map(|entry| entry.balance.get());
+                let held = open.insert(id, None).unwrap_or_else(before);
+                held.ok_or((number, Effect::HoldUnknown))?
+            } else {
+                open.insert(id, Some(operation.amount()));
+                operation.amount()
+            };
+            if operation.ends_hold() && operation.amount() > amount {
+                return Err((number, Effect::Underflow));
+            }
+            self.holds.push(TouchedHold { number, path: account_path(&id), id, amount });
+        }
+        Ok(())
     }
 
     /// All of them, in their order.
@@ -94,6 +144,7 @@ impl Touches {
         // In two steps, because a shift by all 64 bits is undefined.
         let part = |path: u64| (path >> 1 >> (63 - bits)) as usize;
         let mut places = vec![0; 1 << bits];
+        self.holds.iter().for_each(|hold| places[part(hold.path)] += 1);
         for (number, (operation, [source, destination])) in operations.iter().zip(&self.paths).enumerate() {
             places[part(*source)] += 1;
             match operation.command() {
@@ -102,7 +153,14 @@ impl Touches {
                 Ok(Command::Create | Command::Transfer) if operation.source != operation.destination => {
                     places[part(*destination)] += 1;
                 }
-                Ok(Command::Create | Command::Transfer | Command::Refer) | Err(_) => return Err(number as u32),
+                Ok(Command::Hold | Command::Capture | Command::Release | Command::Reclaim)
+                    if operation.source != operation.destination =>
+                {
+                    places[part(*destination)] += 1;
+                }
+                Ok(Command::Create | Command::Transfer | Command::Refer)
+                | Ok(Command::Hold | Command::Capture | Command::Release | Command::Reclaim)
+                | Err(_) => return Err(number as u32),
             }
         }
         let mut end = 0;
@@ -110,13 +168,15 @@ impl Touches {
             end += std::mem::replace(place, end);
         }
         self.touches.resize(end, Touch::NONE);
+        let mut holds = self.holds.iter();
         for (number, (operation, [source, destination])) in operations.iter().zip(&self.paths).enumerate() {
-            let mut put = |path, account, role| {
+            let amount = operation.amount.get();
+            let mut put_amount = |path, account, role, amount| {
                 let place = &mut places[part(path)];
-                self.touches[*place] =
-                    Touch { path, account, amount: operation.amount.get(), number: number as u32, role };
+                self.touches[*place] = Touch { path, account, amount, number: number as u32, role };
                 *place += 1;
             };
+            let mut put = |path, account, role| put_amount(path, account, role, amount);
             match operation.command() {
                 Ok(Command::Create) => {
                     put(*source, operation.source, Role::Created);
@@ -128,6 +188,18 @@ impl Touches {
                 Ok(Command::Transfer) => {
                     put(*source, operation.source, Role::Sender);
                     put(*destination, operation.destination, Role::Receiver);
+                }
+                Ok(command @ (Command::Hold | Command::Capture | Command::Release | Command::Reclaim)) => {
+                    let hold = holds.next().expect("each such operation has one");
+                    debug_assert_eq!(hold.number, number as u32);
+                    let is_made = command == Command::Hold;
+                    // Of the account that a part of the transaction does not change, the history has it all the same.
+                    let (payer, received) = if is_made { (Role::Sender, 0) } else { (Role::Returned, amount) };
+                    let paid = if is_made { amount } else { hold.amount - amount };
+                    put_amount(*source, operation.source, payer, paid);
+                    put_amount(*destination, operation.destination, Role::Receiver, received);
+                    let role = if is_made { Role::Held } else { Role::Ended };
+                    put_amount(hold.path, hold.id, role, hold.amount);
                 }
                 Ok(Command::Refer) | Err(_) => unreachable!("refused where the places were counted"),
             }

@@ -3,7 +3,7 @@ use super::error::{Damage, Error};
 use super::record::Record;
 use super::store::Store;
 use super::tip::Tip;
-use crate::index::{Index, IndexAnswer};
+use crate::index::{Index, IndexAnswer, hold_id};
 use crate::links::{Link, Links};
 use spv::{BlockHeader, IndexEntry, Locator};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -132,7 +132,13 @@ fn before(operation: &Operation, links: Links, account: &AccountId) -> Option<Op
         Command::Create if operation.payer() == Some(*account) => links.destination,
         Command::Issue | Command::Transfer if is_source => links.source,
         Command::Transfer if operation.destination == *account => links.destination,
+        Command::Hold | Command::Capture | Command::Release | Command::Reclaim if is_source => links.source,
+        Command::Hold | Command::Capture | Command::Release | Command::Reclaim if operation.destination == *account => {
+            links.destination
+        }
+        Command::Hold if hold_id(operation) == *account => return Some(None),
         Command::Create | Command::Issue | Command::Transfer | Command::Refer => return None,
+        Command::Hold | Command::Capture | Command::Release | Command::Reclaim => return None,
     };
     Some(Some(link.locator()?))
 }

@@ -7,9 +7,12 @@
 //! applies all others from the first block after the snapshot began. The result is exact as of the block in which it
 //! ended, and an index root authenticates it, see [`super::chain`].
 //!
-//! The file consists of a header, the entries in order, and a footer, which ends with the BLAKE3 hash of all before it.
-//! Version 1 has no block and no number of entries in its footer: nothing changed while it was written, and its header
-//! has both.
+//! A hold that ends before its slice is written has lost its entry. But its end may be one of the transactions to
+//! apply, and pays back an amount that only the entry has. So such entries follow the others.
+//!
+//! The file consists of a header, the entries in order, those of ended holds, and a footer, which ends with the BLAKE3
+//! hash of all before it. Version 1 has the block and the number of entries in its header, and no ended holds: nothing
+//! changed while it was written.
 use super::error::Error;
 use super::record::Record;
 use super::store::Store;
@@ -23,7 +26,7 @@ use wire::AccountId;
 use zerocopy::byteorder::big_endian::U64;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-const MAGIC: [u8; 8] = *b"TPindex2";
+const MAGIC: [u8; 8] = *b"TPindex3";
 
 /// The first bytes of version 1.
 const MAGIC_1: [u8; 8] = *b"TPindex1";
@@ -63,6 +66,8 @@ struct Footer {
     block: Hash,
     /// Number of entries.
     entries: U64,
+    /// Number of entries of holds that ended meanwhile.
+    ended: U64,
     checksum: Hash,
 }
 
@@ -146,12 +151,15 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends a snapshot that is whole, as of `tip`, and makes it durable.
-    pub(super) fn finish(mut self, tip: &Tip) -> Result<(), Error> {
+    /// Ends a snapshot that is whole, as of `tip`, and makes it durable. `ended` has the holds that it began with and
+    /// that have ended since.
+    pub(super) fn finish(mut self, tip: &Tip, ended: &[IndexEntry]) -> Result<(), Error> {
+        self.add(ended.as_bytes())?;
         let mut footer = Footer {
             height: tip.header.height,
             block: tip.hash,
             entries: self.entries.into(),
+            ended: (ended.len() as u64).into(),
             checksum: Hash::default(),
         };
         self.add(&footer.as_bytes()[..FOOTER])?;
@@ -228,6 +236,8 @@ pub(super) fn copy_newest(from: &Arc<dyn Directory>, to: &Arc<dyn Directory>, mo
 pub(super) struct Loaded {
     /// Its entries.
     pub(super) index: Index,
+    /// Those of holds that ended while it was written.
+    pub(super) ended_holds: Vec<IndexEntry>,
     /// The last block when it began. Blocks after it may be included, wholly or in part.
     pub(super) begun: u64,
     /// The block as of which it is, once the blocks up to it are applied.
@@ -254,19 +264,22 @@ pub(super) fn load(
         return Ok(None);
     }
     reader.read(header.as_mut_bytes())?;
-    let entry = size_of::<IndexEntry>() as u64;
-    let (accounts, footer) = match header.magic {
-        MAGIC_1 => (header.accounts.get(), size_of::<Hash>() as u64),
-        MAGIC => {
-            let footer = size_of::<Footer>() as u64;
-            ((size - size_of::<Header>() as u64).saturating_sub(footer) / entry, footer)
+    let begun = header.height.get();
+    // All that the footer states is checked, below or by the hash.
+    let mut footer = Footer::new_zeroed();
+    let (accounts, ended, block, length) = match header.magic {
+        MAGIC_1 if begun == height => (header.accounts.get(), 0, header.block, size_of::<Hash>()),
+        MAGIC if size >= (size_of::<Header>() + size_of::<Footer>()) as u64 => {
+            file.read_exact_at(footer.as_mut_bytes(), size - size_of::<Footer>() as u64)?;
+            (footer.entries.get(), footer.ended.get(), footer.block, size_of::<Footer>())
         }
         _ => return Ok(None),
     };
-    let expected =
-        accounts.checked_mul(entry).and_then(|entries| entries.checked_add(size_of::<Header>() as u64 + footer));
-    let begun = header.height.get();
-    if expected != Some(size) || begun > height || store.record(begun)?.header.hash() != header.block {
+    let entries = accounts.checked_add(ended).and_then(|count| count.checked_mul(size_of::<IndexEntry>() as u64));
+    let expected = entries.and_then(|bytes| bytes.checked_add((size_of::<Header>() + length) as u64));
+    let is_of_height = header.magic == MAGIC_1 || footer.height.get() == height;
+    let is_possible = expected == Some(size) && is_of_height && begun <= height;
+    if !is_possible || store.record(begun)?.header.hash() != header.block {
         return Ok(None);
     }
     progress.expect(Stage::Snapshot, accounts);
@@ -296,24 +309,18 @@ pub(super) fn load(
         return Err(error.into());
     }
     let Ok(index) = index else { return Ok(None) };
-    let block = if header.magic == MAGIC {
-        let mut footer = Footer::new_zeroed();
+    // The file has room for them.
+    let mut ended_holds = vec![IndexEntry::new_zeroed(); ended as usize];
+    reader.read(ended_holds.as_mut_bytes())?;
+    if header.magic == MAGIC {
         reader.read(&mut footer.as_mut_bytes()[..FOOTER])?;
-        if footer.height.get() != height || footer.entries.get() != accounts {
-            return Ok(None);
-        }
-        footer.block
-    } else if begun == height {
-        header.block
-    } else {
-        return Ok(None);
-    };
+    }
     let mut sum = [0; 32];
     file.read_exact_at(&mut sum, reader.offset)?;
     let Record { header: record, .. } = store.record(height)?;
     let is_intact = cfg!(fuzzing) || sum == *reader.hasher.finalize().as_bytes();
     let is_of_the_block = record.hash() == block && record.states_index();
-    Ok((is_intact && is_of_the_block).then_some(Loaded { index, begun, ended: height }))
+    Ok((is_intact && is_of_the_block).then_some(Loaded { index, ended_holds, begun, ended: height }))
 }
 
 /// Hashes what is read.

@@ -39,6 +39,11 @@ fn account(n: u64) -> AccountId {
 /// Creates valid blocks, and tracks their effects in a simple way.
 struct Model {
     random: Random,
+    /// Number of accounts.
+    accounts: u64,
+    /// HOLDs of open holds.
+    holds: Vec<Operation>,
+    /// Of accounts, and of open holds.
     balances: HashMap<AccountId, u64>,
     history: HashMap<AccountId, Vec<(Locator, Operation)>>,
     /// Balances and latest transactions as of the last stated index root.
@@ -69,6 +74,8 @@ impl Model {
     fn new(seed: u64) -> Self {
         Self {
             random: Random::new(seed),
+            accounts: 0,
+            holds: Vec::new(),
             balances: HashMap::new(),
             history: HashMap::new(),
             stated: HashMap::new(),
@@ -89,10 +96,21 @@ impl Model {
             let position = block.operations.len() as u32;
             self.next_id += 1;
             let id = TransactionId::from(self.next_id);
-            let accounts = self.balances.len() as u64;
+            let accounts = self.accounts;
             let [a, b] = [(); 2].map(|()| account(self.random.below(accounts.max(1))));
             let amount = self.random.below(50) + 1;
-            let operation = match self.random.below(10) {
+            let operation = match self.random.below(14) {
+                10 | 11 if accounts > 0 && a != b && self.balances[&a] >= amount => {
+                    Operation::hold(id, a, b, amount, position)
+                }
+                12 | 13 if !self.holds.is_empty() => {
+                    let hold = self.holds.swap_remove(self.random.below(self.holds.len() as u64) as usize);
+                    match self.random.below(4) {
+                        0 => Operation::release(&hold),
+                        1 => Operation::reclaim(&hold),
+                        _ => Operation::capture(&hold, 1 + self.random.below(hold.amount())),
+                    }
+                }
                 0 => Operation::create(id, account(accounts)),
                 9 if accounts > 0 && !a.is_zero() && self.balances[&a] >= amount => {
                     Operation::create_for(id, account(accounts), a, amount)
@@ -113,10 +131,14 @@ impl Model {
 
     fn apply(&mut self, operation: &Operation, at: Locator) {
         let amount = operation.amount.get();
+        if operation.is_of_hold() {
+            return self.apply_to_hold(operation, at);
+        }
         self.history.entry(operation.source).or_default().push((at, *operation));
         let balance = self.balances.entry(operation.source).or_default();
         match operation.command {
             1 => {
+                self.accounts += 1;
                 if let Some(payer) = operation.payer() {
                     *self.balances.get_mut(&payer).unwrap() -= amount;
                     self.history.get_mut(&payer).unwrap().push((at, *operation));
@@ -129,6 +151,24 @@ impl Model {
                 self.history.get_mut(&operation.destination).unwrap().push((at, *operation));
             }
             _ => {}
+        }
+    }
+
+    fn apply_to_hold(&mut self, operation: &Operation, at: Locator) {
+        let (amount, hold) = (operation.amount(), crate::index::hold_id(operation));
+        for account in [operation.source, operation.destination] {
+            self.history.get_mut(&account).unwrap().push((at, *operation));
+        }
+        if operation.ends_hold() {
+            self.history.remove(&hold).unwrap();
+            let held = self.balances.remove(&hold).unwrap();
+            *self.balances.get_mut(&operation.source).unwrap() += held - amount;
+            *self.balances.get_mut(&operation.destination).unwrap() += amount;
+        } else {
+            *self.balances.get_mut(&operation.source).unwrap() -= amount;
+            self.balances.insert(hold, amount);
+            self.history.insert(hold, vec![(at, *operation)]);
+            self.holds.push(*operation);
         }
     }
 
@@ -169,13 +209,13 @@ impl Model {
             let no_place = Locator { position: u32::MAX, ..latest };
             assert!(reader.history_before(account, no_place).unwrap().is_none());
         }
-        for n in self.balances.len() as u64..self.balances.len() as u64 + 20 {
+        for n in self.accounts..self.accounts + 20 {
             assert_eq!(self.check_index(&reader, &account(n)), None);
             assert_eq!(reader.latest(&account(n)).unwrap(), None);
         }
         let elsewhere = Locator { height: self.height() as u32 + 1, position: 0 };
         assert!(reader.history_before(&account(0), elsewhere).unwrap().is_none());
-        let stranger = account(self.balances.len() as u64);
+        let stranger = account(self.accounts);
         for (others, _) in self.history.values().flatten().step_by(7) {
             assert!(reader.history_before(&stranger, *others).unwrap().is_none());
         }

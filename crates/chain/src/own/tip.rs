@@ -56,6 +56,8 @@ pub(super) fn issued(before: u128, operations: &[Operation]) -> u128 {
         Ok(Command::Issue) => issued + u128::from(operation.amount()),
         // Not below zero: some account held it.
         Ok(Command::Create) => issued.saturating_sub(operation.amount().into()),
-        Ok(Command::Transfer | Command::Refer) | Err(_) => issued,
+        Ok(Command::Transfer | Command::Refer)
+        | Ok(Command::Hold | Command::Capture | Command::Release | Command::Reclaim)
+        | Err(_) => issued,
     })
 }

@@ -180,7 +180,7 @@ impl Window {
 /// The outcome that a record holds for an operation; `None` if its identity differs.
 #[inline]
 fn compare(record: &Record, operation: &Operation) -> Option<Known> {
-    if (record.operation.namer(), record.operation.transaction) != (operation.namer(), operation.transaction) {
+    if record.operation.name() != operation.name() {
         return None;
     }
     let status = Status::try_from(record.operation.status.get()).unwrap_or(Status::Malformed);

@@ -92,6 +92,7 @@ impl Toy {
                     Status::Ok
                 }
                 Ok(Command::Transfer | Command::Refer) => Status::Ok,
+                Ok(Command::Hold | Command::Capture | Command::Release | Command::Reclaim) => Status::HoldUnknown,
                 Err(status) => status,
             };
             operation.status = U16::new(status.code());

@@ -21,14 +21,14 @@ pub fn write(metrics: &mut Metrics, ledger: &InNicLedger, durable: u64) {
         "in_nic_executed_total",
         "Operations that the in-NIC ledger executed.",
         ["command", "status"],
-        (Command::ALL.iter().copied().filter(|command| command.is_executed()))
+        (Command::COMPACT.into_iter().filter(|command| command.is_executed()))
             .flat_map(|command| journalled().map(move |status| executed(command, status))),
     );
     metrics.counters(
         "in_nic_answered_total",
         "REFER, retries and used transaction ids that the in-NIC ledger answered.",
         ["command", "status"],
-        Command::ALL.iter().copied().flat_map(|command| answers().map(move |status| answered(command, status))),
+        Command::COMPACT.into_iter().flat_map(|command| answers().map(move |status| answered(command, status))),
     );
     metrics.counters(
         "in_nic_passed_total",

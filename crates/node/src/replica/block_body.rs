@@ -194,7 +194,7 @@ impl Group {
         match self.entries() {
             // Only its key may speak for a keyed account.
             Entries::Plain(entries) => {
-                let is_admissible = |entry: &Operation| entry.check() == Status::Ok && !entry.source.is_keyed();
+                let is_admissible = |entry: &Operation| entry.check() == Status::Ok && !entry.acts_for_key();
                 self.is_trusted() && entries.iter().all(is_admissible) && chains(entries).all(is_well_formed)
             }
             Entries::Signed(entries) => {

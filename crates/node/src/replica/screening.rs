@@ -130,14 +130,16 @@ impl Summary {
 
 /// The account that pays, if its operation is executed.
 fn paying(operation: &Operation) -> AccountId {
-    operation.payer().unwrap_or(operation.source)
+    operation.signer()
 }
 
 /// The account that is charged for an operation. None if only issuers, whom the operator configured, may sign it.
 fn payer(operation: &Operation) -> Option<AccountId> {
     match operation.command() {
-        Ok(Command::Transfer) => Some(operation.source),
-        _ => operation.payer(),
+        Ok(Command::Transfer | Command::Hold | Command::Capture | Command::Release | Command::Reclaim) => {
+            Some(operation.signer())
+        }
+        Ok(Command::Create | Command::Issue | Command::Refer) | Err(_) => operation.payer(),
     }
 }
 

@@ -75,6 +75,48 @@ pub enum AccountCommand {
         #[command(flatten)]
         operation: OperationArgs,
     },
+    /// Hold an amount of one account for another
+    ///
+    /// The receiver captures it, or releases it. After its expiry, only the payer can end the hold.
+    Hold {
+        /// The payer
+        source: AccountId,
+        /// The receiver
+        destination: AccountId,
+        /// The amount
+        amount: u64,
+        /// Let the hold expire after this number of seconds [default: never]
+        #[arg(long, value_name = "SECONDS", conflicts_with = "expiry")]
+        expires_in: Option<u32>,
+        /// Let it expire at this time, in seconds since the Unix epoch: to repeat a command
+        #[arg(long, value_name = "TIME")]
+        expiry: Option<u32>,
+        #[command(flatten)]
+        operation: OperationArgs,
+    },
+    /// End a hold: pay an amount of it to the receiver, and return the rest
+    Capture {
+        #[command(flatten)]
+        hold: HoldArgs,
+        /// The amount
+        amount: u64,
+        #[command(flatten)]
+        operation: OperationArgs,
+    },
+    /// End a hold for its receiver, and return the amount to the payer
+    Release {
+        #[command(flatten)]
+        hold: HoldArgs,
+        #[command(flatten)]
+        operation: OperationArgs,
+    },
+    /// End an expired hold for its payer, who gets the amount back
+    Reclaim {
+        #[command(flatten)]
+        hold: HoldArgs,
+        #[command(flatten)]
+        operation: OperationArgs,
+    },
     /// Read the balance of an account
     Refer {
         /// The account
@@ -103,6 +145,20 @@ pub enum AccountCommand {
         #[command(flatten)]
         list: ListArgs,
     },
+}
+
+/// A hold, as `turnpike account hold` prints it.
+#[derive(Args)]
+pub struct HoldArgs {
+    /// The transaction id of the hold
+    pub hold: TransactionId,
+    /// The payer
+    pub source: AccountId,
+    /// The receiver
+    pub destination: AccountId,
+    /// The expiry of the hold, in seconds since the Unix epoch [default: never]
+    #[arg(long, value_name = "TIME", default_value_t = 0, hide_default_value = true)]
+    pub expiry: u32,
 }
 
 /// Options of lists. A list is not proved; `turnpike proof get` proves each transaction and balance.

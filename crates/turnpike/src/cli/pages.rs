@@ -48,6 +48,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "turnpike account transfer 1 2 250 --transaction 77 --node ledger.example",
         ],
     ),
+    (
+        "account hold",
+        &["turnpike account hold 1 2 250 --expires-in 3600", "turnpike account hold 1 2 250 --key alice.key"],
+    ),
+    ("account capture", &["turnpike account capture 0190163d8694739baea5966c26f8ad91 1 2 200 --expiry 1893456000"]),
+    ("account release", &["turnpike account release 0190163d8694739baea5966c26f8ad91 1 2"]),
+    ("account reclaim", &["turnpike account reclaim 0190163d8694739baea5966c26f8ad91 1 2 --expiry 1893456000"]),
     ("account refer", &["turnpike account refer 2"]),
     ("account list", &["turnpike account list --all --json"]),
     ("account history", &["turnpike account history 1 --count 10"]),

@@ -9,7 +9,7 @@ use zerocopy::IntoBytes;
 use super::cases;
 use crate::link::excerpt;
 use crate::model::Model;
-use crate::session::{Session, batch, batch_refused};
+use crate::session::{Session, batch, batch_refused, now};
 use crate::{Stop, ensure, ensure_eq};
 
 cases! {
@@ -150,6 +150,7 @@ fn model(session: &mut Session) -> Result<(), Stop> {
     let accounts: Vec<_> = (0..6).map(|_| session.fresh_account()).collect();
     let ids: Vec<_> = (0..400).map(|_| session.fresh_transaction()).collect();
     let mut model = Model::default();
+    model.set_time(now());
     let mut state = u64::from(session.fresh());
     let mut random = |below: u64| {
         // Numerical Recipes' constants.
@@ -162,7 +163,13 @@ fn model(session: &mut Session) -> Result<(), Stop> {
                 let account = accounts[random(6) as usize];
                 let id = ids[random(400) as usize];
                 let amount = if random(20) == 0 { u64::MAX - random(3) } else { random(4) * random(50) };
-                match random(10) {
+                // Without an expiry, and with one that is long past.
+                let expiry = random(4) as u32 / 3;
+                let hold = Operation::hold(ids[random(9) as usize], accounts[0], accounts[1], amount, expiry);
+                match random(14) {
+                    10 | 11 => hold,
+                    12 => Operation::capture(&hold, amount),
+                    13 => Operation::release(&hold),
                     0 => Operation::create(id, account),
                     1 | 2 => Operation::issue(id, account, amount),
                     3 => Operation::refer(id, account),

@@ -33,7 +33,7 @@ cases! {
 }
 
 /// A signer whose account exists.
-fn created(session: &mut Session) -> Result<Signer, Stop> {
+pub(super) fn created(session: &mut Session) -> Result<Signer, Stop> {
     let mut signer = session.signer()?;
     let create = Operation::create(session.fresh_transaction(), signer.account());
     let (status, value, _) = session.full(sign(&mut signer, create)?)?;
@@ -49,7 +49,7 @@ fn fund(session: &mut Session, account: AccountId, amount: u64) -> Result<(), St
     Ok(())
 }
 
-fn sign(signer: &mut Signer, operation: Operation) -> Result<SignedOperation, Stop> {
+pub(super) fn sign(signer: &mut Signer, operation: Operation) -> Result<SignedOperation, Stop> {
     signer.sign(operation, Promise::Default).map_err(|error| Stop::Failed(error.to_string()))
 }
 
@@ -370,7 +370,7 @@ fn refused(session: &mut Session) -> Result<(), Stop> {
     let mut signer = session.signer()?;
     let (account, other) = (signer.account(), session.fresh_account());
     let mut unknown = Operation::create(session.fresh_transaction(), account);
-    unknown.command = 6;
+    unknown.command = 99;
     for (operation, status) in [
         (Operation::transfer(session.fresh_transaction(), account, other, 0), Status::ZeroAmount),
         (Operation::transfer(session.fresh_transaction(), account, account, 1), Status::SelfTransfer),

@@ -485,7 +485,7 @@ fn index(session: &mut Session) -> Result<(), Stop> {
     Ok(())
 }
 
-fn index_entry(session: &mut Session, account: AccountId) -> Result<Option<spv::IndexEntry>, Stop> {
+pub(super) fn index_entry(session: &mut Session, account: AccountId) -> Result<Option<spv::IndexEntry>, Stop> {
     let reply = match prove(session, Query::Index, account.into())? {
         Ok(reply) => reply,
         Err(status) => return Err(Stop::Failed(format!("the index entry was refused with {status}"))),

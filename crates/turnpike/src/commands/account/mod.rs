@@ -1,4 +1,4 @@
-//! `turnpike account`: the four commands, and lists.
+//! `turnpike account`: the commands of the ledger, and lists.
 
 mod lists;
 
@@ -9,7 +9,7 @@ use client::{Client, Options, Receipt, Signer, fresh_transaction_id};
 use serde::Serialize;
 use wire::{AccountId, Command, Operation, Promise, TransactionId};
 
-use crate::cli::{AccountCommand, OperationArgs, SponsorArgs};
+use crate::cli::{AccountCommand, HoldArgs, OperationArgs, SponsorArgs};
 use crate::commands::key;
 use crate::error::Error;
 use crate::output::{Output, thousands};
@@ -30,6 +30,9 @@ struct Report {
     balance: u64,
     /// The balance as a string: numbers of JavaScript are exact up to 2^53 only.
     balance_text: String,
+    /// When the hold expires, in seconds since the Unix epoch, if ever.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expiry: Option<u32>,
     promise: &'static str,
 }
 
@@ -51,6 +54,24 @@ pub fn run(command: &AccountCommand, output: Output) -> Result<(), Error> {
             let transfer = Operation::transfer(session.transaction, *source, *destination, *amount);
             session.execute("transfer", transfer, output)
         }
+        AccountCommand::Hold { source, destination, amount, expires_in, expiry, operation } => {
+            let mut session = Session::open(operation)?;
+            let expiry = expiry.or(expires_in.map(after)).unwrap_or(0);
+            let hold = Operation::hold(session.transaction, *source, *destination, *amount, expiry);
+            session.execute("hold", hold, output)
+        }
+        AccountCommand::Capture { hold, amount, operation } => {
+            let capture = Operation::capture(&hold.operation(), *amount);
+            Session::open_for_hold(hold, operation)?.execute("capture", capture, output)
+        }
+        AccountCommand::Release { hold, operation } => {
+            let release = Operation::release(&hold.operation());
+            Session::open_for_hold(hold, operation)?.execute("release", release, output)
+        }
+        AccountCommand::Reclaim { hold, operation } => {
+            let reclaim = Operation::reclaim(&hold.operation());
+            Session::open_for_hold(hold, operation)?.execute("reclaim", reclaim, output)
+        }
         AccountCommand::Refer { account, at_height, operation } => {
             let mut session = Session::open(operation)?;
             if let Some(height) = at_height {
@@ -60,6 +81,19 @@ pub fn run(command: &AccountCommand, output: Output) -> Result<(), Error> {
         }
         AccountCommand::List { after, list } => lists::accounts(*after, list, output),
         AccountCommand::History { account, before, list } => lists::history(*account, before.as_deref(), list, output),
+    }
+}
+
+/// The time after a number of seconds from now, in seconds since the Unix epoch.
+fn after(seconds: u32) -> u32 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    u32::try_from(now + u64::from(seconds)).unwrap_or(u32::MAX)
+}
+
+impl HoldArgs {
+    /// The HOLD, whose amount is not known.
+    fn operation(&self) -> Operation {
+        Operation::hold(self.hold, self.source, self.destination, 0, self.expiry)
     }
 }
 
@@ -87,6 +121,11 @@ fn failed(operation: &Operation, error: client::Error) -> Error {
     let advice = match &error {
         // The node refused it, or did not do it.
         _ if error.status().is_some_and(|status| !status.is_transient()) => String::new(),
+        _ if operation.ends_hold() => "; repeat the command".to_owned(),
+        _ if operation.expiry().is_some() => format!(
+            "; to repeat the command, add --transaction {transaction} --expiry {} in place of --expires-in",
+            operation.contract.get()
+        ),
         _ => format!("; to repeat the command, add --transaction {transaction}"),
     };
     Error::Operation { transaction, advice, source: error }
@@ -127,6 +166,14 @@ impl Session {
         Ok(Self { client, signer, transaction, is_timed, promise, pin })
     }
 
+    /// A session to end a hold. The operation has the id of the hold, which may be old.
+    fn open_for_hold(hold: &HoldArgs, args: &OperationArgs) -> Result<Self, Error> {
+        if args.transaction.is_some() {
+            return Err(Error::Input("the end of a hold has the hold's transaction id; omit --transaction".into()));
+        }
+        Ok(Self { transaction: hold.hold, is_timed: false, ..Self::open(args)? })
+    }
+
     /// The account that is named, or else the one that the key binds.
     fn account_to_create(&self, account: Option<AccountId>) -> Result<AccountId, Error> {
         account
@@ -163,16 +210,18 @@ impl Session {
             status: receipt.status.name(),
             balance: receipt.value,
             balance_text: receipt.value.to_string(),
+            expiry: operation.expiry(),
             promise: receipt.promise.name(),
         };
         output.result(&report, |report| {
             format!(
-                "{} {}\naccount      {}\nbalance      {}\ntransaction  {}",
+                "{} {}\naccount      {}\nbalance      {}\ntransaction  {}{}",
                 report.command,
                 report.promise,
                 report.account,
                 thousands(report.balance),
-                report.transaction
+                report.transaction,
+                report.expiry.map_or(String::new(), |expiry| format!("\nexpiry       {expiry}"))
             )
         });
         Ok(())

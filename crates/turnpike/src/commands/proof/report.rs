@@ -108,8 +108,8 @@ impl BalanceReport {
             exists: entry.is_some(),
             balance,
             balance_text: balance.to_string(),
-            latest_height: entry.map(|entry| entry.height.get()),
-            latest_position: entry.map(|entry| entry.position.get()),
+            latest_height: entry.map(|entry| entry.latest().height),
+            latest_position: entry.map(|entry| entry.latest().position),
             against,
         }
     }

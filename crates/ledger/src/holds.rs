@@ -1,0 +1,68 @@
+//! Execution of [holds](wire::holds).
+
+use table::Hash;
+use wire::{AccountId, Command, Operation, Status, holds::is_expired};
+
+use crate::balances::Balances;
+
+/// The id of the hold that an operation makes or ends.
+pub(crate) fn id(operation: &Operation) -> AccountId {
+    let Operation { source, destination, transaction, contract, .. } = operation;
+    AccountId(spv::hash::hold_id(&source.0, &destination.0, &transaction.0, contract.get()))
+}
+
+/// HOLD. `time` is in microseconds since the Unix epoch, `None` for an operation that was in time when it was recorded.
+/// Returns the source's balance after it.
+pub(crate) fn hold<B: Balances>(
+    balances: &mut B,
+    operation: &Operation,
+    source: Option<B::Entry>,
+    destination: Hash,
+    time: Option<u64>,
+) -> Result<u64, Status> {
+    let source = source.ok_or(Status::SourceUnknown)?;
+    balances.find(destination, &operation.destination).ok_or(Status::DestinationUnknown)?;
+    if time.is_some_and(|now| is_expired(operation.expiry(), now)) {
+        return Err(Status::HoldExpired);
+    }
+    let hold = id(operation);
+    if balances.held(&hold).is_some() || balances.has_account(&hold) {
+        return Err(Status::HoldExists);
+    }
+    let left = balances.balance(source).checked_sub(operation.amount()).ok_or(Status::InsufficientBalance)?;
+    if balances.is_full_of_holds() {
+        return Err(Status::TableFull);
+    }
+    balances.add_hold(&hold, operation.amount()).map_err(|_| Status::TableFull)?;
+    balances.set_balance(source, left);
+    Ok(left)
+}
+
+/// CAPTURE, RELEASE or RECLAIM, with a time as for [`hold`]. Returns the source's balance after it.
+pub(crate) fn end<B: Balances>(
+    balances: &mut B,
+    command: Command,
+    operation: &Operation,
+    source: Option<B::Entry>,
+    destination: Hash,
+    time: Option<u64>,
+) -> Result<u64, Status> {
+    let hold = id(operation);
+    let held = balances.held(&hold).ok_or(Status::HoldUnknown)?;
+    let expired = time.map(|now| is_expired(operation.expiry(), now));
+    match (command, expired) {
+        (Command::Capture, Some(true)) => return Err(Status::HoldExpired),
+        (Command::Reclaim, Some(false)) => return Err(Status::HoldNotExpired),
+        _ => {}
+    }
+    // RELEASE and RECLAIM have the amount 0.
+    let rest = held.checked_sub(operation.amount()).ok_or(Status::HoldExceeded)?;
+    let source = source.ok_or(Status::SourceUnknown)?;
+    let destination = balances.find(destination, &operation.destination).ok_or(Status::DestinationUnknown)?;
+    let left = balances.balance(source).checked_add(rest).ok_or(Status::Overflow)?;
+    let received = balances.balance(destination).checked_add(operation.amount()).ok_or(Status::Overflow)?;
+    balances.remove_hold(&hold);
+    balances.set_balance(source, left);
+    balances.set_balance(destination, received);
+    Ok(left)
+}
