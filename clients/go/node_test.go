@@ -289,6 +289,58 @@ func TestLinkedOperations(t *testing.T) {
 	}
 }
 
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	ctx, client := testContext(t), connect(t, Options{}, startNode(t).address)
+	alice, bob := Account(1), Account(2)
+	must(client.ExecuteBatch(ctx, []Operation{Create(alice), Create(bob), Issue(alice, 1000)}))(t)
+	hold := Hold(alice, bob, 300, time.Now().Add(time.Hour)).WithTimedID(NewTransactionID())
+	lasting := Hold(alice, bob, 5, time.Time{}).WithTimedID(NewTransactionID())
+	expired := Hold(alice, bob, 5, time.Now().Add(-time.Hour)).WithTimedID(NewTransactionID())
+	for _, step := range []struct {
+		operation Operation
+		status    Status
+		value     uint64
+	}{
+		{hold.Capture(300), StatusHoldUnknown, 1000},
+		{expired, StatusHoldExpired, 1000},
+		{hold, StatusOk, 700},
+		{Transfer(alice, bob, 701), StatusInsufficientBalance, 700},
+		{hold.Capture(301), StatusHoldExceeded, 700},
+		{hold.Reclaim(), StatusHoldNotExpired, 700},
+		{lasting, StatusOk, 695},
+		{lasting.Release(), StatusOk, 700},
+	} {
+		receipt, err := client.Execute(ctx, step.operation)
+		if receipt.Status != step.status || receipt.Value != step.value || (err == nil) != (step.status == StatusOk) {
+			t.Errorf("%+v: %+v, %v", step.operation, receipt, err)
+		}
+	}
+
+	network := must(client.Info(ctx))(t).Network
+	chain := must(client.OpenChain(ctx, network))(t)
+	made := proved(t, func() (*TransactionProof, error) { return client.ProveTransaction(ctx, chain, hold.Transaction, alice) })
+	if made.Operation.Amount != 300 || made.Operation.HoldID() != hold.HoldID() {
+		t.Errorf("%+v", made.Operation)
+	}
+	if held := must(client.ProveBalance(ctx, chain, hold.HoldID()))(t); held.Entry == nil || held.Entry.Balance != 300 {
+		t.Errorf("%+v", held.Entry)
+	}
+	if receipt := must(client.Execute(ctx, hold.Capture(100)))(t); receipt.Value != 900 {
+		t.Errorf("%+v", receipt)
+	}
+	captured := proved(t, func() (*TransactionProof, error) { return client.ProveTransaction(ctx, chain, hold.Transaction, bob) })
+	if captured.Operation.Command != CommandCapture {
+		t.Errorf("%+v", captured.Operation)
+	}
+	if held := must(client.ProveBalance(ctx, chain, hold.HoldID()))(t); held.Entry != nil {
+		t.Errorf("%+v", held.Entry)
+	}
+	if latest := must(client.ProveLatest(ctx, chain, bob))(t); latest.Operation.Command != CommandCapture {
+		t.Errorf("%+v", latest.Operation)
+	}
+}
+
 func TestSignedOperations(t *testing.T) {
 	t.Parallel()
 	ctx, client := testContext(t), connect(t, Options{}, startNode(t).address)

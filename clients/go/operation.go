@@ -1,7 +1,9 @@
 package turnpike
 
 import (
+	"encoding/binary"
 	"errors"
+	"math"
 	"time"
 )
 
@@ -33,6 +35,47 @@ func Issue(account AccountID, amount uint64) Operation {
 // Transfer returns an operation that moves money from the source to the destination.
 func Transfer(source, destination AccountID, amount uint64) Operation {
 	return Operation{Command: CommandTransfer, Source: source, Destination: destination, Amount: amount}
+}
+
+// Hold returns an operation that reserves an amount of the source for the destination, until the expiry, in whole
+// seconds; the zero time if it does not expire. Name it with [Operation.WithTimedID], and keep it: the operations that
+// end the hold are made from it.
+func Hold(source, destination AccountID, amount uint64, expiry time.Time) Operation {
+	hold := Operation{Command: CommandHold, Source: source, Destination: destination, Amount: amount}
+	if !expiry.IsZero() {
+		hold.Contract = uint32(min(max(expiry.Unix(), 1), math.MaxUint32))
+	}
+	return hold
+}
+
+// Capture returns the operation that ends this HOLD: its destination receives an amount, its source gets the rest back.
+// Only the destination's [Signer] can authorise it for a keyed account.
+func (f Operation) Capture(amount uint64) Operation {
+	return f.end(CommandCapture, amount)
+}
+
+// Release returns the operation by which the destination ends this HOLD, and its source gets all of it back.
+func (f Operation) Release() Operation {
+	return f.end(CommandRelease, 0)
+}
+
+// Reclaim returns the operation by which the source ends this HOLD after its expiry.
+func (f Operation) Reclaim() Operation {
+	return f.end(CommandReclaim, 0)
+}
+
+// end has the id of the hold, without the mark of an id that carries a time, as the hold may be old.
+func (f Operation) end(command Command, amount uint64) Operation {
+	f.Command, f.Amount, f.Flags = command, amount, 0
+	return f
+}
+
+// HoldID returns the id under which [Client.ProveBalance] finds the open hold that this HOLD made. Its balance is the
+// held amount.
+func (f Operation) HoldID() AccountID {
+	expiry := binary.BigEndian.AppendUint32(nil, f.Contract)
+	hash := tagged(tagHold, f.Source[:], f.Destination[:], f.Transaction[:], expiry)
+	return AccountID(hash[:16])
 }
 
 // Refer returns an operation that reads the balance of an account.
@@ -79,7 +122,16 @@ func (f *Operation) namer() AccountID {
 	if f.Command == CommandCreate && f.Destination != (AccountID{}) {
 		return f.Destination
 	}
+	if f.Command == CommandCapture || f.Command == CommandRelease || f.Command == CommandReclaim {
+		return f.Destination
+	}
 	return f.Source
+}
+
+// changes reports whether the operation changes an account, or makes or ends a hold of it or for it.
+func (f *Operation) changes(account AccountID) bool {
+	hasBoth := f.Command == CommandTransfer || f.Command == CommandHold
+	return f.Source == account || hasBoth && f.Destination == account || f.namer() == account
 }
 
 // Receipt is a node's reply to an operation.

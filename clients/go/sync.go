@@ -193,8 +193,8 @@ func (c *Client) ProveBalance(ctx context.Context, chain *Chain, account Account
 	return proof, err
 }
 
-// ProveTransaction fetches and verifies the proof of a transaction, named by its id and its source, or the payer of a
-// deposit. A durable transaction is in a block within about a second; before, the error is StatusNotFound.
+// ProveTransaction fetches and verifies the proof of a transaction, named by its id and its source, the payer of a
+// deposit, or the receiver of a hold that ends. A durable transaction is in a block within about a second; before, the error is StatusNotFound.
 func (c *Client) ProveTransaction(ctx context.Context, chain *Chain, id TransactionID, source AccountID) (*TransactionProof, error) {
 	return c.prove(ctx, chain, queryTransaction, append(id[:], source[:]...), func(proof *TransactionProof) bool {
 		return proof.Operation.Transaction == id && proof.Operation.namer() == source
@@ -205,8 +205,7 @@ func (c *Client) ProveTransaction(ctx context.Context, chain *Chain, id Transact
 // block; only [Client.ProveBalance] proves that there is no later one.
 func (c *Client) ProveLatest(ctx context.Context, chain *Chain, account AccountID) (*TransactionProof, error) {
 	return c.prove(ctx, chain, queryLatest, account[:], func(proof *TransactionProof) bool {
-		o := &proof.Operation
-		return o.Source == account || o.Command == CommandTransfer && o.Destination == account || o.namer() == account
+		return proof.Operation.changes(account)
 	})
 }
 

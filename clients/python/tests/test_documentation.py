@@ -13,14 +13,16 @@ HERE = Path(__file__).resolve().parents[1]
 
 def test_the_readme_runs(own_node: Node, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (HERE / "README.md").read_text(), re.DOTALL)
-    first, second, third = blocks
+    first, second, held, linked = blocks
     exec(compile(first.replace("127.0.0.1:7400", own_node.address), "README.md", "exec"), {})
     printed = re.findall(r"# (.+)", first)
     assert capsys.readouterr().out.splitlines() == printed
     exec(compile(second.replace("127.0.0.1:7400", own_node.address), "README.md", "exec"), {})
     assert capsys.readouterr().out.startswith("True [0 0 0 0 0 0 0 0 0 0] 695")
-    exec(compile(third.replace("127.0.0.1:7400", own_node.address), "README.md", "exec"), {})
-    assert capsys.readouterr().out.startswith("True [595, ")
+    exec(compile(held.replace("127.0.0.1:7400", own_node.address), "README.md", "exec"), {})
+    assert capsys.readouterr().out == "held: 670 left\ncaptured: 675 left\n"
+    exec(compile(linked.replace("127.0.0.1:7400", own_node.address), "README.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("True [575, ")
 
 
 def test_the_example_runs(node: Node, capsys: pytest.CaptureFixture[str]) -> None:

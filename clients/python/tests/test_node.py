@@ -163,6 +163,29 @@ def test_linked_operations(node: Node, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_holds(node: Node, kind: str) -> None:
+    with client(kind, node.address) as c:
+        a, b = funded(c, 100, 0)
+        hold = Operation.hold(a, b, 30, expiry=int(time.time()) + 3600)
+        with pytest.raises(errors.HoldUnknown):
+            c.execute(hold.capture(30))
+        assert c.execute(hold).value == 70
+        with pytest.raises(errors.HoldExceeded):
+            c.execute(hold.capture(31))
+        with pytest.raises(errors.HoldNotExpired):
+            c.execute(hold.reclaim())
+        assert c.execute(hold.capture(20)).value == 80
+        assert c.execute(hold.capture(20)).value == 80, "a repetition"
+        assert (c.refer(a).value, c.refer(b).value) == (80, 20)
+        lasting = Operation.hold(a, b, 80)
+        assert (c.execute(lasting).value, c.execute(lasting.release()).value) == (0, 80)
+        with pytest.raises(errors.HoldExpired):
+            c.execute(Operation.hold(a, b, 1, expiry=1))
+        assert Operation.unpack(hold.pack()) == hold
+        assert hold.capture(20).transaction == hold.transaction
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_signed_operations(node: Node, kind: str) -> None:
     with client(kind, node.address) as c:
         signer = Signer(next(SECRETS).to_bytes(32, "big"), c.info().network)

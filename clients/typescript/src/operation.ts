@@ -1,4 +1,4 @@
-/** Operations: CREATE, ISSUE, TRANSFER and REFER, and their signed form. */
+/** Operations, and their signed form. */
 
 import { equalAt } from "./bytes.js";
 import { type AccountId, type TransactionId, accountId, isTimed, newTransactionId } from "./ids.js";
@@ -40,7 +40,7 @@ function operation(
 ): Operation {
   checkAmount(amount);
   checkIds(source, destination, transaction);
-  const flags = isTimed(transaction) ? TIMED : 0;
+  const flags = isTimed(transaction) && !endsHold(Command[command]) ? TIMED : 0;
   return { flags, command: Command[command], status: 0, contract, transaction, source, destination, amount };
 }
 
@@ -74,9 +74,52 @@ export function transfer(
   return operation("TRANSFER", source, destination, amount, fields);
 }
 
+/**
+ * HOLD of an amount of the source for the destination, until `expiry`, in seconds since the Unix epoch; 0 if it does not
+ * expire. Keep it: the operations that end the hold are made from it.
+ */
+export function hold(
+  source: AccountId,
+  destination: AccountId,
+  amount: bigint,
+  expiry = 0,
+  { transaction }: Pick<OperationFields, "transaction"> = {},
+): Operation {
+  return operation("HOLD", source, destination, amount, { ...(transaction && { transaction }), contract: expiry });
+}
+
+/** CAPTURE of an amount of this HOLD: the source gets the rest back. */
+export function capture(hold: Operation, amount: bigint): Operation {
+  return endOf(hold, "CAPTURE", amount);
+}
+
+/** RELEASE of this HOLD by its destination. */
+export function release(hold: Operation): Operation {
+  return endOf(hold, "RELEASE", 0n);
+}
+
+/** RECLAIM of this HOLD by its source, after its expiry. */
+export function reclaim(hold: Operation): Operation {
+  return endOf(hold, "RECLAIM", 0n);
+}
+
+function endOf({ source, destination, transaction, contract }: Operation, end: CommandName, amount: bigint): Operation {
+  return operation(end, source, destination, amount, { transaction, contract });
+}
+
+/** Whether a command ends a hold: then its transaction id is that of the hold, in the name of the destination. */
+export function endsHold(command: number): boolean {
+  return command > Command.HOLD;
+}
+
 /** REFER: reads the balance of an account. */
 export function refer(account: AccountId, fields: OperationFields = {}): Operation {
   return operation("REFER", account, NOBODY, 0n, fields);
+}
+
+/** The account that the transaction id belongs to. */
+export function namerOf(operation: Operation): AccountId {
+  return endsHold(operation.command) ? operation.destination : (payerOf(operation) ?? operation.source);
 }
 
 /** Who pays the deposit for another account, if anybody does. */

@@ -5,7 +5,7 @@ import { type BlockHeader, type HeaderChain, statesIndex } from "./chain.js";
 import { ProofError, statusName } from "./errors.js";
 import { type Hash, ZERO_HASH, accountPath, indexLeaf, indexNode, transactionLeaf, transactionNode } from "./hash.js";
 import type { AccountId, TransactionId } from "./ids.js";
-import { payerOf } from "./operation.js";
+import { namerOf } from "./operation.js";
 import { Command, IndexEntry, IndexReply, Operation, ProofReply, ProofRequest, SignedOperation } from "./protocol.js";
 
 const HASH = 32;
@@ -144,17 +144,18 @@ export class TransactionProof {
     }
   }
 
-  /** Whether the transaction has this id, and this account named it: the source, or the payer of a deposit. */
+  /** Whether it has this id, and this account named it: the source, or the payer or receiver that the id belongs to. */
   isNamed(transaction: TransactionId, account: AccountId): boolean {
     const { operation } = this;
-    return equal(operation.transaction, transaction) && equal(payerOf(operation) ?? operation.source, account);
+    return equal(operation.transaction, transaction) && equal(namerOf(operation), account);
   }
 
-  /** Whether the transaction created the account or changed its balance. */
+  /** Whether it created the account, changed its balance, or made or ended a hold of it or for it. */
   involves(account: AccountId): boolean {
     const { operation } = this;
-    const other = operation.command === Command.TRANSFER ? operation.destination : payerOf(operation);
-    return equal(operation.source, account) || (other !== undefined && equal(other, account));
+    const hasBoth = operation.command === Command.TRANSFER || operation.command >= Command.HOLD;
+    const other = hasBoth ? operation.destination : namerOf(operation);
+    return equal(operation.source, account) || equal(other, account);
   }
 }
 

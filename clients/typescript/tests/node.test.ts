@@ -153,6 +153,25 @@ test("linked operations succeed together or change nothing", needsNode, async ()
   await assert.rejects(client.execute(linked), TypeError);
 });
 
+test("holds are captured, released and reclaimed", needsNode, async () => {
+  await using node = await Node.start();
+  await using client = await open(node);
+  await fund(client, [alice, bob], 100n);
+  const hold = operation.hold(alice, bob, 30n, Math.floor(Date.now() / 1000) + 3600);
+  await rejects(client.execute(operation.capture(hold, 30n)), "HOLD_UNKNOWN");
+  assert.equal((await client.execute(hold)).balance, 70n);
+  await rejects(client.execute(operation.capture(hold, 31n)), "HOLD_EXCEEDED");
+  await rejects(client.execute(operation.reclaim(hold)), "HOLD_NOT_EXPIRED");
+  for (const repetition of ["first", "again"]) {
+    assert.equal((await client.execute(operation.capture(hold, 20n))).balance, 80n, repetition);
+  }
+  assert.equal(await client.balance(bob), 120n);
+  const lasting = operation.hold(alice, bob, 80n);
+  assert.equal((await client.execute(lasting)).balance, 0n);
+  assert.equal((await client.execute(operation.release(lasting))).balance, 80n);
+  await rejects(client.execute(operation.hold(alice, bob, 1n, 1)), "HOLD_EXPIRED");
+});
+
 test("concurrent operations share frames", needsNode, async () => {
   await using node = await Node.start();
   await using client = await open(node);

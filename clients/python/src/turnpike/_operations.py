@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from . import _hash
 from . import _protocol as protocol
 from ._base import Error
 from ._ids import account_bytes, carries_time, transaction_id
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 CARRIES_TIME: Final = 1
 """Bit of an operation's flags: the transaction id is a UUIDv7, so no retry is ever executed a second time."""
+
+HOLD_ENDS: Final = (Command.CAPTURE, Command.RELEASE, Command.RECLAIM)
+"""Commands that end a hold. They have the hold's transaction id, which may be old, so it carries no time."""
 
 LINKED: Final = 2
 """Bit of an operation's flags: it succeeds or fails with the next entry of its batch."""
@@ -75,6 +79,37 @@ class Operation:
         return cls(Command.TRANSFER, source, destination, amount, contract=contract, linked=linked)
 
     @classmethod
+    def hold(cls, source: int, destination: int, amount: int, *, expiry: int = 0, linked: bool = False) -> Operation:
+        """Reserves an amount for the destination.
+
+        The expiry is in seconds since the Unix epoch; 0 for a hold that does not expire. Keep the operation: those that
+        end the hold are made from it.
+        """
+        return cls(Command.HOLD, source, destination, amount, contract=expiry, linked=linked)
+
+    def capture(self, amount: int) -> Operation:
+        """Ends this hold: the destination receives the amount, the source gets the rest back."""
+        return self._end(Command.CAPTURE, amount)
+
+    def release(self) -> Operation:
+        """Ends this hold by its destination, and the source gets all of it back."""
+        return self._end(Command.RELEASE, 0)
+
+    def reclaim(self) -> Operation:
+        """Ends this hold by its source, after its expiry."""
+        return self._end(Command.RECLAIM, 0)
+
+    def _end(self, command: Command, amount: int) -> Operation:
+        return Operation(command, self.source, self.destination, amount, self.transaction, self.contract)
+
+    @property
+    def hold_id(self) -> int:
+        """The id under which `prove_balance` finds the open hold that this operation made."""
+        parties = account_bytes(self.source) + account_bytes(self.destination)
+        named = parties + self.transaction.bytes + self.contract.to_bytes(4, "big")
+        return int.from_bytes(_hash.hold(named)[:16], "big")
+
+    @classmethod
     def refer(cls, account: int) -> Operation:
         """Reads the balance of an account."""
         return cls(Command.REFER, account)
@@ -82,7 +117,8 @@ class Operation:
     def pack(self) -> bytes:
         """The operation as an entry of a batch."""
         return protocol.OPERATION.pack(
-            (CARRIES_TIME if carries_time(self.transaction) else 0) | (LINKED if self.linked else 0),
+            (CARRIES_TIME if carries_time(self.transaction) and self.command not in HOLD_ENDS else 0)
+            | (LINKED if self.linked else 0),
             self.command,
             Status.OK,
             self.contract,

@@ -11,7 +11,7 @@ from . import _protocol as protocol
 from ._chain import BlockHeader, HeaderChain
 from ._hash import NO_HASH
 from ._ids import account_bytes
-from ._operations import ENTRY_SIZES, Operation
+from ._operations import ENTRY_SIZES, HOLD_ENDS, Operation
 from ._protocol import Command, FrameType, Query
 from ._replies import HASH, parse
 from .errors import InvalidProof, UnknownBlock
@@ -137,16 +137,19 @@ class TransactionProof:
 
     @property
     def namer(self) -> int:
-        """The account that the transaction id belongs to: the payer of a deposit, otherwise the source."""
+        """The account that the transaction id belongs to.
+
+        It is the payer of a deposit, the receiver of a hold that ends, otherwise the source.
+        """
         operation = self.operation
         has_payer = operation.command is Command.CREATE and operation.destination
-        return operation.destination if has_payer else operation.source
+        return operation.destination if has_payer or operation.command in HOLD_ENDS else operation.source
 
     def involves(self, account: int) -> bool:
-        """Whether the transaction created the account or changed its balance."""
+        """Whether it created the account, changed its balance, or made or ended a hold of it or for it."""
         operation = self.operation
         return account in (operation.source, self.namer) or (
-            operation.command is Command.TRANSFER and operation.destination == account
+            operation.command in (Command.TRANSFER, Command.HOLD) and operation.destination == account
         )
 
     def verify(self, chain: HeaderChain) -> None:
