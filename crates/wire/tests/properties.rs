@@ -96,11 +96,13 @@ proptest! {
     fn checks_agree_with_the_table_of_commands(operation in operation()) {
         let zero = (operation.destination.is_zero(), operation.amount() == 0);
         let has_time = operation.transaction.0[6] >> 4 == 7 && operation.transaction.0[8] >> 6 == 2;
-        let well_timed = operation.flags == 0 || operation.flags == 1 && has_time;
-        let expected = match (operation.command, zero) {
+        let (timed, linked, bound) = (operation.flags & 1 != 0, operation.flags & 2 != 0, operation.flags & 4 != 0);
+        let well_timed = !timed || has_time && !bound && operation.command < 6;
+        let [plain, signed] = [!bound, bound || !linked].map(|is_bound| operation.flags < 8 && well_timed && is_bound);
+        let table = |is_well_flagged: bool| match (operation.command, zero) {
             _ if operation.status.get() != 0 => Status::Malformed,
             (0 | 9, _) => Status::UnknownCommand,
-            _ if !well_timed || operation.flags != 0 && operation.command > 5 => Status::Malformed,
+            _ if !is_well_flagged => Status::Malformed,
             (7 | 8, (_, false)) => Status::Malformed,
             (3 | 5 | 6, (_, true)) => Status::ZeroAmount,
             (3 | 5..9, _) if operation.source == operation.destination => Status::SelfTransfer,
@@ -108,11 +110,11 @@ proptest! {
             (2, (true, true)) => Status::ZeroAmount,
             _ => Status::Malformed,
         };
-        prop_assert_eq!(operation.check(), expected);
-        let pays = operation.status.get() == 0 && well_timed && operation.payer().is_some();
+        prop_assert_eq!(operation.check(), table(plain));
+        let pays = operation.status.get() == 0 && signed && operation.payer().is_some();
         prop_assert_eq!(operation.payer().is_some(), operation.command == 1 && !operation.destination.is_zero());
         let expected = match zero {
-            _ if !pays => expected,
+            _ if !pays => table(signed),
             (_, true) => Status::ZeroAmount,
             _ if operation.source == operation.destination => Status::SelfTransfer,
             _ => Status::Ok,

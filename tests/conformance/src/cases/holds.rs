@@ -1,7 +1,5 @@
 //! Holds: HOLD, CAPTURE, RELEASE and RECLAIM.
 
-use std::time::Duration;
-
 use spv::hash::hold_id;
 use wire::{AccountId, CompactEntry, CompactFrame, Operation, Promise, Status};
 
@@ -23,6 +21,9 @@ cases! {
     "holds: the receiver's key captures, the payer's reclaims" => signed,
     "holds: open ones are in the index" => index,
 }
+
+/// Seconds until a hold expires that a case waits for: enough to make it, on a machine that does much else.
+const LIFETIME: u32 = 5;
 
 /// Seconds since the Unix epoch.
 fn seconds() -> u32 {
@@ -68,20 +69,21 @@ fn reclaim(session: &mut Session) -> Result<(), Stop> {
     let (payer, receiver) = accounts(session, 10)?;
     let late = Operation::hold(session.fresh_transaction(), payer, receiver, 3, seconds() - 5);
     ensure_eq!(session.operation(late)?, (Status::HoldExpired, 10), "HOLD after its expiry");
-    let hold = Operation::hold(session.fresh_transaction(), payer, receiver, 4, seconds() + 2);
-    ensure_eq!(session.operation(hold)?, (Status::Ok, 6), "HOLD");
-    session.wait_for("the expiry", |session| {
-        Ok(match session.operation(Operation::reclaim(&hold))? {
-            (Status::HoldNotExpired, 6) => None,
+    let expiry = seconds() + LIFETIME;
+    let [reclaimed, released] =
+        [4, 3].map(|amount| Operation::hold(session.fresh_transaction(), payer, receiver, amount, expiry));
+    ensure_eq!(session.operation(reclaimed)?, (Status::Ok, 6), "HOLD");
+    ensure_eq!(session.operation(released)?, (Status::Ok, 3), "HOLD");
+    let result = session.wait_for("the expiry", |session| {
+        Ok(match session.operation(Operation::reclaim(&reclaimed))? {
+            (Status::HoldNotExpired, 3) => None,
             other => Some(other),
         })
     })?;
-    ensure_eq!(balance(session, payer)?, 10, "the payer's balance after RECLAIM");
-    let hold = Operation::hold(session.fresh_transaction(), payer, receiver, 4, seconds() + 2);
-    ensure_eq!(session.operation(hold)?, (Status::Ok, 6), "HOLD");
-    std::thread::sleep(Duration::from_secs(4));
-    ensure_eq!(session.operation(Operation::capture(&hold, 1))?, (Status::HoldExpired, 6), "CAPTURE, too late");
-    ensure_eq!(session.operation(Operation::release(&hold))?, (Status::Ok, 10), "RELEASE, at any time");
+    ensure_eq!(result, (Status::Ok, 7), "RECLAIM");
+    ensure_eq!(session.operation(Operation::capture(&released, 1))?, (Status::HoldExpired, 7), "CAPTURE, too late");
+    ensure_eq!(session.operation(Operation::release(&released))?, (Status::Ok, 10), "RELEASE, at any time");
+    ensure_eq!(balance(session, payer)?, 10, "the payer's balance");
     Ok(())
 }
 
@@ -204,7 +206,7 @@ fn signed(session: &mut Session) -> Result<(), Stop> {
     let fund = Operation::transfer(session.fresh_transaction(), funder, payer, 50);
     ensure_eq!(session.operation(fund)?, (Status::Ok, 0), "TRANSFER");
     let hold = Operation::hold(session.fresh_transaction(), payer, receiver, 20, 0);
-    let lapsing = Operation::hold(session.fresh_transaction(), payer, receiver, 5, seconds() + 2);
+    let lapsing = Operation::hold(session.fresh_transaction(), payer, receiver, 5, seconds() + LIFETIME);
     let capture = Operation::capture(&hold, 15);
     ensure_eq!(session.operation(hold)?.0, Status::NotAuthorised, "an unsigned HOLD");
     let steps = [
