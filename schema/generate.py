@@ -218,6 +218,9 @@ def rust_codes(protocol):
             lines.append(wrap("        ///", value["doc"]))
             lines.append(f"        {value['name']} = {code} {quoted(text(value))},")
         parts.append("\n".join(lines + ["    }", "}\n"]))
+    names = [value["name"] for value in compact(protocol.of("Command"))]
+    parts.append("impl Command {\n/// The commands of compact frames, which every tier knows, in the order of their codes.\n"
+                 f"pub const COMPACT: [Self; {len(names)}] = [{', '.join(f'Self::{name}' for name in names)}];\n}}\n")
     lines = ["statuses! {"]
     for status in protocol.statuses:
         lines.append(f"    {status['code']} {status['name']} {quoted(text(status))}\n"

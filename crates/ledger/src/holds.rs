@@ -1,15 +1,10 @@
 //! Execution of [holds](wire::holds).
 
+use chain::index::hold_id;
 use table::Hash;
-use wire::{AccountId, Command, Operation, Status, holds::is_expired};
+use wire::{Command, Operation, Status, holds::is_expired};
 
 use crate::balances::Balances;
-
-/// The id of the hold that an operation makes or ends.
-pub(crate) fn id(operation: &Operation) -> AccountId {
-    let Operation { source, destination, transaction, contract, .. } = operation;
-    AccountId(spv::hash::hold_id(&source.0, &destination.0, &transaction.0, contract.get()))
-}
 
 /// HOLD. `time` is in microseconds since the Unix epoch, `None` for an operation that was in time when it was recorded.
 /// Returns the source's balance after it.
@@ -25,7 +20,7 @@ pub(crate) fn hold<B: Balances>(
     if time.is_some_and(|now| is_expired(operation.expiry(), now)) {
         return Err(Status::HoldExpired);
     }
-    let hold = id(operation);
+    let hold = hold_id(operation);
     if balances.held(&hold).is_some() || balances.has_account(&hold) {
         return Err(Status::HoldExists);
     }
@@ -47,7 +42,7 @@ pub(crate) fn end<B: Balances>(
     destination: Hash,
     time: Option<u64>,
 ) -> Result<u64, Status> {
-    let hold = id(operation);
+    let hold = hold_id(operation);
     let held = balances.held(&hold).ok_or(Status::HoldUnknown)?;
     let expired = time.map(|now| is_expired(operation.expiry(), now));
     match (command, expired) {

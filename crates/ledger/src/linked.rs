@@ -14,6 +14,7 @@
 //!    balances before the chain.
 //! 6. Record all operations of the chain, unless the failed one would leave no trace on its own.
 
+use chain::index::hold_id;
 use wire::{
     Command, Operation, Status,
     linked::{self, LONGEST_CHAIN},
@@ -23,7 +24,6 @@ use crate::{
     Executable, Ledger, Now,
     balances::{Balances, Draft},
     engine::{Hashes, apply, check, leaves_trace, unknown_payer},
-    holds,
     retries::Known,
 };
 
@@ -174,7 +174,7 @@ impl Ledger {
         self.changes.apply(&mut self.accounts).map_err(|refused| {
             let adds = |operation: &Operation| match operation.command() {
                 Ok(Command::Create) => operation.source == refused,
-                Ok(Command::Hold) => holds::id(operation) == refused,
+                Ok(Command::Hold) => hold_id(operation) == refused,
                 _ => false,
             };
             let position = chain.iter().position(|entry| adds(entry.operation())).unwrap_or(0);

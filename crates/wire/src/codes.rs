@@ -149,6 +149,11 @@ codes! {
     }
 }
 
+impl Command {
+    /// The commands of compact frames, which every tier knows, in the order of their codes.
+    pub const COMPACT: [Self; 4] = [Self::Create, Self::Issue, Self::Transfer, Self::Refer];
+}
+
 statuses! {
     0 Ok "OK"
         "done, at the promise that the reply names";

@@ -13,16 +13,10 @@ impl Command {
         }
     }
 
-    /// The commands of compact frames, which every tier knows, in the order of their codes.
-    pub const COMPACT: [Self; 4] = [Self::Create, Self::Issue, Self::Transfer, Self::Refer];
-
     /// Whether compact frames have it.
     #[inline]
-    pub const fn is_compact(self) -> bool {
-        match self {
-            Self::Create | Self::Issue | Self::Transfer | Self::Refer => true,
-            Self::Hold | Self::Capture | Self::Release | Self::Reclaim => false,
-        }
+    pub fn is_compact(self) -> bool {
+        Self::COMPACT.contains(&self)
     }
 
     /// Whether it ends a [hold](crate::holds).

@@ -151,9 +151,8 @@ impl Index {
             if found.is_some() {
                 return Err(Effect::AccountExists);
             }
-            let is_hold = touch.role == Role::Held;
-            self.create(pending, location.path, touch, latest, if is_hold { HOLD_BIT } else { 0 });
-            return Ok((!is_hold).then_some(Link::NONE));
+            self.create(pending, location.path, touch, latest);
+            return Ok((touch.role == Role::Created).then_some(Link::NONE));
         }
         let at = found.ok_or(Effect::AccountUnknown)?;
         let entry = self.pages[at];
@@ -200,11 +199,12 @@ impl Index {
         before.into()
     }
 
-    fn create(&mut self, pending: &mut Pending, path: u64, touch: &Touch, latest: Locator, mark: u32) {
+    fn create(&mut self, pending: &mut Pending, path: u64, touch: &Touch, latest: Locator) {
+        // The amount of a CREATE is the payer's deposit.
+        let (balance, mark) = if touch.role == Role::Held { (touch.amount, HOLD_BIT) } else { (0, 0) };
         let entry = IndexEntry {
             account: touch.account.0,
-            // That of a CREATE is 0: its deposit is the payer's.
-            balance: if touch.role == Role::Held { touch.amount.into() } else { 0.into() },
+            balance: balance.into(),
             height: latest.height.into(),
             position: (latest.position | mark).into(),
         };

@@ -97,16 +97,10 @@ impl Touches {
             account_paths(accounts[..operations.len()].as_flattened(), paths.as_flattened_mut());
         }
         let Locator { height, position } = first;
-        self.find_holds(index, operations).map_err(|(number, effect)| EffectError {
-            height,
-            position: position + number,
-            effect,
-        })?;
-        self.sort(part_bits(index.accounts(), 2 * operations.len()), operations).map_err(|number| EffectError {
-            height,
-            position: position + number,
-            effect: Effect::NotATransaction,
-        })
+        let error = |(number, effect)| EffectError { height, position: position + number, effect };
+        self.find_holds(index, operations).map_err(error)?;
+        let bits = part_bits(index.accounts(), 2 * operations.len());
+        self.sort(bits, operations).map_err(|number| error((number, Effect::NotATransaction)))
     }
 
     /// Finds what the holds are that these operations make or end. What the end of a hold gives to an account depends
@@ -150,10 +144,8 @@ impl Touches {
             match operation.command() {
                 Ok(Command::Issue) => {}
                 Ok(Command::Create) if operation.destination.is_zero() => {}
-                Ok(Command::Create | Command::Transfer) if operation.source != operation.destination => {
-                    places[part(*destination)] += 1;
-                }
-                Ok(Command::Hold | Command::Capture | Command::Release | Command::Reclaim)
+                Ok(Command::Create | Command::Transfer)
+                | Ok(Command::Hold | Command::Capture | Command::Release | Command::Reclaim)
                     if operation.source != operation.destination =>
                 {
                     places[part(*destination)] += 1;

@@ -129,13 +129,9 @@ fn before(operation: &Operation, links: Links, account: &AccountId) -> Option<Op
     let is_source = operation.source == *account;
     let link: Link = match operation.command().ok()? {
         Command::Create if is_source => return (links.source == Link::NONE).then_some(None),
-        Command::Create if operation.payer() == Some(*account) => links.destination,
         Command::Issue | Command::Transfer if is_source => links.source,
-        Command::Transfer if operation.destination == *account => links.destination,
         Command::Hold | Command::Capture | Command::Release | Command::Reclaim if is_source => links.source,
-        Command::Hold | Command::Capture | Command::Release | Command::Reclaim if operation.destination == *account => {
-            links.destination
-        }
+        _ if operation.other_account() == Some(*account) => links.destination,
         Command::Hold if hold_id(operation) == *account => return Some(None),
         Command::Create | Command::Issue | Command::Transfer | Command::Refer => return None,
         Command::Hold | Command::Capture | Command::Release | Command::Reclaim => return None,
