@@ -1,9 +1,10 @@
 //! The accounts: balances in the hash table, open holds in another, and the total issued minus paid deposits.
 
+use chain::index::hold_id;
 use table::{Config, EntryIndex, Hash, Region, Seed, Table};
-use wire::AccountId;
+use wire::{AccountId, Operation};
 
-use crate::Error;
+use crate::{Error, balances::HoldKey};
 
 /// Accounts by id. Balances are stored in native byte order: nobody outside this machine reads them.
 #[derive(Debug)]
@@ -56,9 +57,17 @@ impl Accounts {
         self.issued
     }
 
+    /// Hashes an id, for both tables: they have the same seed.
     #[inline(always)]
-    pub fn hash(&self, account: &AccountId) -> Hash {
-        self.table.hash(&account.0)
+    pub fn hash(&self, id: &AccountId) -> Hash {
+        self.table.hash(&id.0)
+    }
+
+    /// The key of the hold that an operation makes or ends.
+    #[cold]
+    pub fn hold_key(&self, operation: &Operation) -> HoldKey {
+        let id = hold_id(operation);
+        HoldKey { id, hash: self.hash(&id) }
     }
 
     #[inline(always)]
@@ -105,21 +114,37 @@ impl Accounts {
         self.holds.len()
     }
 
+    /// Prefetches what making or ending a hold looks up: the hold, and whether an account has its id.
+    #[cold]
+    pub fn prefetch_hold_buckets(&self, hold: &HoldKey) {
+        self.holds.prefetch_bucket(hold.hash);
+        self.table.prefetch_bucket(hold.hash);
+    }
+
+    #[cold]
+    pub fn prefetch_hold_entry(&self, hold: &HoldKey) {
+        self.holds.prefetch_entry(hold.hash);
+    }
+
     /// The amount of an open hold.
-    pub fn held(&self, hold: &AccountId) -> Option<u64> {
-        if self.holds.is_empty() { None } else { self.holds.get(&hold.0).map(u64::from_ne_bytes) }
+    pub fn held(&self, hold: &HoldKey) -> Option<u64> {
+        if self.holds.is_empty() {
+            return None;
+        }
+        let entry = self.holds.find(hold.hash, &hold.id.0)?;
+        Some(u64::from_ne_bytes(self.holds.value(entry)))
     }
 
     /// Adds a hold that is not open. Fails if the table has no room.
-    pub fn add_hold(&mut self, hold: &AccountId, amount: u64) -> Result<(), table::Full> {
-        self.holds.insert(&hold.0, amount.to_ne_bytes())?;
+    pub fn add_hold(&mut self, hold: &HoldKey, amount: u64) -> Result<(), table::Full> {
+        self.holds.insert_new(hold.hash, &hold.id.0, amount.to_ne_bytes())?;
         self.sum = self.sum.wrapping_add(amount);
         Ok(())
     }
 
     /// Removes an open hold.
-    pub fn remove_hold(&mut self, hold: &AccountId) {
-        let amount = self.holds.remove(&hold.0).expect("the hold is open");
+    pub fn remove_hold(&mut self, hold: &HoldKey) {
+        let (_, amount) = self.holds.remove_hashed(hold.hash, &hold.id.0).expect("the hold is open");
         self.sum = self.sum.wrapping_sub(u64::from_ne_bytes(amount));
     }
 

@@ -5,13 +5,19 @@ use wire::AccountId;
 
 use crate::accounts::Accounts;
 
+/// The [id](chain::index::hold_id) of a hold, and its hash in the tables.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HoldKey {
+    pub id: AccountId,
+    pub hash: Hash,
+}
+
 /// Balances of accounts.
 pub(crate) trait Balances {
     /// An account that was found. It is valid until its balance is set.
     type Entry: Copy;
 
     fn find(&self, hash: Hash, account: &AccountId) -> Option<Self::Entry>;
-    fn has_account(&self, account: &AccountId) -> bool;
     fn balance(&self, entry: Self::Entry) -> u64;
     fn set_balance(&mut self, entry: Self::Entry, balance: u64);
     /// Whether no account can be added.
@@ -19,13 +25,13 @@ pub(crate) trait Balances {
     /// Adds an account that does not exist, with a balance of 0.
     fn create(&mut self, account: &AccountId) -> Result<(), Full>;
     /// The amount of an open hold.
-    fn held(&self, hold: &AccountId) -> Option<u64>;
+    fn held(&self, hold: &HoldKey) -> Option<u64>;
     /// Whether no hold can be added.
     fn is_full_of_holds(&self) -> bool;
     /// Adds a hold that is not open.
-    fn add_hold(&mut self, hold: &AccountId, amount: u64) -> Result<(), Full>;
+    fn add_hold(&mut self, hold: &HoldKey, amount: u64) -> Result<(), Full>;
     /// Removes an open hold.
-    fn remove_hold(&mut self, hold: &AccountId);
+    fn remove_hold(&mut self, hold: &HoldKey);
     /// Adds an amount to the issued total.
     fn issue(&mut self, amount: u64);
     /// Subtracts a deposit from it.
@@ -38,10 +44,6 @@ impl Balances for Accounts {
     #[inline(always)]
     fn find(&self, hash: Hash, account: &AccountId) -> Option<EntryIndex> {
         self.find(hash, account)
-    }
-
-    fn has_account(&self, account: &AccountId) -> bool {
-        self.find(self.hash(account), account).is_some()
     }
 
     #[inline(always)]
@@ -62,7 +64,7 @@ impl Balances for Accounts {
         self.create(account, 0)
     }
 
-    fn held(&self, hold: &AccountId) -> Option<u64> {
+    fn held(&self, hold: &HoldKey) -> Option<u64> {
         self.held(hold)
     }
 
@@ -70,11 +72,11 @@ impl Balances for Accounts {
         self.holds() >= self.limit()
     }
 
-    fn add_hold(&mut self, hold: &AccountId, amount: u64) -> Result<(), Full> {
+    fn add_hold(&mut self, hold: &HoldKey, amount: u64) -> Result<(), Full> {
         self.add_hold(hold, amount)
     }
 
-    fn remove_hold(&mut self, hold: &AccountId) {
+    fn remove_hold(&mut self, hold: &HoldKey) {
         self.remove_hold(hold);
     }
 
@@ -99,7 +101,7 @@ struct Change {
 /// A hold that a draft adds, or removes.
 #[derive(Clone, Copy, Debug)]
 struct HoldChange {
-    hold: AccountId,
+    hold: HoldKey,
     amount: u64,
     is_added: bool,
 }
@@ -183,7 +185,7 @@ impl Changes {
             if change.apply(accounts).is_err() {
                 self.holds[..number].iter().rev().for_each(|change| change.revert(accounts));
                 created().for_each(|account| accounts.remove(&account));
-                return Err(change.hold);
+                return Err(change.hold.id);
             }
         }
         for &Change { account, entry, balance } in &self.accounts {
@@ -204,10 +206,6 @@ impl Balances for Draft<'_> {
             Some(position) => Some(Entry::Changed(position)),
             None => self.accounts.find(hash, account).map(Entry::Unchanged),
         }
-    }
-
-    fn has_account(&self, account: &AccountId) -> bool {
-        self.find(self.accounts.hash(account), account).is_some()
     }
 
     fn balance(&self, entry: Entry) -> u64 {
@@ -237,8 +235,8 @@ impl Balances for Draft<'_> {
         Ok(())
     }
 
-    fn held(&self, hold: &AccountId) -> Option<u64> {
-        match self.changes.holds.iter().rev().find(|change| change.hold == *hold) {
+    fn held(&self, hold: &HoldKey) -> Option<u64> {
+        match self.changes.holds.iter().rev().find(|change| change.hold.id == hold.id) {
             Some(change) => change.is_added.then_some(change.amount),
             None => self.accounts.held(hold),
         }
@@ -250,12 +248,12 @@ impl Balances for Draft<'_> {
         self.accounts.holds() + added >= self.accounts.limit() + (holds.len() - added)
     }
 
-    fn add_hold(&mut self, hold: &AccountId, amount: u64) -> Result<(), Full> {
+    fn add_hold(&mut self, hold: &HoldKey, amount: u64) -> Result<(), Full> {
         self.changes.holds.push(HoldChange { hold: *hold, amount, is_added: true });
         Ok(())
     }
 
-    fn remove_hold(&mut self, hold: &AccountId) {
+    fn remove_hold(&mut self, hold: &HoldKey) {
         let amount = self.held(hold).expect("the hold is open");
         self.changes.holds.push(HoldChange { hold: *hold, amount, is_added: false });
     }

@@ -5,12 +5,12 @@
 //! to, execute.
 
 use table::{EntryIndex, Hash, Region};
-use wire::{AccountId, Command, Operation, SignedOperation, Status, U64, linked::chain_length};
+use wire::{AccountId, Command, Operation, SignedOperation, Status, U64, linked::LONGEST_CHAIN};
 
 use crate::{
     Error,
     accounts::Accounts,
-    balances::{Balances, Changes},
+    balances::{Balances, Changes, HoldKey},
     holds,
     journal::Record,
     linked,
@@ -89,12 +89,16 @@ pub fn refuse_beyond<E: Executable>(entries: &mut [E], room: usize, refusal: Sta
 /// first-level cache.
 pub(crate) const GROUP: usize = 32;
 
-/// The hashes of an operation: of its two accounts, and of its identity.
+/// Number of operations whose hashes are remembered: a group, and the rest of a chain that begins in it.
+const MOST_PREFETCHED: usize = GROUP + LONGEST_CHAIN - 1;
+
+/// The hashes of an operation: of its two accounts, of its identity, and of the hold that it makes or ends.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Hashes {
     pub source: Hash,
     pub destination: Hash,
     pub identity: u64,
+    pub hold: Option<HoldKey>,
 }
 
 /// The result of an operation, and whether it goes into the journal.
@@ -170,7 +174,7 @@ impl Ledger {
 
     /// The amount of an open hold, by its [id](spv::hash::hold_id).
     pub fn held(&self, hold: &AccountId) -> Option<u64> {
-        self.accounts.held(hold)
+        self.accounts.held(&HoldKey { id: *hold, hash: self.accounts.hash(hold) })
     }
 
     /// Number of open holds.
@@ -238,20 +242,19 @@ impl Ledger {
         let first = self.last_sequence;
         let mut recorded = 0;
         self.retries.forget(now);
+        let mut hashes = [Hashes::default(); MOST_PREFETCHED];
         let mut done = 0;
         while done < entries.len() {
-            let end = done + linked::singles(&entries[done..]);
-            recorded += self.execute_singles(&mut entries[done..end], &mut values[done..end], now, &mut record);
-            done = end;
-            if end < entries.len() {
-                let length = chain_length(&entries[done..]);
-                let (chain, values) = (&mut entries[done..done + length], &mut values[done..done + length]);
-                if self.execute_chain(chain, values, now) {
-                    chain.iter().zip(values).for_each(|(entry, value)| record(entry, *value));
-                    recorded += length as u64;
-                }
-                done += length;
-            }
+            let (entries, values) = (&mut entries[done..], &mut values[done..]);
+            let hashes = &mut hashes[..linked::group_length(entries, GROUP)];
+            let group = &mut entries[..hashes.len()];
+            self.prefetch(group, hashes);
+            let (length, newly_recorded) = match linked::has_chain(group) {
+                true => self.execute_chains(entries, values, hashes, now, &mut record),
+                false => (group.len(), self.execute_singles(group, values, hashes, now, &mut record)),
+            };
+            done += length;
+            recorded += newly_recorded;
         }
         assert_eq!(self.last_sequence, first + recorded, "each sequence is recorded once");
         self.accounts.assert_conserved();
@@ -263,39 +266,63 @@ impl Ledger {
         &mut self,
         entries: &mut [E],
         values: &mut [u64],
+        hashes: &[Hashes],
         now: Now,
         record: &mut impl FnMut(&E, u64),
     ) -> u64 {
         let mut recorded = 0;
-        let mut hashes = [Hashes::default(); GROUP];
-        for (entries, values) in entries.chunks_mut(GROUP).zip(values.chunks_mut(GROUP)) {
-            for (entry, hashes) in entries.iter().zip(&mut hashes) {
-                *hashes = self.hash(entry.operation());
-                self.prefetch(hashes, entry.signed_at() != 0);
-            }
-            for hashes in &hashes[..entries.len()] {
-                self.accounts.prefetch_entry(hashes.source);
-                self.accounts.prefetch_entry(hashes.destination);
-            }
-            for ((entry, value), hashes) in entries.iter_mut().zip(values).zip(&hashes) {
-                let outcome = self.execute_one(entry.operation(), entry.signed_at(), hashes, now);
-                *value = outcome.value;
-                entry.operation_mut().status.set(outcome.status.code());
-                if outcome.fresh {
-                    record(entry, outcome.value);
-                    recorded += 1;
-                }
-            }
+        for ((entry, value), hashes) in entries.iter_mut().zip(values).zip(hashes) {
+            recorded += u64::from(self.execute_single(entry, value, hashes, now, record));
         }
         recorded
     }
 
-    /// Prefetches the buckets of an operation's accounts, and the memory of its retries.
+    /// Executes an operation that is not linked. Returns whether it recorded it.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, hashes: &Hashes, is_signed: bool) {
+    pub(crate) fn execute_single<E: Executable>(
+        &mut self,
+        entry: &mut E,
+        value: &mut u64,
+        hashes: &Hashes,
+        now: Now,
+        record: &mut impl FnMut(&E, u64),
+    ) -> bool {
+        let outcome = self.execute_one(entry.operation(), entry.signed_at(), hashes, now);
+        *value = outcome.value;
+        entry.operation_mut().status.set(outcome.status.code());
+        if outcome.fresh {
+            record(entry, outcome.value);
+        }
+        outcome.fresh
+    }
+
+    /// Hashes operations, and prefetches their accounts, holds and retries.
+    #[inline(always)]
+    fn prefetch<E: Executable>(&self, entries: &[E], hashes: &mut [Hashes]) {
+        for (entry, hashes) in entries.iter().zip(&mut *hashes) {
+            *hashes = self.hash(entry.operation());
+            self.prefetch_buckets(hashes, entry.signed_at() != 0);
+        }
+        hashes.iter().for_each(|hashes| self.prefetch_entries(hashes));
+    }
+
+    #[inline(always)]
+    fn prefetch_buckets(&self, hashes: &Hashes, is_signed: bool) {
         self.accounts.prefetch_bucket(hashes.source);
         self.accounts.prefetch_bucket(hashes.destination);
         self.retries.prefetch(hashes.identity, is_signed);
+        if let Some(hold) = &hashes.hold {
+            self.accounts.prefetch_hold_buckets(hold);
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_entries(&self, hashes: &Hashes) {
+        self.accounts.prefetch_entry(hashes.source);
+        self.accounts.prefetch_entry(hashes.destination);
+        if let Some(hold) = &hashes.hold {
+            self.accounts.prefetch_hold_entry(hold);
+        }
     }
 
     /// Prefetches the memory of the next [`GROUP`] operations of the journal.
@@ -305,12 +332,9 @@ impl Ledger {
         for (record, hashes) in records.iter().zip(&mut hashes) {
             *hashes = self.hash(&record.operation);
             // A record does not show whether it was signed; most are not.
-            self.prefetch(hashes, false);
+            self.prefetch_buckets(hashes, false);
         }
-        for hashes in &hashes[..records.len()] {
-            self.accounts.prefetch_entry(hashes.source);
-            self.accounts.prefetch_entry(hashes.destination);
-        }
+        hashes[..records.len()].iter().for_each(|hashes| self.prefetch_entries(hashes));
     }
 
     #[inline(always)]
@@ -319,6 +343,7 @@ impl Ledger {
             source: self.accounts.hash(&operation.source),
             destination: self.accounts.hash(&operation.destination),
             identity: self.retries.hash(operation),
+            hold: operation.is_of_hold().then(|| self.accounts.hold_key(operation)),
         }
     }
 
@@ -343,7 +368,7 @@ impl Ledger {
         {
             return untraced(status);
         }
-        let (status, value) = self.apply(command, operation, source, hashes.destination, Some(now.unix));
+        let (status, value) = self.apply(command, operation, source, hashes, Some(now.unix));
         if !leaves_trace(command, status) {
             return untraced(status);
         }
@@ -391,7 +416,7 @@ impl Ledger {
         let hashes = self.hash(operation);
         let source = self.accounts.find(hashes.source, &operation.source);
         match check(operation, signed_at != 0) {
-            Ok(command) => self.apply(command, operation, source, hashes.destination, None),
+            Ok(command) => self.apply(command, operation, source, &hashes, None),
             Err(status) => (status, 0),
         }
     }
@@ -403,10 +428,10 @@ impl Ledger {
         command: Command,
         operation: &Operation,
         source: Option<EntryIndex>,
-        destination: Hash,
+        hashes: &Hashes,
         time: Option<u64>,
     ) -> (Status, u64) {
-        let result = apply(&mut self.accounts, command, operation, source, destination, time);
+        let result = apply(&mut self.accounts, command, operation, source, hashes, time);
         if result.0 == Status::TableFull {
             self.assert_full(command);
         }
@@ -461,18 +486,18 @@ pub(crate) fn apply<B: Balances>(
     command: Command,
     operation: &Operation,
     source: Option<B::Entry>,
-    destination: Hash,
+    hashes: &Hashes,
     time: Option<u64>,
 ) -> (Status, u64) {
     let balance_of = |balances: &B| source.map_or(0, |entry| balances.balance(entry));
     let result = match command {
-        Command::Create => create(balances, operation, source, destination),
+        Command::Create => create(balances, operation, source, hashes),
         Command::Issue => issue(balances, operation, source),
-        Command::Transfer => transfer(balances, operation, source, destination),
+        Command::Transfer => transfer(balances, operation, source, hashes.destination),
         Command::Refer => Ok(balance_of(balances)),
-        Command::Hold => holds::hold(balances, operation, source, destination, time),
+        Command::Hold => holds::hold(balances, operation, source, hashes, time),
         Command::Capture | Command::Release | Command::Reclaim => {
-            holds::end(balances, command, operation, source, destination, time)
+            holds::end(balances, command, operation, source, hashes, time)
         }
     };
     match result {
@@ -485,9 +510,10 @@ fn create<B: Balances>(
     balances: &mut B,
     operation: &Operation,
     source: Option<B::Entry>,
-    payer: Hash,
+    hashes: &Hashes,
 ) -> Result<u64, Status> {
-    if source.is_some() || balances.held(&operation.source).is_some() {
+    let hold = HoldKey { id: operation.source, hash: hashes.source };
+    if source.is_some() || balances.held(&hold).is_some() {
         return Err(Status::AccountExists);
     }
     if balances.is_full() {
@@ -496,7 +522,7 @@ fn create<B: Balances>(
     let left = match operation.payer() {
         None => None,
         Some(account) => {
-            let payer = balances.find(payer, &account).ok_or(Status::DestinationUnknown)?;
+            let payer = balances.find(hashes.destination, &account).ok_or(Status::DestinationUnknown)?;
             let balance = balances.balance(payer);
             Some((payer, balance.checked_sub(operation.amount()).ok_or(Status::InsufficientBalance)?))
         }

@@ -3,11 +3,12 @@
 //! These functions are marked as cold: otherwise the compiler arranges the loop of transfers around them, which costs a
 //! transfer a quarter of its time (`bench_engine`).
 
-use chain::index::hold_id;
-use table::Hash;
 use wire::{Command, Operation, Status, holds::is_expired};
 
-use crate::balances::Balances;
+use crate::{
+    balances::{Balances, HoldKey},
+    engine::Hashes,
+};
 
 /// HOLD. `time` is in microseconds since the Unix epoch, `None` for an operation that was in time when it was recorded.
 /// Returns the source's balance after it.
@@ -16,23 +17,23 @@ pub(crate) fn hold<B: Balances>(
     balances: &mut B,
     operation: &Operation,
     source: Option<B::Entry>,
-    destination: Hash,
+    hashes: &Hashes,
     time: Option<u64>,
 ) -> Result<u64, Status> {
     let source = source.ok_or(Status::SourceUnknown)?;
-    balances.find(destination, &operation.destination).ok_or(Status::DestinationUnknown)?;
+    balances.find(hashes.destination, &operation.destination).ok_or(Status::DestinationUnknown)?;
     if time.is_some_and(|now| is_expired(operation.expiry(), now)) {
         return Err(Status::HoldExpired);
     }
-    let hold = hold_id(operation);
-    if balances.held(&hold).is_some() || balances.has_account(&hold) {
+    let hold = named(hashes);
+    if balances.held(hold).is_some() || balances.find(hold.hash, &hold.id).is_some() {
         return Err(Status::HoldExists);
     }
     let left = balances.balance(source).checked_sub(operation.amount()).ok_or(Status::InsufficientBalance)?;
     if balances.is_full_of_holds() {
         return Err(Status::TableFull);
     }
-    balances.add_hold(&hold, operation.amount()).map_err(|_| Status::TableFull)?;
+    balances.add_hold(hold, operation.amount()).map_err(|_| Status::TableFull)?;
     balances.set_balance(source, left);
     Ok(left)
 }
@@ -44,11 +45,11 @@ pub(crate) fn end<B: Balances>(
     command: Command,
     operation: &Operation,
     source: Option<B::Entry>,
-    destination: Hash,
+    hashes: &Hashes,
     time: Option<u64>,
 ) -> Result<u64, Status> {
-    let hold = hold_id(operation);
-    let held = balances.held(&hold).ok_or(Status::HoldUnknown)?;
+    let hold = named(hashes);
+    let held = balances.held(hold).ok_or(Status::HoldUnknown)?;
     let expired = time.map(|now| is_expired(operation.expiry(), now));
     match (command, expired) {
         (Command::Capture, Some(true)) => return Err(Status::HoldExpired),
@@ -58,11 +59,16 @@ pub(crate) fn end<B: Balances>(
     // RELEASE and RECLAIM have the amount 0.
     let rest = held.checked_sub(operation.amount()).ok_or(Status::HoldExceeded)?;
     let source = source.ok_or(Status::SourceUnknown)?;
-    let destination = balances.find(destination, &operation.destination).ok_or(Status::DestinationUnknown)?;
+    let destination = balances.find(hashes.destination, &operation.destination).ok_or(Status::DestinationUnknown)?;
     let left = balances.balance(source).checked_add(rest).ok_or(Status::Overflow)?;
     let received = balances.balance(destination).checked_add(operation.amount()).ok_or(Status::Overflow)?;
-    balances.remove_hold(&hold);
+    balances.remove_hold(hold);
     balances.set_balance(source, left);
     balances.set_balance(destination, received);
     Ok(left)
+}
+
+/// The hold that an operation of one of these commands names.
+fn named(hashes: &Hashes) -> &HoldKey {
+    hashes.hold.as_ref().expect("an operation that makes or ends a hold names one")
 }

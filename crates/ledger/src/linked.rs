@@ -14,10 +14,9 @@
 //!    balances before the chain.
 //! 6. Record all operations of the chain, unless the failed one would leave no trace on its own.
 
-use chain::index::hold_id;
 use wire::{
     Command, Operation, Status,
-    linked::{self, LONGEST_CHAIN},
+    linked::{self, LONGEST_CHAIN, chain_length},
 };
 
 use crate::{
@@ -40,51 +39,97 @@ pub(crate) struct Failure {
     is_recorded: bool,
 }
 
-/// Number of operations before the first that starts a chain. A refused one starts none, since all of its chain was
-/// refused with it.
-pub(crate) fn singles<E: Executable>(entries: &[E]) -> usize {
-    let starts = |operation: &Operation| operation.flags & IN_CHAIN != 0 && operation.status.get() == 0;
-    entries.iter().position(|entry| starts(entry.operation())).unwrap_or(entries.len())
+/// Whether an operation starts a chain. A refused one starts none, since all of its chain was refused with it.
+#[inline(always)]
+fn starts_chain<E: Executable>(entry: &E) -> bool {
+    entry.operation().flags & IN_CHAIN != 0 && entry.operation().status.get() == 0
+}
+
+/// Whether a chain starts in these entries.
+#[inline(always)]
+pub(crate) fn has_chain<E: Executable>(entries: &[E]) -> bool {
+    entries.iter().any(starts_chain)
+}
+
+/// Length of the next group of `most` entries, and of the rest of a chain that starts in it. If it cuts a chain, that
+/// is too long to be executed.
+#[inline(always)]
+pub(crate) fn group_length<E: Executable>(entries: &[E], most: usize) -> usize {
+    let (group, rest) = entries.split_at(most.min(entries.len()));
+    let is_cut = group.last().is_some_and(|entry| entry.operation().is_linked());
+    group.len() + if is_cut { chain_length(rest).min(LONGEST_CHAIN - 1) } else { 0 }
 }
 
 impl Ledger {
-    /// Executes a chain. Sets the status of each operation, and the values. Returns whether it goes into the journal.
+    /// Executes a group with chains at the start of `entries`; `hashes` are those of the group. Returns how many
+    /// entries it executed: fewer or more than the group if this cuts a chain. Returns how many it recorded, too.
     #[inline(never)]
-    pub(crate) fn execute_chain<E: Executable>(&mut self, chain: &mut [E], values: &mut [u64], now: Now) -> bool {
-        let balances = |ledger: &Self, chain: &[E], values: &mut [u64]| {
-            for (entry, value) in chain.iter().zip(values) {
-                *value = ledger.balance(&entry.operation().source).unwrap_or(0);
+    pub(crate) fn execute_chains<E: Executable>(
+        &mut self,
+        entries: &mut [E],
+        values: &mut [u64],
+        hashes: &[Hashes],
+        now: Now,
+        record: &mut impl FnMut(&E, u64),
+    ) -> (usize, u64) {
+        let (mut done, mut recorded) = (0, 0);
+        while done < hashes.len() {
+            if !starts_chain(&entries[done]) {
+                let (entry, value) = (&mut entries[done], &mut values[done]);
+                recorded += u64::from(self.execute_single(entry, value, &hashes[done], now, record));
+                done += 1;
+                continue;
             }
-        };
-        if !linked::is_well_formed(chain) {
-            set_all(chain, Status::LinkedInvalid);
-            balances(self, chain, values);
-            return false;
+            let length = chain_length(&entries[done..]);
+            let (chain, values) = (&mut entries[done..done + length], &mut values[done..done + length]);
+            if !linked::is_well_formed(chain) {
+                set_all(chain, Status::LinkedInvalid);
+                self.read_balances(chain, values);
+            } else if let Some(hashes) = hashes.get(done..done + length) {
+                if self.execute_chain(chain, values, hashes, now) {
+                    chain.iter().zip(values).for_each(|(entry, value)| record(entry, *value));
+                    recorded += length as u64;
+                }
+            } else {
+                // Refused operations of the same run came first, so the chain starts the next group.
+                assert_ne!(done, 0, "a group has all of a well-formed chain at its start");
+                break;
+            }
+            done += length;
         }
-        let mut hashes = [Hashes::default(); LONGEST_CHAIN];
-        let hashes = &mut hashes[..chain.len()];
-        for (entry, hashes) in chain.iter().zip(&mut *hashes) {
-            *hashes = self.hash(entry.operation());
-            self.prefetch(hashes, entry.signed_at() != 0);
+        (done, recorded)
+    }
+
+    /// Sets the values of operations that are not executed.
+    fn read_balances<E: Executable>(&self, entries: &[E], values: &mut [u64]) {
+        for (entry, value) in entries.iter().zip(values) {
+            *value = self.balance(&entry.operation().source).unwrap_or(0);
         }
-        for hashes in &*hashes {
-            self.accounts.prefetch_entry(hashes.source);
-            self.accounts.prefetch_entry(hashes.destination);
-        }
+    }
+
+    /// Executes a well-formed chain. Sets the status of each operation, and the values. Returns whether it goes into the
+    /// journal.
+    fn execute_chain<E: Executable>(
+        &mut self,
+        chain: &mut [E],
+        values: &mut [u64],
+        hashes: &[Hashes],
+        now: Now,
+    ) -> bool {
         if self.is_old(chain, values, hashes, now) {
             return false;
         }
         let is_signed = chain.iter().any(|entry| entry.signed_at() != 0);
         if !self.retries.has_room(is_signed, chain.len()) {
             set_all(chain, Status::Busy);
-            balances(self, chain, values);
+            self.read_balances(chain, values);
             return false;
         }
         let result = self.apply_chain(chain, values, hashes, Some(now.unix));
         if let Err(Failure { position, status, .. }) = result {
             set_all(chain, Status::LinkedFailed);
             chain[position].operation_mut().status.set(status.code());
-            balances(self, chain, values);
+            self.read_balances(chain, values);
         }
         let is_recorded = result.is_ok() || result.is_err_and(|failure| failure.is_recorded);
         if is_recorded {
@@ -172,12 +217,12 @@ impl Ledger {
             return Err(failure);
         }
         self.changes.apply(&mut self.accounts).map_err(|refused| {
-            let adds = |operation: &Operation| match operation.command() {
-                Ok(Command::Create) => operation.source == refused,
-                Ok(Command::Hold) => hold_id(operation) == refused,
+            let adds = |(entry, hashes): (&E, &Hashes)| match entry.operation().command() {
+                Ok(Command::Create) => entry.operation().source == refused,
+                Ok(Command::Hold) => hashes.hold.is_some_and(|hold| hold.id == refused),
                 _ => false,
             };
-            let position = chain.iter().position(|entry| adds(entry.operation())).unwrap_or(0);
+            let position = chain.iter().zip(hashes).position(adds).unwrap_or(0);
             self.assert_full(chain[position].operation().command().unwrap_or(Command::Create));
             Failure { position, status: Status::TableFull, is_recorded: true }
         })
@@ -203,7 +248,7 @@ fn draft_one<E: Executable>(
     {
         return (status, 0, false);
     }
-    let (status, value) = apply(draft, command, operation, source, hashes.destination, time);
+    let (status, value) = apply(draft, command, operation, source, hashes, time);
     (status, value, leaves_trace(command, status))
 }
 

@@ -14,7 +14,7 @@ use wire::{AccountId, Operation, Status, linked::LONGEST_CHAIN};
 use crate::{
     Error,
     accounts::Accounts,
-    balances::Balances,
+    balances::{Balances, HoldKey},
     engine::{Executable, GROUP, Ledger, Limits, Memory},
     journal::{JournalBatch, JournalReader, JournalRecall, Log, Newest},
     recent,
@@ -127,13 +127,14 @@ fn add(accounts: &mut Accounts, hash: Hash, entry: &IndexEntry) -> Result<(), Er
     let (id, amount) = (AccountId(entry.account), entry.balance.get());
     let too_many = Error::TooManyAccounts { limit: accounts.limit() };
     if entry.is_hold() {
-        if accounts.held(&id).is_some() {
+        let hold = HoldKey { id, hash };
+        if accounts.held(&hold).is_some() {
             return Err(Error::AccountTwice(id));
         }
         if accounts.is_full_of_holds() {
             return Err(too_many);
         }
-        accounts.add_hold(&id, amount).map_err(|_| too_many)?;
+        accounts.add_hold(&hold, amount).map_err(|_| too_many)?;
         accounts.issue(amount.into());
         return Ok(());
     }
