@@ -140,10 +140,12 @@ fn errors_tell_what_is_wrong() {
 
 #[test]
 fn load_with_faults_loses_nothing() {
-    for (distribution, format) in [
-        (Distribution::Uniform, Format::Batch(BatchFormat::Operation)),
-        (Distribution::Zipf, Format::Batch(BatchFormat::Compact)),
-        (Distribution::HotPair, Format::CompactFrame),
+    for (mix, distribution, format) in [
+        (Mix::Transfer, Distribution::Uniform, Format::Batch(BatchFormat::Operation)),
+        (Mix::Transfer, Distribution::Zipf, Format::Batch(BatchFormat::Compact)),
+        (Mix::Transfer, Distribution::HotPair, Format::CompactFrame),
+        (Mix::Linked, Distribution::Uniform, Format::Batch(BatchFormat::Compact)),
+        (Mix::TwoPhase, Distribution::Zipf, Format::CompactFrame),
     ] {
         let node = TestNode::start(FAULTS);
         let mut pipeline = Pipeline::connect(node.address, &options()).unwrap();
@@ -156,10 +158,10 @@ fn load_with_faults_loses_nothing() {
         );
 
         let choice = Choice::new(distribution, 10, 500, 1);
-        let mut transfers = Operations::new(Mix::Transfer, format, 50, Promise::Durable, choice)
+        let mut transfers = Operations::new(mix, format, 50, Promise::Durable, choice)
             .unwrap()
             .following(balances.clone())
-            .sampling(10);
+            .sampling(11);
         let before = node.state.lock().unwrap().ledger.last_sequence();
         let report = load::run(&mut pipeline, &mut transfers, Pace::Closed, Until::operations(2000), |_| {
             ControlFlow::Continue(())
@@ -169,11 +171,15 @@ fn load_with_faults_loses_nothing() {
         assert_eq!((report.lost, report.wrong), (0, 0));
         assert!(report.retries > 0 && report.latency.len() == report.datagrams);
         assert_eq!(node.state.lock().unwrap().ledger.last_sequence() - before, 2000);
-        let ids: HashSet<_> = transfers.samples().iter().map(|sample| (sample.transaction, sample.source)).collect();
-        assert_eq!(ids.len(), 200);
+        let samples = transfers.samples();
+        let names: HashSet<_> = samples.iter().map(Operation::name).collect();
+        assert_eq!(names.len(), 2000 / 11);
+        assert_eq!(samples.iter().any(Operation::is_linked), mix == Mix::Linked);
+        assert_eq!(samples.iter().any(Operation::ends_hold), mix == Mix::TwoPhase);
 
         let followed = transfers.balances().unwrap();
-        assert_eq!(followed.total(), balances.total());
+        let open: u64 = node.state.lock().unwrap().ledger.holds().values().sum();
+        assert_eq!(followed.total() + u128::from(open), balances.total());
         assert_ne!(followed, &balances);
         assert_eq!(load::check(&mut pipeline, followed).unwrap(), 0);
         assert!(load::check(&mut pipeline, &balances).unwrap() > 0);

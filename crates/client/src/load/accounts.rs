@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use wire::{AccountId, BatchEntries, BatchFormat, Operation, Promise, Reply, Status, TransactionId};
+use wire::{AccountId, BatchEntries, BatchFormat, Command, Operation, Promise, Reply, Status, TransactionId};
 
 use crate::window::refusal;
 use crate::{Completion, Error, Failure, Pipeline, random};
@@ -28,12 +28,14 @@ impl Balances {
         self.balances.iter().map(|&balance| u128::from(balance)).sum()
     }
 
-    /// Applies an executed transfer.
-    pub fn apply(&mut self, transfer: &Operation) {
+    /// Applies an executed transfer, or a HOLD or its CAPTURE in full.
+    pub fn apply(&mut self, operation: &Operation) {
+        let amount = operation.amount();
+        let is = |command| operation.command() == Ok(command);
+        let paid = if is(Command::Capture) { 0 } else { amount };
+        let received = if is(Command::Hold) { 0 } else { amount };
         // Replies come in any order, so a balance may be negative for a moment.
-        for (account, change) in
-            [(transfer.source, transfer.amount().wrapping_neg()), (transfer.destination, transfer.amount())]
-        {
+        for (account, change) in [(operation.source, paid.wrapping_neg()), (operation.destination, received)] {
             if let Some(balance) = self.index(account).and_then(|index| self.balances.get_mut(index)) {
                 *balance = balance.wrapping_add(change);
             }

@@ -1,10 +1,10 @@
 //! The requests of a load.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use wire::{
-    AccountId, BatchEntries, BatchFormat, Chain, CompactFrame, Frame, Operation, Promise, ProofRequest, Query, Reply,
-    SignedOperation, Status, TransactionId,
+    AccountId, BatchEntries, BatchFormat, Chain, Command, CompactFrame, Frame, Operation, Promise, ProofRequest, Query,
+    Reply, SignedOperation, Status, TransactionId,
 };
 use zerocopy::IntoBytes;
 
@@ -26,8 +26,22 @@ pub trait Workload {
 pub enum Mix {
     /// TRANSFER of 1.
     Transfer,
+    /// TRANSFER of 1, linked in pairs. An odd last one is not linked.
+    Linked,
+    /// HOLD of 1, and its CAPTURE once the reply to the HOLD has arrived. The last holds may stay open.
+    TwoPhase,
     /// REFER.
     Refer,
+}
+
+impl Mix {
+    /// Whether compact formats have these operations.
+    pub fn is_compact(self) -> bool {
+        match self {
+            Self::Transfer | Self::Refer => true,
+            Self::Linked | Self::TwoPhase => false,
+        }
+    }
 }
 
 /// Format of the frames.
@@ -50,6 +64,8 @@ pub struct Operations {
     /// Upper half of the transaction ids; their lower half is the counter.
     series: u64,
     counter: u64,
+    /// CAPTUREs of holds that were made: at most those of the requests in flight, and of one more.
+    captures: VecDeque<Operation>,
     balances: Option<Balances>,
     /// Operations signed in advance, in reverse order.
     signed: Vec<SignedOperation>,
@@ -63,10 +79,11 @@ pub struct Operations {
 
 impl Operations {
     /// Batches of up to `batch` operations between accounts that `choice` returns. The transaction ids are a random
-    /// series.
+    /// series. Operations that compact formats do not have are sent in full.
     pub fn new(mix: Mix, format: Format, batch: u16, promise: Promise, choice: Choice) -> Result<Self, Error> {
         let series = (random()? >> 64) as u64;
         let batch = batch.max(1);
+        let format = if mix.is_compact() { format } else { Format::Batch(BatchFormat::Operation) };
         let (samples, sample_every) = (Vec::new(), u64::MAX);
         Ok(Self {
             mix,
@@ -76,6 +93,7 @@ impl Operations {
             choice,
             series,
             counter: series & 0xffff_ffff,
+            captures: VecDeque::new(),
             balances: None,
             signed: Vec::new(),
             signed_share: 0.0,
@@ -125,6 +143,14 @@ impl Operations {
         self.balances.as_ref()
     }
 
+    /// The operation at a position of a batch of `count`.
+    #[inline]
+    fn at(&mut self, position: u64, count: u64) -> Operation {
+        let operation = self.next();
+        let has_next = position.is_multiple_of(2) && position + 1 < count;
+        if self.mix == Mix::Linked && has_next { operation.linked() } else { operation }
+    }
+
     #[inline]
     fn next(&mut self) -> Operation {
         self.counter = self.counter.wrapping_add(1);
@@ -136,21 +162,28 @@ impl Operations {
             _ => TransactionId::from(self.counter as u32),
         };
         match self.mix {
-            Mix::Transfer => {
+            Mix::Transfer | Mix::Linked => {
                 let (source, destination) = self.choice.pair();
                 Operation::transfer(id, account(source), account(destination), 1)
+            }
+            Mix::TwoPhase => {
+                let (source, destination) = self.choice.pair();
+                Operation::hold(id, account(source), account(destination), 1, 0)
             }
             Mix::Refer => Operation::refer(id, account(self.choice.account())),
         }
     }
 
-    /// Whether executed operations are tracked or stored.
+    /// Whether executed operations are tracked, stored or followed by others.
     fn is_watching(&self) -> bool {
-        self.balances.is_some() || self.sample_every != u64::MAX
+        self.balances.is_some() || self.sample_every != u64::MAX || self.mix == Mix::TwoPhase
     }
 
     /// Handles an executed operation.
     fn done(&mut self, request: &Operation) {
+        if request.command() == Ok(Command::Hold) {
+            self.captures.push_back(Operation::capture(request, request.amount()));
+        }
         if let Some(balances) = &mut self.balances {
             balances.apply(request);
         }
@@ -191,8 +224,14 @@ impl Workload for Operations {
             batch.submit(count, due, now);
             return count;
         }
-        for _ in 0..count {
-            batch.push(&self.next());
+        if self.captures.len() as u64 >= count {
+            for capture in self.captures.drain(..count as usize) {
+                batch.push(&capture);
+            }
+        } else {
+            for position in 0..count {
+                batch.push(&self.at(position, count));
+            }
         }
         batch.submit(count, due, now);
         count

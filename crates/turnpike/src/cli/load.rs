@@ -23,6 +23,9 @@ pub struct LoadArgs {
     /// Choose accounts by this distribution
     #[arg(long, value_enum, default_value_t = DistributionArg::Uniform)]
     pub distribution: DistributionArg,
+    /// Send transfers as operations of 64 bytes, instead of compact entries of 24
+    #[arg(long)]
+    pub full: bool,
     /// Put this number of operations into a datagram; 0 sends one operation per datagram, as compact frames
     #[arg(long, default_value_t = 60)]
     pub batch: u16,
@@ -86,6 +89,10 @@ pub struct ElectrumLoadArgs {
 pub enum MixArg {
     /// TRANSFER only
     Transfer,
+    /// TRANSFER only, linked in pairs
+    Linked,
+    /// HOLD, and its CAPTURE after the reply; the last holds may stay open
+    TwoPhase,
     /// REFER only
     Refer,
     /// Proofs of accounts' latest transactions, one per datagram

@@ -74,19 +74,18 @@ pub fn run(args: &LoadArgs, output: Output) -> Result<(), Error> {
         bar.set_position(report.answered);
         ControlFlow::Continue(())
     };
-    let report = match args.mix {
-        MixArg::Proof => {
+    let report = match args.mix.operations() {
+        None => {
             let mut workload = proofs(&mut pipeline, args, choice)?;
             load::run(&mut pipeline, &mut workload, pace, until, progress)
         }
-        MixArg::Transfer | MixArg::Refer => {
-            let mix = if args.mix == MixArg::Transfer { Mix::Transfer } else { Mix::Refer };
-            let format = if args.batch == 0 { Format::CompactFrame } else { Format::Batch(BatchFormat::Compact) };
+        Some(mix) => {
+            let format = if args.batch == 0 { Format::CompactFrame } else { Format::Batch(args.entries()) };
             let workload = Operations::new(mix, format, args.batch, promise, choice).map_err(Error::other)?;
             let workload = if args.check { workload.following(balances) } else { workload };
             let mut workload = sign(args, workload, promise)?;
             let report = load::run(&mut pipeline, &mut workload, pace, until, progress);
-            if let Some(expected) = workload.balances().filter(|_| args.mix == MixArg::Transfer) {
+            if let Some(expected) = workload.balances().filter(|_| mix != Mix::Refer) {
                 let differing = load::check(&mut pipeline, expected).map_err(Error::other)?;
                 if differing > 0 {
                     return Err(Error::Failed(format!("{differing} balances differ from the sum of replies")));
@@ -162,6 +161,11 @@ fn promise_of_compact_frames(args: &LoadArgs) -> Result<Option<Promise>, Error> 
     if args.batch > 0 {
         return Ok(None);
     }
+    if args.entries() != BatchFormat::Compact {
+        return Err(Error::Input(
+            "--batch 0 sends compact frames, which have transfers and REFER only: use --batch 1".into(),
+        ));
+    }
     let promise = info.promise().map_err(Error::other)?;
     match args.promise.map(Promise::from) {
         Some(asked) if asked != promise => Err(Error::Input(format!(
@@ -183,8 +187,27 @@ impl LoadArgs {
     /// Bytes of the longest datagram: what the batch needs, and proofs of any length.
     fn batch_bytes(&self) -> usize {
         let header = size_of::<wire::BatchHeader>();
-        let format = if self.signed > 0.0 { BatchFormat::Signed } else { BatchFormat::Compact };
+        let format = if self.signed > 0.0 { BatchFormat::Signed } else { self.entries() };
         (header + usize::from(self.batch) * format.entry_length()).clamp(ETHERNET_DATAGRAM, wire::MAX_DATAGRAM)
+    }
+
+    /// The format of unsigned operations in batches.
+    fn entries(&self) -> BatchFormat {
+        let is_compact = self.mix.operations().is_none_or(Mix::is_compact) && !self.full;
+        if is_compact { BatchFormat::Compact } else { BatchFormat::Operation }
+    }
+}
+
+impl MixArg {
+    /// The kind of operations, if it is one.
+    fn operations(self) -> Option<Mix> {
+        match self {
+            Self::Transfer => Some(Mix::Transfer),
+            Self::Linked => Some(Mix::Linked),
+            Self::TwoPhase => Some(Mix::TwoPhase),
+            Self::Refer => Some(Mix::Refer),
+            Self::Proof => None,
+        }
     }
 }
 
