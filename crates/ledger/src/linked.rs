@@ -107,8 +107,8 @@ impl Ledger {
         }
     }
 
-    /// Executes a well-formed chain. Sets the status of each operation, and the values. Returns whether it goes into the
-    /// journal.
+    /// Executes a well-formed chain. Sets the status of each operation, and the values. Returns whether it goes into
+    /// the journal.
     fn execute_chain<E: Executable>(
         &mut self,
         chain: &mut [E],

@@ -5,10 +5,10 @@
 //!
 //! - A frame of nothing but retries of executed operations gets the first results, which are final.
 //! - A frame whose accounts do not exist is parked: another replica may have executed the CREATE already, or it is on
-//!   its way. It is ordered once the CREATE is executed here: a replica that proposes both may have received them in the
-//!   other order. After a grace its operations are refused with SOURCE_UNKNOWN, or DESTINATION_UNKNOWN for a deposit,
-//!   exactly as execution would. A replica that cannot reach a quorum may lag: it answers NOT_FINAL, later, as for all
-//!   frames not executed in time.
+//!   its way. It is ordered once the CREATE is executed here: a replica that proposes both may have received them in
+//!   the other order. After a grace its operations are refused with SOURCE_UNKNOWN, or DESTINATION_UNKNOWN for a
+//!   deposit, exactly as execution would. A replica that cannot reach a quorum may lag: it answers NOT_FINAL, later, as
+//!   for all frames not executed in time.
 //! - A node that is not a member of the set orders nothing, and answers all other frames NOT_FINAL at once.
 //! - Everything else is ordered, up to the rate of each account. A frame with one such operation is ordered whole, as
 //!   its operations may depend on each other, and is charged whole.
