@@ -63,7 +63,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("info", &["turnpike info --node localhost:7400", "turnpike info --wait 10"]),
     ("feed", &["turnpike feed --from 1 --json", "turnpike feed --from 1000 --until 2000 --account 7"]),
     ("top", &["turnpike top", "turnpike top --http localhost:7480 --once --json"]),
-    ("load", &["turnpike load --accounts 1000 --operations 100000 --batch 60 --check"]),
+    (
+        "load",
+        &[
+            "turnpike load --accounts 1000 --operations 100000 --batch 60 --check",
+            "turnpike load --mix two-phase --batch 20 --operations 100000",
+        ],
+    ),
     ("replay", &["turnpike replay capture.pcap --timed"]),
     (
         "proof get",
