@@ -407,14 +407,15 @@ typedef struct {
     uint8_t flags;
     // Zero.
     uint16_t reserved;
-    // Code of the contract that the operation belongs to; the ledger does not interpret it.
+    // Code of the contract that the operation belongs to, which the ledger does not interpret; or when the hold that
+    // the operation makes or ends expires, in seconds since the Unix epoch, 0 for never.
     uint32_t contract;
     // Names the operation, together with its source. If it is zero and not marked as timed, the call that sends or
     // signs the operation writes a new id and the flag here, so that the caller can repeat the same operation.
     turnpike_id transaction;
     // The account that the operation is about.
     turnpike_id source;
-    // The receiver of a transfer, or the payer of the deposit for a new account; otherwise zero.
+    // The receiver of a transfer or of a hold, or the payer of the deposit for a new account; otherwise zero.
     turnpike_id destination;
     // The amount, in the ledger's units; zero for TURNPIKE_COMMAND_REFER, and for TURNPIKE_COMMAND_CREATE without
     // payer.
@@ -627,6 +628,29 @@ turnpike_client_status turnpike_operation_transfer(turnpike_operation *operation
                                                    const turnpike_id *source,
                                                    const turnpike_id *destination,
                                                    uint64_t amount);
+
+// Fills an operation that reserves an amount of the source for the destination, until it expires: `expiry` is in
+// seconds since the Unix epoch, 0 for never. The destination ends the hold by turnpike_operation_capture or
+// turnpike_operation_release; once it has expired, the source can by turnpike_operation_reclaim.
+turnpike_client_status turnpike_operation_hold(turnpike_operation *operation,
+                                               const turnpike_id *source,
+                                               const turnpike_id *destination,
+                                               uint64_t amount,
+                                               uint32_t expiry);
+
+// Fills an operation that ends a hold: the destination receives the amount, which may be less than is held, and the
+// source gets the rest back. `hold` is the operation that made it, with its transaction id.
+turnpike_client_status turnpike_operation_capture(turnpike_operation *operation,
+                                                  const turnpike_operation *hold,
+                                                  uint64_t amount);
+
+// Fills an operation by which the destination ends a hold and gives all of it back to the source. `hold` is the
+// operation that made it, with its transaction id.
+turnpike_client_status turnpike_operation_release(turnpike_operation *operation, const turnpike_operation *hold);
+
+// Fills an operation by which the source takes back all of an expired hold. `hold` is the operation that made it, with
+// its transaction id.
+turnpike_client_status turnpike_operation_reclaim(turnpike_operation *operation, const turnpike_operation *hold);
 
 // Fills an operation that reads the balance of an account.
 turnpike_client_status turnpike_operation_refer(turnpike_operation *operation, const turnpike_id *account);

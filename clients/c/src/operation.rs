@@ -6,7 +6,7 @@ use wire::{AccountId, TransactionId, U16, U32, U64};
 use crate::error::run;
 use crate::failure::Failure;
 use crate::id::FreshIds;
-use crate::memory::{Output, id};
+use crate::memory::{Output, id, reference};
 use crate::{ClientStatus, Command, Id};
 
 /// Flag of an operation: its transaction id is a UUIDv7, as those of turnpike_transaction_new. A node never executes
@@ -26,14 +26,15 @@ pub struct Operation {
     pub flags: u8,
     /// Zero.
     pub reserved: u16,
-    /// Code of the contract that the operation belongs to; the ledger does not interpret it.
+    /// Code of the contract that the operation belongs to, which the ledger does not interpret; or when the hold that
+    /// the operation makes or ends expires, in seconds since the Unix epoch, 0 for never.
     pub contract: u32,
     /// Names the operation, together with its source. If it is zero and not marked as timed, the call that sends or
     /// signs the operation writes a new id and the flag here, so that the caller can repeat the same operation.
     pub transaction: Id,
     /// The account that the operation is about.
     pub source: Id,
-    /// The receiver of a transfer, or the payer of the deposit for a new account; otherwise zero.
+    /// The receiver of a transfer or of a hold, or the payer of the deposit for a new account; otherwise zero.
     pub destination: Id,
     /// The amount, in the ledger's units; zero for TURNPIKE_COMMAND_REFER, and for TURNPIKE_COMMAND_CREATE without
     /// payer.
@@ -159,6 +160,82 @@ pub unsafe extern "C" fn turnpike_operation_transfer(
 ) -> ClientStatus {
     // SAFETY: the caller's promise.
     unsafe { fill(operation, Command::Transfer, source, Some(destination), amount) }
+}
+
+/// Fills an operation that reserves an amount of the source for the destination, until it expires: `expiry` is in
+/// seconds since the Unix epoch, 0 for never. The destination ends the hold by turnpike_operation_capture or
+/// turnpike_operation_release; once it has expired, the source can by turnpike_operation_reclaim.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_operation_hold(
+    operation: *mut Operation,
+    source: *const Id,
+    destination: *const Id,
+    amount: u64,
+    expiry: u32,
+) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    let status = unsafe { fill(operation, Command::Hold, source, Some(destination), amount) };
+    if status == ClientStatus::TurnpikeOk {
+        // SAFETY: the caller's promise; it is not NULL, since it was filled.
+        unsafe { (*operation).contract = expiry };
+    }
+    status
+}
+
+/// Fills the end of a hold.
+///
+/// # Safety
+///
+/// `operation` is NULL or to memory for an operation, and `hold` is NULL or to an operation that nobody else uses until
+/// the call that has the pointers returns.
+unsafe fn end(operation: *mut Operation, command: Command, hold: *const Operation, amount: u64) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    unsafe {
+        run(std::ptr::null_mut(), || {
+            let output = Output::required(operation)?;
+            let hold = *reference(hold)?;
+            if hold.command != Command::Hold as u8 || hold.transaction.is_zero() {
+                let message = "a hold is named by its operation, with the transaction id that it was sent with".into();
+                return Err(Failure::argument(ClientStatus::TurnpikeArgument, message));
+            }
+            // The id is that of the hold: only its own time counts.
+            output.set(Operation {
+                command: command as u8,
+                flags: hold.flags & !TURNPIKE_OPERATION_TIMED,
+                amount,
+                ..hold
+            });
+            Ok(())
+        })
+    }
+}
+
+/// Fills an operation that ends a hold: the destination receives the amount, which may be less than is held, and the
+/// source gets the rest back. `hold` is the operation that made it, with its transaction id.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_operation_capture(
+    operation: *mut Operation,
+    hold: *const Operation,
+    amount: u64,
+) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    unsafe { end(operation, Command::Capture, hold, amount) }
+}
+
+/// Fills an operation by which the destination ends a hold and gives all of it back to the source. `hold` is the
+/// operation that made it, with its transaction id.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_operation_release(operation: *mut Operation, hold: *const Operation) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    unsafe { end(operation, Command::Release, hold, 0) }
+}
+
+/// Fills an operation by which the source takes back all of an expired hold. `hold` is the operation that made it, with
+/// its transaction id.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_operation_reclaim(operation: *mut Operation, hold: *const Operation) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    unsafe { end(operation, Command::Reclaim, hold, 0) }
 }
 
 /// Fills an operation that reads the balance of an account.

@@ -96,6 +96,60 @@ fn every_refusal_has_its_status() {
 }
 
 #[test]
+fn holds_are_made_and_end() {
+    let Some(node) = Node::start() else { return };
+    let client = node.client();
+    let (alice, bob) = (account(1), account(2));
+    client.create(alice).ok();
+    client.create(bob).ok();
+    client.issue(alice, 1000).ok();
+    let new_hold = |amount, expiry| {
+        let mut operation = Operation::default();
+        // SAFETY: all pointers are to local values.
+        let status =
+            unsafe { turnpike_operation_hold(&raw mut operation, &raw const alice, &raw const bob, amount, expiry) };
+        assert_eq!(status, Code::TurnpikeOk);
+        operation
+    };
+    let end = |of: &dyn Fn(*mut Operation) -> Code| {
+        let mut operation = Operation::default();
+        (of(&raw mut operation), operation)
+    };
+    // SAFETY: all pointers are to local values.
+    let capture = |hold: &Operation, amount| end(&|to| unsafe { turnpike_operation_capture(to, hold, amount) });
+    // SAFETY: all pointers are to local values.
+    let release = |hold: &Operation| end(&|to| unsafe { turnpike_operation_release(to, hold) });
+    // SAFETY: all pointers are to local values.
+    let reclaim = |hold: &Operation| end(&|to| unsafe { turnpike_operation_reclaim(to, hold) });
+    let mut first = new_hold(300, 0);
+    assert_eq!(capture(&first, 100).0, Code::TurnpikeArgument, "it was not sent, so it has no id");
+    assert_eq!(release(&transfer(alice, bob, 1)).0, Code::TurnpikeArgument, "it is no hold");
+    assert_eq!(client.execute(&mut first, Promise::Default).ok().value, 700);
+    let (_, mut early) = reclaim(&first);
+    assert_eq!(client.execute(&mut early, Promise::Default).status, Code::TurnpikeHoldNotExpired);
+    let (_, mut captured) = capture(&first, 100);
+    assert_eq!(client.execute(&mut captured, Promise::Default).ok().value, 900);
+    let (_, mut twice) = release(&first);
+    assert_eq!(client.execute(&mut twice, Promise::Default).status, Code::TurnpikeTransactionIdReused);
+    let mut second = new_hold(50, 0);
+    assert_eq!(client.execute(&mut second, Promise::Default).ok().value, 850);
+    let (_, mut released) = release(&second);
+    assert_eq!(client.execute(&mut released, Promise::Default).ok().value, 900);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as u32;
+    assert_eq!(client.execute(&mut new_hold(1, now), Promise::Default).status, Code::TurnpikeHoldExpired);
+    let mut third = new_hold(60, now + 3);
+    assert_eq!(client.execute(&mut third, Promise::Default).ok().value, 840);
+    let (_, mut reclaimed) = reclaim(&third);
+    let since = Instant::now();
+    while client.execute(&mut reclaimed, Promise::Default).status == Code::TurnpikeHoldNotExpired {
+        assert!(since.elapsed() < PATIENCE, "the hold does not expire");
+        thread::sleep(Duration::from_millis(100));
+    }
+    client.execute(&mut reclaimed, Promise::Default).ok();
+    assert_eq!((client.balance(alice), client.balance(bob)), (900, 100));
+}
+
+#[test]
 fn batches_keep_their_order() {
     let Some(node) = Node::start() else { return };
     let client = node.client();

@@ -66,6 +66,7 @@ impl Controller {
     ) -> Self {
         let told = ledger.last_sequence();
         node_state.accounts.store(ledger.accounts() as u64, Relaxed);
+        node_state.holds.store(ledger.holds() as u64, Relaxed);
         let started = Instant::now();
         Self { ledger, journal, completer, promise, queries, workers, node_state, is_awaited: false, told, started }
     }
@@ -179,6 +180,7 @@ impl StoreController for Controller {
         if last != self.told {
             self.node_state.executed.fetch_add(last - self.told, Relaxed);
             self.node_state.accounts.store(self.ledger.accounts() as u64, Relaxed);
+            self.node_state.holds.store(self.ledger.holds() as u64, Relaxed);
             self.node_state.retries.tell(self.ledger.retries(self.now()));
             self.told = last;
         }

@@ -42,6 +42,8 @@ pub struct NodeState {
     pub started: Instant,
     /// Number of accounts.
     pub accounts: AtomicU64,
+    /// Number of open holds.
+    pub holds: AtomicU64,
     /// Number of accounts that the table holds.
     pub accounts_limit: u64,
     /// Number of accounts from which on only trusted senders open others.
@@ -107,6 +109,7 @@ impl NodeState {
             cache,
             started: Instant::now(),
             accounts: AtomicU64::new(0),
+            holds: AtomicU64::new(0),
             accounts_limit: ledger.accounts,
             accounts_unreserved: ledger.unreserved(),
             deposit: ledger.deposit,
