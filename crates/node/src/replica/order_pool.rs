@@ -30,7 +30,7 @@
 //! block was executed within the last 31 s.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, VecDeque, hash_map::Entry},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     future::poll_fn,
     sync::{Mutex, MutexGuard, PoisonError},
     task::{Poll, Waker},
@@ -41,9 +41,9 @@ use bytes::Bytes;
 use nic::{Held, Peer};
 use order::Payload;
 use spv::Hash;
-use wire::{AccountId, Command, SignedOperation, Status};
+use wire::{SignedOperation, Status};
 
-use super::block_body::{Body, Entries, Group, Key, LONGEST, MOST_APPROVALS};
+use super::block_body::{Body, Group, Key, LONGEST, MOST_APPROVALS};
 use crate::admission;
 
 /// Maximum size of operations waiting to be ordered in bytes, divided equally among the replicas that received them.
@@ -161,8 +161,6 @@ pub struct Contents {
     /// In order of arrival.
     pool: BTreeMap<u64, Pooled>,
     positions: HashMap<Key, u64>,
-    /// Accounts that operations in the pool create, and how many of them do.
-    creating: HashMap<AccountId, usize>,
     next_position: u64,
     /// Bytes of each replica's groups.
     taken: Vec<usize>,
@@ -211,7 +209,6 @@ impl OrderPool {
         let state = Contents {
             pool: BTreeMap::new(),
             positions: HashMap::new(),
-            creating: HashMap::new(),
             next_position: 0,
             taken: vec![0; replicas],
             waiting: HashMap::new(),
@@ -295,11 +292,6 @@ impl OrderPool {
         self.state().origin.is_some()
     }
 
-    /// Whether an operation that creates an account waits to be ordered or executed.
-    pub fn is_creating(&self, account: &AccountId) -> bool {
-        self.state().creating.contains_key(account)
-    }
-
     /// Whether the same group waits here, so that its signatures were verified.
     pub fn has(&self, group: &Group) -> bool {
         let state = self.state();
@@ -375,7 +367,6 @@ impl OrderPool {
         let mut state = self.state();
         state.pool.clear();
         state.positions.clear();
-        state.creating.clear();
         state.taken = vec![0; replicas];
         state.origin = origin;
         let waiting = std::mem::take(&mut state.waiting);
@@ -438,17 +429,6 @@ impl OrderPool {
     }
 }
 
-/// The accounts that operations of a group create.
-fn created(group: &Group) -> impl Iterator<Item = AccountId> {
-    let (plain, signed): (&[_], &[SignedOperation]) = match group.entries() {
-        Entries::Plain(entries) => (entries, &[]),
-        Entries::Signed(entries) => (&[], entries),
-        Entries::Approvals(_) => (&[], &[]),
-    };
-    let operations = plain.iter().chain(signed.iter().map(|signed| &signed.operation));
-    operations.filter(|operation| operation.command() == Ok(Command::Create)).map(|operation| operation.source)
-}
-
 /// Wakes all who wait, without the lock.
 fn wake(mut state: MutexGuard<'_, Contents>) {
     let wakers = std::mem::take(&mut state.wakers);
@@ -468,7 +448,6 @@ impl Contents {
             return false;
         }
         *taken += size;
-        created(group).for_each(|account| *self.creating.entry(account).or_default() += 1);
         self.positions.insert(key, self.next_position);
         self.pool.insert(self.next_position, Pooled { group: group.clone(), since });
         self.next_position += 1;
@@ -486,14 +465,6 @@ impl Contents {
     fn remove(&mut self, key: &Key) {
         if let Some(pooled) = self.positions.remove(key).and_then(|position| self.pool.remove(&position)) {
             self.taken[usize::from(key.origin)] -= pooled.group.bytes().len() + OVERHEAD;
-            for account in created(&pooled.group) {
-                if let Entry::Occupied(mut entry) = self.creating.entry(account) {
-                    *entry.get_mut() -= 1;
-                    if *entry.get() == 0 {
-                        entry.remove();
-                    }
-                }
-            }
         }
     }
 
@@ -527,7 +498,7 @@ impl Contents {
 mod tests {
     use super::*;
     use nic::{Class, Pools, held::PoolSize};
-    use wire::{CompactFrame, Operation};
+    use wire::{AccountId, CompactFrame, Operation};
     use zerocopy::IntoBytes;
 
     fn pool(replicas: usize) -> OrderPool {

@@ -5,9 +5,10 @@
 //!
 //! - A frame of nothing but retries of executed operations gets the first results, which are final.
 //! - A frame whose accounts do not exist is parked: another replica may have executed the CREATE already, or it is on
-//!   its way. It is ordered once such a CREATE waits in the order pool or was executed here. After a grace its
-//!   operations are refused with SOURCE_UNKNOWN, or DESTINATION_UNKNOWN for a deposit, exactly as execution would. A
-//!   replica that cannot reach a quorum may lag: it answers NOT_FINAL, later, as for all frames not executed in time.
+//!   its way. It is ordered once the CREATE is executed here: a replica that proposes both may have received them in the
+//!   other order. After a grace its operations are refused with SOURCE_UNKNOWN, or DESTINATION_UNKNOWN for a deposit,
+//!   exactly as execution would. A replica that cannot reach a quorum may lag: it answers NOT_FINAL, later, as for all
+//!   frames not executed in time.
 //! - A node that is not a member of the set orders nothing, and answers all other frames NOT_FINAL at once.
 //! - Everything else is ordered, up to the rate of each account. A frame with one such operation is ordered whole, as
 //!   its operations may depend on each other, and is charged whole.
@@ -165,12 +166,9 @@ impl Screening {
     ) -> Option<Decision> {
         let signed = signed_operations(&mut held)?.to_vec();
         let Summary { mut payers, is_recorded, missing, others } = Summary::new(&signed, ledger);
-        let is_creating = missing.iter().any(|account| order_pool.is_creating(account));
-        if is_recorded || is_creating {
-            // An account that is being created is charged for operations sent before it exists.
-            let first = payers.first_mut().map(|(_, count)| *count += others);
-            if first.is_none() && is_creating {
-                payers.extend(missing.first().map(|account| (*account, others)));
+        if is_recorded {
+            if let Some((_, count)) = payers.first_mut() {
+                *count += others;
             }
             let passes = self.charge(&payers);
             return Some(if passes {
