@@ -242,7 +242,7 @@ impl Listings {
         if transactions.is_empty() && before.is_none() {
             return Err(Refusal::NoSuchAccount(account));
         }
-        Ok(History { height, network: Some(self.network()), transactions, more: walk.is_unfinished() })
+        Ok(History { height, network: Some(self.network()), transactions, more: walk.next_place().is_some() })
     }
 
     fn transaction(&self, account: AccountId, transaction: TransactionId) -> Result<OneTransaction, Refusal> {
