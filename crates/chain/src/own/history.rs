@@ -130,7 +130,7 @@ impl OwnReader {
     }
 
     /// The height of the first block that was made at a time, in microseconds since the Unix epoch, or later; the
-    /// height after the tip if there is none. The times of blocks never fall.
+    /// height after the tip if all are older. The times of blocks never fall.
     pub fn first_since(&self, time: u64) -> Result<u64, Error> {
         let (mut first, mut end) = (0, self.tip().height() + 1);
         while first < end {

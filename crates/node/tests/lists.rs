@@ -1,0 +1,277 @@
+//! Lists over HTTP against a plain model: all transactions of all blocks, filtered one by one.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use client::Client;
+use common::{account, config, connect, id};
+use serde_json::Value;
+use storage::Random;
+use turnpike_node::Node;
+use wire::{AccountId, Operation, Promise};
+
+const ACCOUNTS: u64 = 6;
+
+/// The status and the body of a page.
+fn get(address: SocketAddr, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n").unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+    (head[9..12].to_owned(), body.to_owned())
+}
+
+fn list(address: SocketAddr, path: &str) -> Value {
+    let (status, body) = get(address, path);
+    assert_eq!(status, "200", "{path}: {body}");
+    serde_json::from_str(&body).unwrap()
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+/// A node with accounts, and operations of all commands on them.
+struct Ledger {
+    _node: Node,
+    client: Client,
+    random: Random,
+    address: SocketAddr,
+    operations: u32,
+    /// HOLDs that were made, and have not ended.
+    holds: Vec<Operation>,
+    _data: tempfile::TempDir,
+}
+
+impl Ledger {
+    fn start(seed: u64) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let mut config = config(data.path());
+        config.http = Some("127.0.0.1:0".parse().unwrap());
+        let node = Node::start(&config).unwrap();
+        let address = node.http_address().unwrap();
+        let client = connect(&node, Promise::Durable);
+        let random = Random::new(seed);
+        let mut ledger = Self { _node: node, client, random, address, operations: 0, holds: Vec::new(), _data: data };
+        for number in 1..=ACCOUNTS as u32 {
+            let id = ledger.next_id();
+            ledger.execute(Operation::create(id, account(number)));
+            let id = ledger.next_id();
+            ledger.execute(Operation::issue(id, account(number), 1_000_000));
+        }
+        ledger
+    }
+
+    fn next_id(&mut self) -> wire::TransactionId {
+        self.operations += 1;
+        id(self.operations)
+    }
+
+    fn execute(&mut self, operation: Operation) {
+        self.client.execute(&operation).unwrap().success().unwrap();
+    }
+
+    fn account(&mut self) -> AccountId {
+        account(1 + self.random.below(ACCOUNTS) as u32)
+    }
+
+    /// Executes a random operation that succeeds.
+    fn step(&mut self) {
+        let (id, source, destination) = (self.next_id(), self.account(), self.account());
+        let amount = 1 + self.random.below(9);
+        match self.random.below(8) {
+            0 => self.execute(Operation::issue(id, source, amount)),
+            1 if self.random.chance(0.3) => {
+                self.execute(Operation::create(id, account(100 + self.operations)));
+            }
+            2 | 3 if source != destination => {
+                // Some expire soon, some later, some never.
+                let expiry = match self.random.below(3) {
+                    0 => 0,
+                    1 => now() as u32 + 1,
+                    _ => now() as u32 + 10_000,
+                };
+                let hold = Operation::hold(id, source, destination, amount, expiry);
+                self.execute(hold);
+                self.holds.push(hold);
+            }
+            4 | 5 if !self.holds.is_empty() => {
+                let hold = self.holds.swap_remove(self.random.below(self.holds.len() as u64) as usize);
+                let end = match self.random.below(3) {
+                    0 => Operation::release(&hold),
+                    _ => Operation::capture(&hold, 1 + self.random.below(hold.amount())),
+                };
+                let expired = !self.client.execute(&end).unwrap().status.is_ok();
+                if expired {
+                    self.execute(Operation::reclaim(&hold));
+                }
+            }
+            _ if source != destination => self.execute(Operation::transfer(id, source, destination, amount)),
+            _ => {}
+        }
+    }
+
+    /// Waits until all operations are in blocks, and returns the rows of all blocks, oldest first.
+    fn rows(&mut self) -> Vec<Value> {
+        let id = self.next_id();
+        self.execute(Operation::issue(id, account(1), 1));
+        let (source, transaction) = (account(1), id.to_string());
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while get(self.address, &format!("/accounts/{source}/transactions/{transaction}")).0 != "200" {
+            assert!(Instant::now() < deadline, "operation {transaction} is in no block");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let height = list(self.address, "/blocks?count=1")["height"].as_u64().unwrap();
+        let rows = |height| list(self.address, &format!("/blocks/{height}?count=1000"))["transactions"].clone();
+        (0..=height).flat_map(|height| rows(height).as_array().unwrap().clone()).collect()
+    }
+}
+
+/// The rows of all pages of a list, and the number of pages. `grow` runs between pages.
+fn pages(address: SocketAddr, path: &str, rows: &str, mut grow: impl FnMut()) -> (Vec<Value>, usize) {
+    let (mut all, mut before, mut count) = (Vec::new(), None::<String>, 0);
+    loop {
+        let page = match &before {
+            Some(before) => list(address, &with_before(path, before)),
+            None => list(address, path),
+        };
+        all.extend(page[rows].as_array().unwrap().iter().cloned());
+        count += 1;
+        assert_eq!(page["more"], page.get("next").is_some(), "{page}");
+        match page.get("next") {
+            Some(next) => before = Some(next.as_str().unwrap().replace(':', "%3A")),
+            None => return (all, count),
+        }
+        grow();
+    }
+}
+
+/// The path with another `before`.
+fn with_before(path: &str, before: &str) -> String {
+    let kept: Vec<_> = path.split('&').filter(|parameter| !parameter.starts_with("before=")).collect();
+    format!("{}&before={before}", kept.join("&"))
+}
+
+fn place(row: &Value) -> (u64, u64) {
+    (row["height"].as_u64().unwrap(), row["position"].as_u64().unwrap())
+}
+
+/// The other account of a row of `account`, if any.
+fn counterpart<'a>(row: &'a Value, account: &str) -> Option<&'a str> {
+    let [source, destination] = ["source", "destination"].map(|key| row[key].as_str().unwrap());
+    match row["command"].as_str().unwrap() {
+        "CREATE" | "ISSUE" => None,
+        _ if source == account => Some(destination),
+        _ => Some(source),
+    }
+}
+
+/// Whether a row is in the history of an account.
+fn is_of(row: &Value, account: &str) -> bool {
+    row["source"] == account || row["destination"] == account
+}
+
+#[test]
+fn filters_of_a_history_select_what_a_model_does() {
+    let mut ledger = Ledger::start(1);
+    for _ in 0..400 {
+        ledger.step();
+    }
+    let rows = ledger.rows();
+    let (first, last) = (rows[0].clone(), rows[rows.len() - 1].clone());
+    let kinds = ["CREATE", "ISSUE", "TRANSFER", "HOLD", "CAPTURE", "RELEASE"];
+    assert!(kinds.iter().all(|kind| rows.iter().any(|row| row["command"] == *kind)), "the model has all commands");
+    let mut found = 0;
+    for round in 0..200 {
+        let account = ledger.account().to_string();
+        let mut path = format!("/accounts/{account}/history?count={}", 1 + ledger.random.below(40));
+        let mut expected: Vec<_> = rows.iter().rev().filter(|row| is_of(row, &account)).cloned().collect();
+        if ledger.random.chance(0.5) {
+            let [one, other] = [(); 2].map(|()| kinds[ledger.random.below(6) as usize]);
+            path += &format!("&kind={},{other}", one.to_lowercase());
+            expected.retain(|row| row["command"] == one || row["command"] == other);
+        }
+        if ledger.random.chance(0.4) {
+            let wanted = ledger.account().to_string();
+            path += &format!("&counterpart={wanted}");
+            expected.retain(|row| counterpart(row, &account) == Some(&wanted));
+        }
+        if ledger.random.chance(0.3) {
+            let role = ["source", "destination"][ledger.random.below(2) as usize];
+            path += &format!("&role={role}");
+            expected.retain(|row| (row["source"] == account) == (role == "source"));
+        }
+        let middle = rows[ledger.random.below(rows.len() as u64) as usize].clone();
+        let (height, position) = place(&middle);
+        let second = middle["time"].as_f64().unwrap() as u64;
+        match ledger.random.below(4) {
+            0 => {
+                path += &format!("&after={height}");
+                expected.retain(|row| place(row).0 > height);
+            }
+            1 => {
+                path += &format!("&after={height}%3a{position}");
+                expected.retain(|row| place(row) > (height, position));
+            }
+            2 => {
+                path += &format!("&after=@{second}");
+                expected.retain(|row| row["time"].as_f64().unwrap() >= second as f64);
+            }
+            _ => {}
+        }
+        match ledger.random.below(4) {
+            0 => {
+                path += &format!("&before={height}");
+                expected.retain(|row| place(row).0 < height);
+            }
+            1 => {
+                path += &format!("&before=%40{second}");
+                expected.retain(|row| row["time"].as_f64().unwrap() < second as f64);
+            }
+            2 if is_of(&middle, &account) => {
+                path += &format!("&before={height}:{position}");
+                expected.retain(|row| place(row) < (height, position));
+            }
+            _ => {}
+        }
+        // New operations do not move pages: the list is as of its first one.
+        let address = ledger.address;
+        let grow = || {
+            if round % 4 == 0 {
+                ledger.step();
+            }
+        };
+        let (paged, _) = pages(address, &path, "transactions", grow);
+        let is_known = |row: &Value| place(row) <= place(&last);
+        let paged: Vec<_> = paged.into_iter().filter(is_known).collect();
+        assert_eq!(paged, expected, "{path}");
+        found += expected.len();
+    }
+    assert!(found > 1000, "the filters selected only {found} rows");
+    let none = list(ledger.address, &format!("/accounts/1/history?before={}", first["height"]));
+    assert_eq!((none["transactions"].as_array().unwrap().len(), &none["more"]), (0, &false.into()));
+}
+
+#[test]
+fn a_request_examines_a_bounded_part_of_a_history() {
+    let mut ledger = Ledger::start(2);
+    let operations: Vec<_> = (0..2500).map(|n| Operation::issue(id(10_000 + n), account(1), 1)).collect();
+    for batch in operations.chunks(50) {
+        assert!(ledger.client.submit(batch).unwrap().iter().all(|receipt| receipt.status.is_ok()));
+    }
+    ledger.rows();
+    // A CREATE, the first ISSUE, and the one that `rows` waits for.
+    let length = operations.len() + 3;
+    let first = list(ledger.address, "/accounts/1/history?kind=CREATE&count=1");
+    assert_eq!((first["transactions"].as_array().unwrap().len(), &first["more"]), (0, &true.into()));
+    let (rows, pages) = pages(ledger.address, "/accounts/1/history?kind=CREATE&count=1", "transactions", || {});
+    assert_eq!((rows.len(), &rows[0]["command"]), (1, &"CREATE".into()));
+    assert_eq!(pages, length.div_ceil(1000));
+}
