@@ -3,12 +3,15 @@
 
 mod parameters;
 
-use chain::own::{Filter, OwnReader, Page, PageLimits, Role};
+use chain::{
+    index::hold_id,
+    own::{Filter, OwnReader, Page, PageLimits, Role},
+};
 use serde::{Deserialize, Serialize};
 use spv::{IndexEntry, Locator, Seal, SealedHeader};
-use wire::{AccountId, Command, Operation, TransactionId};
+use wire::{AccountId, Command, Operation, Status, TransactionId, holds::is_expired};
 
-use crate::text::hex;
+use crate::{admission::now, text::hex};
 use parameters::Parameters;
 
 /// Default number of rows of a list.
@@ -70,6 +73,50 @@ pub struct History {
     pub next: Option<String>,
 }
 
+/// A part of an account's open holds.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct HoldList {
+    /// Height of the last block.
+    pub height: u64,
+    /// The id of the network, in hexadecimal.
+    pub network: Option<String>,
+    /// The holds, the latest first.
+    pub holds: Vec<Hold>,
+    /// Whether there may be more. A page can be short, or empty, and still have more after it.
+    pub more: bool,
+    /// If there may be more: `before` of the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// An open hold.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Hold {
+    /// Its id in the index, 32 hexadecimal digits.
+    pub hold: String,
+    /// The transaction id of its HOLD, which the operation that ends it repeats.
+    pub transaction: String,
+    /// Height of the block with the HOLD.
+    pub height: u32,
+    /// Position of the HOLD in the block.
+    pub position: u32,
+    /// When the block was made, in seconds since the Unix epoch.
+    pub time: f64,
+    /// The payer.
+    pub source: String,
+    /// The receiver.
+    pub destination: String,
+    /// The held amount.
+    pub amount: u64,
+    /// The same as a string: numbers of JavaScript are exact up to 2^53 only.
+    pub amount_text: String,
+    /// When it expires, in seconds since the Unix epoch, if ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expiry: Option<u32>,
+    /// Whether it is past its expiry, by the node's clock: then it can no longer be captured.
+    pub expired: bool,
+}
+
 /// A transaction that its account named.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct OneTransaction {
@@ -79,6 +126,10 @@ pub struct OneTransaction {
     pub network: Option<String>,
     /// The transaction.
     pub transaction: Transaction,
+    /// Its result, `OK`: blocks contain only operations that succeeded.
+    pub result: String,
+    /// Its block.
+    pub block: Block,
 }
 
 /// A part of the list of all blocks.
@@ -205,6 +256,11 @@ impl Listings {
                 let parameters = Parameters::parse(query, "a history", &names)?;
                 Ok(json(&self.history(parse_account(account)?, &parameters)?))
             }
+            ["accounts", account, "holds"] => {
+                let names = ["role", "counterpart", "after", "before", "count"];
+                let parameters = Parameters::parse(query, "a list of holds", &names)?;
+                Ok(json(&self.holds(parse_account(account)?, &parameters)?))
+            }
             ["accounts", account, "transactions", transaction] => {
                 Parameters::parse(query, "a transaction", &[])?;
                 let transaction = transaction.parse().map_err(|_| {
@@ -248,6 +304,24 @@ impl Listings {
         })
     }
 
+    /// The open holds of an account, as payer or receiver. The index finds a hold by its id, so they are looked for in
+    /// the account's history.
+    fn holds(&self, account: AccountId, parameters: &Parameters) -> Result<HoldList, Refusal> {
+        let height = self.0.tip().height();
+        let filter = Filter { commands: vec![Command::Hold], is_open_hold: true, ..Filter::default() };
+        let (page, times) = self.page(account, parameters, filter)?;
+        let now = now();
+        let rows = page.transactions.iter().zip(&times);
+        let holds = rows.map(|((at, operation), time)| Hold::new(*at, *time, operation, now)).collect();
+        Ok(HoldList {
+            height,
+            network: Some(self.network()),
+            holds,
+            more: page.next.is_some(),
+            next: page.next.map(format_locator),
+        })
+    }
+
     /// A page of an account's history, and the times of its transactions. The parameters complete the filter.
     fn page(&self, account: AccountId, parameters: &Parameters, filter: Filter) -> Result<(Page, Vec<u64>), Refusal> {
         let mut filter = Filter {
@@ -284,9 +358,17 @@ impl Listings {
 
     fn transaction(&self, account: AccountId, transaction: TransactionId) -> Result<OneTransaction, Refusal> {
         let found = self.0.by_id(&transaction, &account)?.ok_or(Refusal::NoSuchTransaction(transaction, account))?;
+        let header = self.0.headers(found.height, 1)?.into_iter().next();
+        let tip = found.tip_height;
+        let header = header.ok_or(Refusal::NoSuchBlock { height: found.height, tip })?;
         let at = Locator { height: found.height as u32, position: found.position };
-        let transaction = Transaction::new(at, self.0.time(found.height)?, &found.operation);
-        Ok(OneTransaction { height: found.tip_height, network: Some(self.network()), transaction })
+        Ok(OneTransaction {
+            height: tip,
+            network: Some(self.network()),
+            transaction: Transaction::new(at, header.header.timestamp.get(), &found.operation),
+            result: Status::Ok.name().into(),
+            block: Block::from(&header),
+        })
     }
 
     fn blocks(&self, before: Option<u64>, count: usize) -> Result<BlockList, Refusal> {
@@ -401,6 +483,25 @@ impl Transaction {
             amount: operation.amount(),
             amount_text: operation.amount().to_string(),
             expiry: operation.expiry(),
+        }
+    }
+}
+
+impl Hold {
+    /// The hold that the HOLD at a place makes; both times are in microseconds since the Unix epoch.
+    fn new(at: Locator, time: u64, operation: &Operation, now: u64) -> Self {
+        Self {
+            hold: hold_id(operation).to_string(),
+            transaction: operation.transaction.to_string(),
+            height: at.height,
+            position: at.position,
+            time: seconds(time),
+            source: operation.source.to_string(),
+            destination: operation.destination.to_string(),
+            amount: operation.amount(),
+            amount_text: operation.amount().to_string(),
+            expiry: operation.expiry(),
+            expired: is_expired(operation.expiry(), now),
         }
     }
 }
