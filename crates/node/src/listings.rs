@@ -68,7 +68,7 @@ pub struct History {
     pub transactions: Vec<Transaction>,
     /// Whether there may be more. A page with a filter can be short, or empty, and still have more after it.
     pub more: bool,
-    /// If there may be more: `before` of the next page. Nodes before 0.2 leave it out.
+    /// If there may be more: `cursor` of the next page. Nodes before 0.2 leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -84,7 +84,7 @@ pub struct HoldList {
     pub holds: Vec<Hold>,
     /// Whether there may be more. A page can be short, or empty, and still have more after it.
     pub more: bool,
-    /// If there may be more: `before` of the next page.
+    /// If there may be more: `cursor` of the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -252,12 +252,12 @@ impl Listings {
                 Ok(json(&self.accounts(parameters.get("after"), count(&parameters)?)?))
             }
             ["accounts", account, "history"] => {
-                let names = ["kind", "role", "counterpart", "after", "before", "count"];
+                let names = ["kind", "role", "counterpart", "after", "before", "cursor", "count"];
                 let parameters = Parameters::parse(query, "a history", &names)?;
                 Ok(json(&self.history(parse_account(account)?, &parameters)?))
             }
             ["accounts", account, "holds"] => {
-                let names = ["role", "counterpart", "after", "before", "count"];
+                let names = ["role", "counterpart", "after", "before", "cursor", "count"];
                 let parameters = Parameters::parse(query, "a list of holds", &names)?;
                 Ok(json(&self.holds(parse_account(account)?, &parameters)?))
             }
@@ -329,9 +329,13 @@ impl Listings {
             role: parameters.get("role").map(parse_role).transpose()?,
             ..filter
         };
-        let mut cursor = None;
+        // A cursor does not replace `before`: it can be newer, if all that was examined so far is.
+        let mut start = parameters.get("cursor").map(parse_locator).transpose()?;
         match parameters.get("before").map(|text| Bound::parse("before", text)).transpose()? {
-            Some(Bound::Transaction(at)) => cursor = Some(at),
+            Some(Bound::Transaction(at)) => {
+                filter.places.end = at;
+                start = start.or(Some(at));
+            }
             Some(Bound::Block(height)) => filter.places.end = start_of(height),
             Some(Bound::Time(time)) => filter.places.end = start_of(self.0.first_since(time)?),
             None => {}
@@ -345,11 +349,11 @@ impl Listings {
             None => {}
         }
         let limits = PageLimits { rows: count(parameters)?, examined: MOST };
-        let Some(page) = self.0.page(&account, &filter, cursor, limits)? else {
-            let at = cursor.map_or_else(String::new, format_locator);
+        let Some(page) = self.0.page(&account, &filter, start, limits)? else {
+            let at = start.map_or_else(String::new, format_locator);
             return Err(Refusal::BadRequest(format!("{at} is no transaction of account {account}")));
         };
-        if page.transactions.is_empty() && cursor.is_none() && self.0.account(&account)?.is_none() {
+        if page.transactions.is_empty() && start.is_none() && self.0.account(&account)?.is_none() {
             return Err(Refusal::NoSuchAccount(account));
         }
         let times = page.transactions.iter().map(|(at, _)| self.0.time(at.height.into())).collect::<Result<_, _>>()?;
@@ -421,9 +425,8 @@ impl Bound {
     fn parse(name: &str, text: &str) -> Result<Self, Refusal> {
         let bound = if let Some(seconds) = text.strip_prefix('@') {
             seconds.parse::<u64>().ok().map(|seconds| Self::Time(seconds.saturating_mul(SECOND)))
-        } else if let Some((height, position)) = text.split_once(':') {
-            let place = height.parse().ok().zip(position.parse().ok());
-            place.map(|(height, position)| Self::Transaction(Locator { height, position }))
+        } else if text.contains(':') {
+            locator(text).map(Self::Transaction)
         } else {
             text.parse().ok().map(Self::Block)
         };
@@ -537,6 +540,15 @@ fn count(parameters: &Parameters) -> Result<usize, Refusal> {
         Some(count) if count > MOST => Err(Refusal::BadRequest(format!("`count` is {count}, but must be {what}"))),
         count => Ok(count.unwrap_or(COUNT)),
     }
+}
+
+fn locator(text: &str) -> Option<Locator> {
+    let (height, position) = text.split_once(':')?;
+    Some(Locator { height: height.parse().ok()?, position: position.parse().ok()? })
+}
+
+fn parse_locator(text: &str) -> Result<Locator, Refusal> {
+    locator(text).ok_or_else(|| Refusal::BadRequest(format!("`cursor` is {text}, but must be HEIGHT:POSITION")))
 }
 
 fn format_locator(at: Locator) -> String {

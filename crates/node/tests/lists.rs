@@ -136,27 +136,21 @@ impl Ledger {
 
 /// The rows of all pages of a list, and the number of pages. `grow` runs between pages.
 fn pages(address: SocketAddr, path: &str, rows: &str, mut grow: impl FnMut()) -> (Vec<Value>, usize) {
-    let (mut all, mut before, mut count) = (Vec::new(), None::<String>, 0);
+    let (mut all, mut cursor, mut count) = (Vec::new(), None::<String>, 0);
     loop {
-        let page = match &before {
-            Some(before) => list(address, &with_before(path, before)),
+        let page = match &cursor {
+            Some(cursor) => list(address, &format!("{path}&cursor={cursor}")),
             None => list(address, path),
         };
         all.extend(page[rows].as_array().unwrap().iter().cloned());
         count += 1;
         assert_eq!(page["more"], page.get("next").is_some(), "{page}");
         match page.get("next") {
-            Some(next) => before = Some(next.as_str().unwrap().replace(':', "%3A")),
+            Some(next) => cursor = Some(next.as_str().unwrap().replace(':', "%3A")),
             None => return (all, count),
         }
         grow();
     }
-}
-
-/// The path with another `before`.
-fn with_before(path: &str, before: &str) -> String {
-    let kept: Vec<_> = path.split('&').filter(|parameter| !parameter.starts_with("before=")).collect();
-    format!("{}&before={before}", kept.join("&"))
 }
 
 fn place(row: &Value) -> (u64, u64) {
@@ -274,6 +268,12 @@ fn a_request_examines_a_bounded_part_of_a_history() {
     let (rows, pages) = pages(ledger.address, "/accounts/1/history?kind=CREATE&count=1", "transactions", || {});
     assert_eq!((rows.len(), &rows[0]["command"]), (1, &"CREATE".into()));
     assert_eq!(pages, length.div_ceil(1000));
+    // A bound older than all that the first requests examine.
+    let block = list(ledger.address, "/blocks/1?count=1000")["transactions"].as_array().unwrap().clone();
+    let expected: Vec<_> = block.into_iter().rev().filter(|row| is_of(row, &account(1).to_string())).collect();
+    let path = "/accounts/1/history?before=2&count=1000";
+    assert_eq!(list(ledger.address, path)["transactions"], serde_json::json!([]));
+    assert_eq!(self::pages(ledger.address, path, "transactions", || {}), (expected, 3));
 }
 
 /// Open holds by the model: the HOLDs of an account among the rows that no row ends.
@@ -342,6 +342,8 @@ fn open_holds_of_an_account_are_those_of_a_model() {
         ("/accounts/1/holds?kind=HOLD", "takes no `kind`"),
         ("/accounts/1/holds?role=payer", "source or destination"),
         ("/accounts/1/holds?before=0:0", "is no transaction of account"),
+        ("/accounts/1/holds?cursor=0:0", "is no transaction of account"),
+        ("/accounts/1/holds?cursor=1", "`cursor` is 1, but must be HEIGHT:POSITION"),
     ] {
         let (status, body) = get(ledger.address, path);
         assert!(status == "400" && body.contains(said), "{path}: {status} {body}");

@@ -56,14 +56,15 @@ struct Page<R> {
     network: Option<String>,
     height: u64,
     rows: Vec<R>,
-    /// `before` of the next page, if there may be one.
+    /// The cursor of the next page, if there may be one.
     next: Option<String>,
 }
 
 impl From<History> for Page<Transaction> {
     fn from(list: History) -> Self {
         let History { network, height, transactions, more, next } = list;
-        // Nodes before 0.2 have no filters: there the next page is before the last line.
+        // Nodes before 0.2 have no cursor. Its place lets them refuse the next page; without it the list would seem to
+        // end here.
         let last = || transactions.last().map(|last| format!("{}:{}", last.height, last.position));
         let next = next.or_else(last).filter(|_| more);
         Self { network, height, rows: transactions, next }
@@ -90,19 +91,21 @@ fn list_history<L: DeserializeOwned + Into<Page<R>>, R: Serialize>(
     let counterpart = args.counterpart.map(|account| ("counterpart", account.to_string()));
     let role = args.role.map(|role| ("role", role.name().to_owned()));
     let after = args.after.clone().map(|after| ("after", after));
-    let filters: Vec<_> = [kind, counterpart, role, after].into_iter().flatten().collect();
-    let mut before = args.before.clone();
+    let before = args.before.clone().map(|before| ("before", before));
+    let filters: Vec<_> = [kind, counterpart, role, after, before].into_iter().flatten().collect();
+    let mut cursor = None;
     loop {
-        let start = before.map(|before| ("before", before));
+        let start = cursor.map(|cursor| ("cursor", cursor));
         let parameters: Vec<_> = filters.iter().cloned().chain(start).collect();
         let page = rows.get::<L>(&path, &parameters)?.into();
         rows.check_network(page.network.as_deref())?;
         for row in &page.rows {
             output.result(row, describe);
         }
-        before = page.next;
-        if rows.is_last(page.rows.len(), before.is_some()) {
-            tell_end(page.height, before.map(|place| format!("--before {place}")), output);
+        cursor = page.next;
+        if rows.is_last(page.rows.len(), cursor.is_some()) {
+            // It is the place of the last line, which is older than any --before.
+            tell_end(page.height, cursor.map(|place| format!("--before {place}")), output);
             return Ok(());
         }
     }
