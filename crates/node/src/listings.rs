@@ -1,18 +1,26 @@
 //! Lists for people, over HTTP as JSON: accounts, blocks, and the transactions of one. They are not proved: the
 //! protocol has a proof of each transaction and each balance.
 
-use chain::own::OwnReader;
+mod parameters;
+
+use chain::{
+    index::hold_id,
+    own::{Filter, OwnReader, Page, PageLimits, Role},
+};
 use serde::{Deserialize, Serialize};
 use spv::{IndexEntry, Locator, Seal, SealedHeader};
-use wire::{AccountId, Operation, TransactionId};
+use wire::{AccountId, Command, Operation, Status, TransactionId, holds::is_expired};
 
-use crate::text::hex;
+use crate::{admission::now, text::hex};
+use parameters::Parameters;
 
 /// Default number of rows of a list.
 const COUNT: usize = 100;
 /// Maximum number of rows of a list: each transaction of a history takes three reads, and its thread answers nothing
 /// else meanwhile.
 pub const MOST: usize = 1000;
+/// Microseconds of a second.
+const SECOND: u64 = 1_000_000;
 
 /// A part of the list of all accounts.
 #[derive(Debug, Serialize, Deserialize)]
@@ -58,8 +66,55 @@ pub struct History {
     pub network: Option<String>,
     /// The transactions, the latest first.
     pub transactions: Vec<Transaction>,
-    /// Whether there are more before the last one.
+    /// Whether there may be more. A page with a filter can be short, or empty, and still have more after it.
     pub more: bool,
+    /// If there may be more: `cursor` of the next page. Nodes before 0.2 leave it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// A part of an account's open holds.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct HoldList {
+    /// Height of the last block.
+    pub height: u64,
+    /// The id of the network, in hexadecimal.
+    pub network: Option<String>,
+    /// The holds, the latest first.
+    pub holds: Vec<Hold>,
+    /// Whether there may be more. A page can be short, or empty, and still have more after it.
+    pub more: bool,
+    /// If there may be more: `cursor` of the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// An open hold.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Hold {
+    /// Its id in the index, 32 hexadecimal digits.
+    pub hold: String,
+    /// The transaction id of its HOLD, which the operation that ends it repeats.
+    pub transaction: String,
+    /// Height of the block with the HOLD.
+    pub height: u32,
+    /// Position of the HOLD in the block.
+    pub position: u32,
+    /// When the block was made, in seconds since the Unix epoch.
+    pub time: f64,
+    /// The payer.
+    pub source: String,
+    /// The receiver.
+    pub destination: String,
+    /// The held amount.
+    pub amount: u64,
+    /// The same as a string: numbers of JavaScript are exact up to 2^53 only.
+    pub amount_text: String,
+    /// When it expires, in seconds since the Unix epoch, if ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expiry: Option<u32>,
+    /// Whether it is past its expiry, by the node's clock: then it can no longer be captured.
+    pub expired: bool,
 }
 
 /// A transaction that its account named.
@@ -71,6 +126,10 @@ pub struct OneTransaction {
     pub network: Option<String>,
     /// The transaction.
     pub transaction: Transaction,
+    /// Its result, `OK`: blocks contain only operations that succeeded.
+    pub result: String,
+    /// Its block.
+    pub block: Block,
 }
 
 /// A part of the list of all blocks.
@@ -125,6 +184,9 @@ pub struct Transaction {
     pub height: u32,
     /// Its position there.
     pub position: u32,
+    /// When its block was made, in seconds since the Unix epoch; nodes before 0.2 leave it out.
+    #[serde(default)]
+    pub time: f64,
     /// The command.
     pub command: String,
     /// Its id.
@@ -175,14 +237,6 @@ pub enum Refusal {
 #[derive(Debug)]
 pub struct Listings(OwnReader);
 
-/// The start and length of a list.
-#[derive(Default)]
-struct Range<'a> {
-    after: Option<&'a str>,
-    before: Option<&'a str>,
-    count: Option<&'a str>,
-}
-
 impl Listings {
     /// Lists what `reader` reads.
     pub fn new(reader: OwnReader) -> Self {
@@ -191,32 +245,38 @@ impl Listings {
 
     /// The list that a path with its query names, as JSON.
     pub fn answer(&self, path: &str, query: &str) -> Result<String, Refusal> {
-        let range = Range::parse(query)?;
         let parts: Vec<&str> = path.split('/').skip(1).collect();
         match parts[..] {
             ["accounts"] => {
-                range.refuse(range.before, "before", "/accounts")?;
-                Ok(json(&self.accounts(range.after, range.count()?)?))
+                let parameters = Parameters::parse(query, "/accounts", &["after", "count"])?;
+                Ok(json(&self.accounts(parameters.get("after"), count(&parameters)?)?))
             }
             ["accounts", account, "history"] => {
-                range.refuse(range.after, "after", "a history")?;
-                Ok(json(&self.history(parse_account(account)?, range.before, range.count()?)?))
+                let names = ["kind", "role", "counterpart", "after", "before", "cursor", "count"];
+                let parameters = Parameters::parse(query, "a history", &names)?;
+                Ok(json(&self.history(parse_account(account)?, &parameters)?))
+            }
+            ["accounts", account, "holds"] => {
+                let names = ["role", "counterpart", "after", "before", "cursor", "count"];
+                let parameters = Parameters::parse(query, "a list of holds", &names)?;
+                Ok(json(&self.holds(parse_account(account)?, &parameters)?))
             }
             ["accounts", account, "transactions", transaction] => {
+                Parameters::parse(query, "a transaction", &[])?;
                 let transaction = transaction.parse().map_err(|_| {
                     Refusal::BadRequest(format!("{transaction} is no transaction's id: 32 hexadecimal digits"))
                 })?;
                 Ok(json(&self.transaction(parse_account(account)?, transaction)?))
             }
             ["blocks"] => {
-                range.refuse(range.after, "after", "/blocks")?;
-                Ok(json(&self.blocks(parse_number(range.before, "before")?, range.count()?)?))
+                let parameters = Parameters::parse(query, "/blocks", &["before", "count"])?;
+                Ok(json(&self.blocks(parameters.parsed("before", "a number")?, count(&parameters)?)?))
             }
             ["blocks", height] => {
-                range.refuse(range.before, "before", "a block")?;
+                let parameters = Parameters::parse(query, "a block", &["after", "count"])?;
                 let height =
                     height.parse().map_err(|_| Refusal::BadRequest(format!("{height} is no block's height")))?;
-                Ok(json(&self.block(height, parse_number(range.after, "after")?, range.count()?)?))
+                Ok(json(&self.block(height, parameters.parsed("after", "a number")?, count(&parameters)?)?))
             }
             _ => Err(Refusal::NoSuchList),
         }
@@ -229,27 +289,90 @@ impl Listings {
         Ok(AccountList { height, network: Some(self.network()), accounts, more: entries.len() > count })
     }
 
-    fn history(&self, account: AccountId, before: Option<&str>, count: usize) -> Result<History, Refusal> {
+    fn history(&self, account: AccountId, parameters: &Parameters) -> Result<History, Refusal> {
         let height = self.0.tip().height();
-        let mut walk = match before.map(parse_locator).transpose()? {
-            Some(at) => self.0.history_before(&account, at)?.ok_or_else(|| {
-                Refusal::BadRequest(format!("{}:{} is no transaction of account {account}", at.height, at.position))
-            })?,
-            None => self.0.history(&account)?,
+        let commands = parameters.get("kind").map(parse_commands).transpose()?.unwrap_or_default();
+        let (page, times) = self.page(account, parameters, Filter { commands, ..Filter::default() })?;
+        let rows = page.transactions.iter().zip(&times);
+        let transactions = rows.map(|((at, operation), time)| Transaction::new(*at, *time, operation)).collect();
+        Ok(History {
+            height,
+            network: Some(self.network()),
+            transactions,
+            more: page.next.is_some(),
+            next: page.next.map(format_locator),
+        })
+    }
+
+    /// The open holds of an account, as payer or receiver. The index finds a hold by its id, so they are looked for in
+    /// the account's history.
+    fn holds(&self, account: AccountId, parameters: &Parameters) -> Result<HoldList, Refusal> {
+        let height = self.0.tip().height();
+        let filter = Filter { commands: vec![Command::Hold], is_open_hold: true, ..Filter::default() };
+        let (page, times) = self.page(account, parameters, filter)?;
+        let now = now();
+        let rows = page.transactions.iter().zip(&times);
+        let holds = rows.map(|((at, operation), time)| Hold::new(*at, *time, operation, now)).collect();
+        Ok(HoldList {
+            height,
+            network: Some(self.network()),
+            holds,
+            more: page.next.is_some(),
+            next: page.next.map(format_locator),
+        })
+    }
+
+    /// A page of an account's history, and the times of its transactions. The parameters complete the filter.
+    fn page(&self, account: AccountId, parameters: &Parameters, filter: Filter) -> Result<(Page, Vec<u64>), Refusal> {
+        let mut filter = Filter {
+            counterpart: parameters.get("counterpart").map(parse_account).transpose()?,
+            role: parameters.get("role").map(parse_role).transpose()?,
+            ..filter
         };
-        let step = |(at, operation): (Locator, Operation)| Transaction::new(at, &operation);
-        let transactions: Vec<_> = walk.by_ref().take(count).map(|found| found.map(step)).collect::<Result<_, _>>()?;
-        if transactions.is_empty() && before.is_none() {
+        // A cursor does not replace `before`: it can be newer, if all that was examined so far is.
+        let mut start = parameters.get("cursor").map(parse_locator).transpose()?;
+        match parameters.get("before").map(|text| Bound::parse("before", text)).transpose()? {
+            Some(Bound::Transaction(at)) => {
+                filter.places.end = at;
+                start = start.or(Some(at));
+            }
+            Some(Bound::Block(height)) => filter.places.end = start_of(height),
+            Some(Bound::Time(time)) => filter.places.end = start_of(self.0.first_since(time)?),
+            None => {}
+        }
+        match parameters.get("after").map(|text| Bound::parse("after", text)).transpose()? {
+            Some(Bound::Transaction(at)) => {
+                filter.places.start = Locator { position: at.position.saturating_add(1), ..at };
+            }
+            Some(Bound::Block(height)) => filter.places.start = start_of(height.saturating_add(1)),
+            Some(Bound::Time(time)) => filter.places.start = start_of(self.0.first_since(time)?),
+            None => {}
+        }
+        let limits = PageLimits { rows: count(parameters)?, examined: MOST };
+        let Some(page) = self.0.page(&account, &filter, start, limits)? else {
+            let at = start.map_or_else(String::new, format_locator);
+            return Err(Refusal::BadRequest(format!("{at} is no transaction of account {account}")));
+        };
+        if page.transactions.is_empty() && start.is_none() && self.0.account(&account)?.is_none() {
             return Err(Refusal::NoSuchAccount(account));
         }
-        Ok(History { height, network: Some(self.network()), transactions, more: walk.is_unfinished() })
+        let times = page.transactions.iter().map(|(at, _)| self.0.time(at.height.into())).collect::<Result<_, _>>()?;
+        Ok((page, times))
     }
 
     fn transaction(&self, account: AccountId, transaction: TransactionId) -> Result<OneTransaction, Refusal> {
         let found = self.0.by_id(&transaction, &account)?.ok_or(Refusal::NoSuchTransaction(transaction, account))?;
+        let header = self.0.headers(found.height, 1)?.into_iter().next();
+        let tip = found.tip_height;
+        let header = header.ok_or(Refusal::NoSuchBlock { height: found.height, tip })?;
         let at = Locator { height: found.height as u32, position: found.position };
-        let transaction = Transaction::new(at, &found.operation);
-        Ok(OneTransaction { height: found.tip_height, network: Some(self.network()), transaction })
+        Ok(OneTransaction {
+            height: tip,
+            network: Some(self.network()),
+            transaction: Transaction::new(at, header.header.timestamp.get(), &found.operation),
+            result: Status::Ok.name().into(),
+            block: Block::from(&header),
+        })
     }
 
     fn blocks(&self, before: Option<u64>, count: usize) -> Result<BlockList, Refusal> {
@@ -269,7 +392,8 @@ impl Listings {
         let end = first.saturating_add(count as u32).min(total);
         // A chain has fewer blocks than there are numbers of 32 bits.
         let row = |(position, operation): (u32, Operation)| {
-            Transaction::new(Locator { height: height as u32, position }, &operation)
+            let at = Locator { height: height as u32, position };
+            Transaction::new(at, header.header.timestamp.get(), &operation)
         };
         let transactions = (first..end).zip(self.0.operations(height, first..end)?).map(row).collect();
         Ok(BlockTransactions {
@@ -287,32 +411,37 @@ impl Listings {
     }
 }
 
-impl<'a> Range<'a> {
-    fn parse(query: &'a str) -> Result<Self, Refusal> {
-        let mut range = Self::default();
-        for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
-            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            let field = match name {
-                "after" => &mut range.after,
-                "before" => &mut range.before,
-                "count" => &mut range.count,
-                _ => return Err(Refusal::BadRequest(format!("there is no parameter {name}: after, before or count"))),
-            };
-            *field = Some(value);
-        }
-        Ok(range)
-    }
+/// An end of a range of transactions.
+enum Bound {
+    /// The transaction at a place.
+    Transaction(Locator),
+    /// All transactions of the block at a height.
+    Block(u64),
+    /// A time, in microseconds since the Unix epoch.
+    Time(u64),
+}
 
-    fn refuse(&self, value: Option<&str>, name: &str, list: &str) -> Result<(), Refusal> {
-        let refusal = || Refusal::BadRequest(format!("{list} takes no `{name}`"));
-        if value.is_none() { Ok(()) } else { Err(refusal()) }
+impl Bound {
+    fn parse(name: &str, text: &str) -> Result<Self, Refusal> {
+        let bound = if let Some(seconds) = text.strip_prefix('@') {
+            seconds.parse::<u64>().ok().map(|seconds| Self::Time(seconds.saturating_mul(SECOND)))
+        } else if text.contains(':') {
+            locator(text).map(Self::Transaction)
+        } else {
+            text.parse().ok().map(Self::Block)
+        };
+        bound.ok_or_else(|| {
+            Refusal::BadRequest(format!(
+                "`{name}` is {text}, but must be HEIGHT:POSITION of a transaction, a block's HEIGHT, or @SECONDS since the \
+                 Unix epoch"
+            ))
+        })
     }
+}
 
-    fn count(&self) -> Result<usize, Refusal> {
-        let Some(text) = self.count else { return Ok(COUNT) };
-        let count = text.parse().ok().filter(|count| (1..=MOST).contains(count));
-        count.ok_or_else(|| Refusal::BadRequest(format!("count is {text}, but must be from 1 to {MOST}")))
-    }
+/// The first place of a block, or a place after the end of every chain.
+fn start_of(height: u64) -> Locator {
+    u32::try_from(height).map_or(Filter::END, |height| Locator { height, position: 0 })
 }
 
 impl From<&IndexEntry> for Account {
@@ -336,7 +465,7 @@ impl From<&SealedHeader> for Block {
             height: header.height.get(),
             hash: hex(&header.hash()),
             parent: hex(&header.previous),
-            time: header.timestamp.get() as f64 / 1e6,
+            time: seconds(header.timestamp.get()),
             transactions: header.transactions.get(),
             sealed: sealed.seal != Seal::NONE,
         }
@@ -344,10 +473,12 @@ impl From<&SealedHeader> for Block {
 }
 
 impl Transaction {
-    fn new(at: Locator, operation: &Operation) -> Self {
+    /// The transaction at a place of a block that was made at `time`, in microseconds since the Unix epoch.
+    fn new(at: Locator, time: u64, operation: &Operation) -> Self {
         Self {
             height: at.height,
             position: at.position,
+            time: seconds(time),
             command: operation.command().map_or("unknown", wire::Command::name).into(),
             transaction: operation.transaction.to_string(),
             source: operation.source.to_string(),
@@ -359,21 +490,74 @@ impl Transaction {
     }
 }
 
+impl Hold {
+    /// The hold that the HOLD at a place makes; both times are in microseconds since the Unix epoch.
+    fn new(at: Locator, time: u64, operation: &Operation, now: u64) -> Self {
+        Self {
+            hold: hold_id(operation).to_string(),
+            transaction: operation.transaction.to_string(),
+            height: at.height,
+            position: at.position,
+            time: seconds(time),
+            source: operation.source.to_string(),
+            destination: operation.destination.to_string(),
+            amount: operation.amount(),
+            amount_text: operation.amount().to_string(),
+            expiry: operation.expiry(),
+            expired: is_expired(operation.expiry(), now),
+        }
+    }
+}
+
 fn parse_account(text: &str) -> Result<AccountId, Refusal> {
     text.parse().map_err(|_| Refusal::BadRequest(format!("{text} is no account: a number, or 32 hexadecimal digits")))
 }
 
-fn parse_number(text: Option<&str>, name: &str) -> Result<Option<u64>, Refusal> {
-    let parse =
-        |text: &str| text.parse().map_err(|_| Refusal::BadRequest(format!("{name} is {text}, but must be a number")));
-    text.map(parse).transpose()
+fn parse_role(text: &str) -> Result<Role, Refusal> {
+    match text {
+        "source" => Ok(Role::Source),
+        "destination" => Ok(Role::Destination),
+        _ => Err(Refusal::BadRequest(format!("`role` is {text}, but must be source or destination"))),
+    }
+}
+
+/// Commands by their names, in any case, separated by commas.
+fn parse_commands(text: &str) -> Result<Vec<Command>, Refusal> {
+    let executed = || Command::ALL.iter().filter(|command| command.is_executed());
+    let parse = |name: &str| {
+        executed().copied().find(|command| command.name().eq_ignore_ascii_case(name)).ok_or_else(|| {
+            let names: Vec<_> = executed().map(|command| command.name()).collect();
+            Refusal::BadRequest(format!("{name} is no `kind` of transaction: {}", names.join(", ")))
+        })
+    };
+    text.split(',').map(parse).collect()
+}
+
+fn count(parameters: &Parameters) -> Result<usize, Refusal> {
+    let what = format!("from 1 to {MOST}");
+    match parameters.parsed("count", &what)? {
+        Some(0) => Err(Refusal::BadRequest(format!("`count` is 0, but must be {what}"))),
+        Some(count) if count > MOST => Err(Refusal::BadRequest(format!("`count` is {count}, but must be {what}"))),
+        count => Ok(count.unwrap_or(COUNT)),
+    }
+}
+
+fn locator(text: &str) -> Option<Locator> {
+    let (height, position) = text.split_once(':')?;
+    Some(Locator { height: height.parse().ok()?, position: position.parse().ok()? })
 }
 
 fn parse_locator(text: &str) -> Result<Locator, Refusal> {
-    let parts = text.split_once(':');
-    let parsed =
-        parts.and_then(|(height, at)| Some(Locator { height: height.parse().ok()?, position: at.parse().ok()? }));
-    parsed.ok_or_else(|| Refusal::BadRequest(format!("{text} is no place of a transaction: HEIGHT:POSITION")))
+    locator(text).ok_or_else(|| Refusal::BadRequest(format!("`cursor` is {text}, but must be HEIGHT:POSITION")))
+}
+
+fn format_locator(at: Locator) -> String {
+    format!("{}:{}", at.height, at.position)
+}
+
+/// Microseconds as seconds.
+fn seconds(microseconds: u64) -> f64 {
+    microseconds as f64 / SECOND as f64
 }
 
 fn json(list: &impl Serialize) -> String {

@@ -255,6 +255,45 @@ fn accounts_and_their_transactions_are_listed() {
     assert!(plain(&list).contains(&format!("--after {after}")));
     assert!(plain(&[&list[..], &["--all"]].concat()).contains("end of list"));
 
+    // Filters, over more than one page of what the node examines.
+    let select = |options: &[&str]| lines(&[&history[..], options, &["--all"]].concat());
+    let of = |select: &dyn Fn(&Value) -> bool| all.iter().filter(|row| select(row)).cloned().collect::<Vec<_>>();
+    assert_eq!(select(&["--kind", "create,ISSUE"]), of(&|row| row["command"] != "TRANSFER"));
+    assert_eq!(select(&["--role", "destination"]), of(&|row| row["source"] != last["source"]));
+    let with_two = of(&|row| [&row["source"], &row["destination"]].contains(&&last["destination"]));
+    assert!(!with_two.is_empty());
+    assert_eq!(select(&["--counterpart", "2"]), with_two);
+    let time = all[0]["time"].as_f64().unwrap() as u64;
+    assert_eq!(select(&["--after", &format!("@{time}")]), of(&|row| row["time"].as_f64().unwrap() >= time as f64));
+    assert_eq!(select(&["--after", &before]), all[..1]);
+    let height = all[0]["height"].as_u64().unwrap();
+    assert_eq!(select(&["--before", &height.to_string()]), of(&|row| row["height"].as_u64().unwrap() < height));
+    assert!(select(&["--before", &height.to_string(), "--after", &height.to_string()]).is_empty());
+
+    // Holds that are open.
+    let holds = ["account", "holds", "1", "--http", &http];
+    assert!(lines(&holds).is_empty());
+    let hold = |id: &str, expiry: &str| {
+        let hold = ["account", "hold", "1", "2", "7", "--transaction", id, "--expiry", expiry, "--node", &address];
+        json(&hold);
+    };
+    hold("901", "0");
+    hold("902", "4000000000");
+    json(&["account", "release", "901", "1", "2", "--node", &address]);
+    proof(&["proof", "get", "--transaction", "902", "--source", "1", "--node", &address]);
+    proof(&["proof", "get", "--transaction", "901", "--source", "2", "--node", &address]);
+    let open = lines(&holds);
+    assert_eq!(open.len(), 1, "{open:?}");
+    let expected: [(_, Value); 3] =
+        [("amount", 7.into()), ("expiry", 4_000_000_000_u64.into()), ("expired", false.into())];
+    assert!(expected.iter().all(|(key, value)| &open[0][key] == value), "{open:?}");
+    assert_eq!(open[0]["transaction"], "00000000000000000000000000000386");
+    assert_eq!(lines(&[&holds[..], &["--role", "source", "--counterpart", "2"]].concat()), open);
+    assert!(lines(&[&holds[..], &["--role", "destination"]].concat()).is_empty());
+    let text = plain(&holds);
+    assert!(["HOLD of 7", "expiry       4000000000", "end of list"].iter().all(|part| text.contains(part)), "{text}");
+    assert!(error(&[&history[..], &["--before", "1&count=7"]].concat()).contains("but must be HEIGHT:POSITION"));
+
     assert!(error(&["account", "history", "9999", "--http", &http]).contains("is in a block"));
     assert!(error(&[&history[..], &["--before", "0:0"]].concat()).contains("no transaction of account"));
     assert!(error(&[&history[..], &["--before", "soon"]].concat()).contains("HEIGHT:POSITION"));

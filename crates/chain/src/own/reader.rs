@@ -1,6 +1,7 @@
 //! Queries on our own chain, on any thread.
 use super::chain_state::ChainState;
 use super::error::{Damage, DamagedBlock, Error};
+use super::history::History;
 use super::record::{Record, Section, Tail};
 use super::scrub::Scrub;
 use super::store::Proven;
@@ -110,6 +111,11 @@ impl OwnReader {
         Ok((record.end_sequence.get(), record.header.timestamp.get()))
     }
 
+    /// When a block was made, in microseconds since the Unix epoch.
+    pub fn time(&self, height: u64) -> Result<u64, Error> {
+        Ok(self.0.store.record(height)?.header.timestamp.get())
+    }
+
     /// The index entry of an account as of the tip.
     pub fn account(&self, account: &AccountId) -> Result<Option<IndexEntry>, Error> {
         Ok(self.0.account(account).1)
@@ -185,7 +191,7 @@ impl OwnReader {
     /// The transactions of an account, newest first.
     pub fn history(&self, account: &AccountId) -> Result<History, Error> {
         let latest = self.account(account)?.map(|entry| entry.latest());
-        Ok(History { chain_state: Arc::clone(&self.0), account: *account, next: latest })
+        Ok(History::new(Arc::clone(&self.0), *account, latest))
     }
 
     /// Returns an account's transactions before the one at a position; `None` if that is not the account's.
@@ -194,7 +200,7 @@ impl OwnReader {
             return Ok(None);
         }
         let step = self.0.step_in(&self.0.store.record(at.height.into())?, account, at.position)?;
-        let history = |(_, next)| History { chain_state: Arc::clone(&self.0), account: *account, next };
+        let history = |(_, next)| History::new(Arc::clone(&self.0), *account, next);
         Ok(step.map(history))
     }
 
@@ -222,32 +228,5 @@ impl OwnReader {
             operation,
             tail,
         })
-    }
-}
-
-/// The transactions of an account, newest first: a walk along the back-links.
-#[derive(Debug)]
-pub struct History {
-    chain_state: Arc<ChainState>,
-    account: AccountId,
-    next: Option<Locator>,
-}
-
-impl History {
-    /// Whether there are transactions that it has not reached.
-    pub fn is_unfinished(&self) -> bool {
-        self.next.is_some()
-    }
-}
-
-impl Iterator for History {
-    type Item = Result<(Locator, Operation), Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let at = self.next.take()?;
-        Some(self.chain_state.step(&self.account, at).map(|(operation, before)| {
-            self.next = before;
-            (at, operation)
-        }))
     }
 }

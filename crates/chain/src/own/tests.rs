@@ -1,4 +1,6 @@
 //! Our own chain from block to proof, on real files and on a simulated disk that crashes.
+mod history;
+
 use super::record::Section;
 use super::*;
 use crate::merkle::{SignedTail, TAIL_SIZE};

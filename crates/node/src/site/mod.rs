@@ -35,8 +35,11 @@ const NODE: &str = concat!(
 /health               whether the process serves, and which blocks on disk are damaged
 /ready                whether it takes writes, or why not
 /accounts             the accounts, 100 at a time: ?count=N, ?after=ACCOUNT to go on
-/accounts/ID/history  the transactions of one, the latest first: ?count=N, ?before=HEIGHT:POSITION to go on
-/accounts/ID/transactions/TRANSACTION  one of them by its id
+/accounts/ID/history  the transactions of one, the latest first: ?count=N, ?cursor=HEIGHT:POSITION to go on;
+                      filters: ?kind=COMMAND,... ?counterpart=ID ?role=source|destination
+                      ?after= and ?before= HEIGHT, HEIGHT:POSITION or @SECONDS
+/accounts/ID/holds    its open holds, the latest first, with the same parameters but `kind`
+/accounts/ID/transactions/TRANSACTION  one of them by its id, with its block
 /blocks               the blocks, the latest first: ?count=N, ?before=HEIGHT to go on
 /blocks/HEIGHT        the transactions of one: ?count=N, ?after=POSITION to go on
 /figures              an hour of figures; /figures/events sends them each second

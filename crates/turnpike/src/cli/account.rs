@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueHint, value_parser};
-use wire::{AccountId, TransactionId};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueEnum, ValueHint, value_parser};
+use wire::{AccountId, Command, TransactionId};
 
 use super::common::{NodeArgs, PinArgs, PromiseArg, http_address};
 use super::host::Host;
@@ -137,14 +138,62 @@ pub enum AccountCommand {
     },
     /// List the transactions of an account in blocks, latest first
     History {
-        /// The account
-        account: AccountId,
-        /// Start before this transaction, the last one of the previous list
-        #[arg(long, value_name = "HEIGHT:POSITION")]
-        before: Option<String>,
+        /// List only transactions with these commands
+        #[arg(long, value_name = "COMMAND", value_delimiter = ',', value_parser = kinds(), ignore_case = true)]
+        kind: Vec<String>,
         #[command(flatten)]
-        list: ListArgs,
+        history: HistoryArgs,
     },
+    /// List the open holds of an account in blocks, latest first
+    Holds {
+        #[command(flatten)]
+        history: HistoryArgs,
+    },
+}
+
+/// Options of lists out of an account's history.
+#[derive(Args)]
+pub struct HistoryArgs {
+    /// The account
+    pub account: AccountId,
+    /// List only transactions with this other account
+    #[arg(long, value_name = "ACCOUNT")]
+    pub counterpart: Option<AccountId>,
+    /// List only transactions in which the account has this role
+    #[arg(long, value_enum)]
+    pub role: Option<RoleArg>,
+    /// List only transactions after this block or transaction, or since this Unix time
+    #[arg(long, value_name = "HEIGHT[:POSITION]|@SECONDS")]
+    pub after: Option<String>,
+    /// List only transactions before this block, transaction or Unix time; to continue a list, its last line has it
+    #[arg(long, value_name = "HEIGHT[:POSITION]|@SECONDS")]
+    pub before: Option<String>,
+    #[command(flatten)]
+    pub list: ListArgs,
+}
+
+/// The names of the commands of transactions.
+fn kinds() -> PossibleValuesParser {
+    PossibleValuesParser::new(Command::ALL.iter().filter(|command| command.is_executed()).map(|command| command.name()))
+}
+
+/// The role of an account in a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RoleArg {
+    /// The account pays, or the transaction is about it alone
+    Source,
+    /// The account receives, or pays a deposit
+    Destination,
+}
+
+impl RoleArg {
+    /// The value of the parameter `role`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Destination => "destination",
+        }
+    }
 }
 
 /// A hold, as `turnpike account hold` prints it.

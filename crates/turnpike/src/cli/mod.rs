@@ -34,7 +34,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 
-pub use account::{AccountCommand, HoldArgs, ListArgs, OperationArgs, SponsorArgs};
+pub use account::{AccountCommand, HistoryArgs, HoldArgs, ListArgs, OperationArgs, SponsorArgs};
 pub use backup::BackupArgs;
 pub use check::CheckArgs;
 pub use cluster::{

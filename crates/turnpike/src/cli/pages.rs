@@ -57,7 +57,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("account reclaim", &["turnpike account reclaim 0190163d8694739baea5966c26f8ad91 1 2 --expiry 1893456000"]),
     ("account refer", &["turnpike account refer 2"]),
     ("account list", &["turnpike account list --all --json"]),
-    ("account history", &["turnpike account history 1 --count 10"]),
+    (
+        "account history",
+        &[
+            "turnpike account history 1 --count 10",
+            "turnpike account history 1 --kind transfer,capture --counterpart 2 --after @1893456000 --all --json",
+        ],
+    ),
+    ("account holds", &["turnpike account holds 1 --all", "turnpike account holds 2 --role destination --json"]),
     ("key new", &["turnpike key new alice.key"]),
     ("key show", &["turnpike key show alice.key", "turnpike key show alice.key --account"]),
     ("info", &["turnpike info --node localhost:7400", "turnpike info --wait 10"]),

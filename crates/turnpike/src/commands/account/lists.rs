@@ -1,12 +1,13 @@
-//! `turnpike account list` and `turnpike account history`: lists that a node serves over HTTP.
+//! `turnpike account list`, `history` and `holds`: lists that a node serves over HTTP.
 
 use std::time::Duration;
 
-use node::listings::{self, Account, AccountList, History, Transaction};
+use node::listings::{self, Account, AccountList, History, Hold, HoldList, Transaction};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wire::AccountId;
 
-use crate::cli::{HTTP_PORT, Host, ListArgs};
+use crate::cli::{HTTP_PORT, HistoryArgs, Host, ListArgs};
 use crate::error::Error;
 use crate::hex;
 use crate::http;
@@ -21,8 +22,8 @@ pub fn accounts(after: Option<AccountId>, args: &ListArgs, output: Output) -> Re
     let mut rows = Rows::new(args)?;
     let mut after = after.map(|account| account.to_string());
     loop {
-        let start = after.iter().map(|account| format!("&after={account}"));
-        let list: AccountList = rows.get("/accounts", start)?;
+        let start: Vec<_> = after.iter().map(|account| ("after", account.clone())).collect();
+        let list: AccountList = rows.get("/accounts", &start)?;
         rows.check_network(list.network.as_deref())?;
         if rows.is_first() {
             output.progress(format!("{:<32}  {:>20}  latest transaction", "account", "balance"));
@@ -40,20 +41,71 @@ pub fn accounts(after: Option<AccountId>, args: &ListArgs, output: Output) -> Re
 }
 
 /// Prints an account's transactions, the latest first.
-pub fn history(account: AccountId, before: Option<&str>, args: &ListArgs, output: Output) -> Result<(), Error> {
-    let mut rows = Rows::new(args)?;
-    let mut before = before.map(str::to_owned);
+pub fn history(kinds: &[String], args: &HistoryArgs, output: Output) -> Result<(), Error> {
+    let kind = (!kinds.is_empty()).then(|| ("kind", kinds.join(",")));
+    list_history::<History, _>("history", kind, args, output, describe_transaction)
+}
+
+/// Prints an account's open holds, the latest first.
+pub fn holds(args: &HistoryArgs, output: Output) -> Result<(), Error> {
+    list_history::<HoldList, _>("holds", None, args, output, describe_hold)
+}
+
+/// A page of a list out of an account's history.
+struct Page<R> {
+    network: Option<String>,
+    height: u64,
+    rows: Vec<R>,
+    /// The cursor of the next page, if there may be one.
+    next: Option<String>,
+}
+
+impl From<History> for Page<Transaction> {
+    fn from(list: History) -> Self {
+        let History { network, height, transactions, more, next } = list;
+        // Nodes before 0.2 have no cursor. Its place lets them refuse the next page; without it the list would seem to
+        // end here.
+        let last = || transactions.last().map(|last| format!("{}:{}", last.height, last.position));
+        let next = next.or_else(last).filter(|_| more);
+        Self { network, height, rows: transactions, next }
+    }
+}
+
+impl From<HoldList> for Page<Hold> {
+    fn from(list: HoldList) -> Self {
+        let HoldList { network, height, holds, next, .. } = list;
+        Self { network, height, rows: holds, next }
+    }
+}
+
+/// Prints a list out of an account's history. A page can be empty and still have more after it.
+fn list_history<L: DeserializeOwned + Into<Page<R>>, R: Serialize>(
+    name: &str,
+    kind: Option<(&'static str, String)>,
+    args: &HistoryArgs,
+    output: Output,
+    describe: fn(&R) -> String,
+) -> Result<(), Error> {
+    let mut rows = Rows::new(&args.list)?;
+    let path = format!("/accounts/{}/{name}", args.account);
+    let counterpart = args.counterpart.map(|account| ("counterpart", account.to_string()));
+    let role = args.role.map(|role| ("role", role.name().to_owned()));
+    let after = args.after.clone().map(|after| ("after", after));
+    let before = args.before.clone().map(|before| ("before", before));
+    let filters: Vec<_> = [kind, counterpart, role, after, before].into_iter().flatten().collect();
+    let mut cursor = None;
     loop {
-        let start = before.iter().map(|place| format!("&before={place}"));
-        let list: History = rows.get(&format!("/accounts/{account}/history"), start)?;
-        rows.check_network(list.network.as_deref())?;
-        for transaction in &list.transactions {
-            output.result(transaction, describe_transaction);
+        let start = cursor.map(|cursor| ("cursor", cursor));
+        let parameters: Vec<_> = filters.iter().cloned().chain(start).collect();
+        let page = rows.get::<L>(&path, &parameters)?.into();
+        rows.check_network(page.network.as_deref())?;
+        for row in &page.rows {
+            output.result(row, describe);
         }
-        before = list.transactions.last().map(|last| format!("{}:{}", last.height, last.position)).or(before);
-        if rows.is_last(list.transactions.len(), list.more) {
-            let more = before.filter(|_| list.more).map(|place| format!("--before {place}"));
-            tell_end(list.height, more, output);
+        cursor = page.next;
+        if rows.is_last(page.rows.len(), cursor.is_some()) {
+            // It is the place of the last line, which is older than any --before.
+            tell_end(page.height, cursor.map(|place| format!("--before {place}")), output);
             return Ok(());
         }
     }
@@ -95,10 +147,10 @@ impl Rows {
     }
 
     /// The next part.
-    fn get<T: DeserializeOwned>(&mut self, path: &str, start: impl Iterator<Item = String>) -> Result<T, Error> {
+    fn get<T: DeserializeOwned>(&mut self, path: &str, parameters: &[(&str, String)]) -> Result<T, Error> {
         self.parts += 1;
         let count = self.left.map_or(listings::MOST, |left| left.min(listings::MOST as u64) as usize);
-        let url = format!("http://{}{path}?count={count}{}", self.http, start.collect::<String>());
+        let url = format!("http://{}{path}", self.http);
         let failed = |error| {
             Error::Failed(format!(
                 "cannot fetch the list from http://{}: {error}; set --http to the address of the node's metrics, which \
@@ -106,7 +158,13 @@ impl Rows {
                 self.http
             ))
         };
-        let mut response = self.agent.get(url).call().map_err(failed)?;
+        let mut response = self
+            .agent
+            .get(url)
+            .query("count", count.to_string())
+            .query_pairs(parameters.iter().cloned())
+            .call()
+            .map_err(failed)?;
         let body = response.body_mut().read_to_string().map_err(failed)?;
         if !response.status().is_success() {
             return Err(Error::Failed(body.trim().to_owned()));
@@ -140,6 +198,18 @@ fn describe_transaction(transaction: &Transaction) -> String {
     let Transaction { height, position, command, transaction, source, destination, amount, .. } = transaction;
     let operation = OperationText { command, amount: *amount, source, destination, transaction };
     format!("{} at position {position} of block {height}{}", operation.title(), operation.lines("  "))
+}
+
+fn describe_hold(hold: &Hold) -> String {
+    let Hold { hold: id, transaction, height, position, source, destination, amount, .. } = hold;
+    let operation = OperationText { command: "HOLD", amount: *amount, source, destination, transaction };
+    let expiry = match hold.expiry {
+        Some(expiry) if hold.expired => format!("\n  {:<13}{expiry}, expired", "expiry"),
+        Some(expiry) => format!("\n  {:<13}{expiry}", "expiry"),
+        None => String::new(),
+    };
+    let place = format!("at position {position} of block {height}");
+    format!("{} {place}{}{expiry}\n  {:<13}{id}", operation.title(), operation.lines("  "), "hold")
 }
 
 /// Prints the block of the list, and the option that continues it.

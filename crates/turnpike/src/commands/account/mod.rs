@@ -80,7 +80,8 @@ pub fn run(command: &AccountCommand, output: Output) -> Result<(), Error> {
             session.execute("refer", Operation::refer(session.transaction, *account), output)
         }
         AccountCommand::List { after, list } => lists::accounts(*after, list, output),
-        AccountCommand::History { account, before, list } => lists::history(*account, before.as_deref(), list, output),
+        AccountCommand::History { kind, history } => lists::history(kind, history, output),
+        AccountCommand::Holds { history } => lists::holds(history, output),
     }
 }
 

@@ -1,0 +1,169 @@
+//! An account's history: a walk along its back-links, and pages of the transactions that a filter selects.
+use super::chain_state::ChainState;
+use super::error::Error;
+use super::reader::OwnReader;
+use crate::index::hold_id;
+use spv::Locator;
+use std::ops::Range;
+use std::sync::Arc;
+use wire::{AccountId, Command, Operation};
+
+/// The transactions of an account, newest first: a walk along the back-links.
+#[derive(Debug)]
+pub struct History {
+    chain_state: Arc<ChainState>,
+    account: AccountId,
+    next: Option<Locator>,
+}
+
+impl History {
+    pub(super) fn new(chain_state: Arc<ChainState>, account: AccountId, next: Option<Locator>) -> Self {
+        Self { chain_state, account, next }
+    }
+
+    /// The place of the next transaction, if any; reads nothing.
+    pub fn next_place(&self) -> Option<Locator> {
+        self.next
+    }
+}
+
+impl Iterator for History {
+    type Item = Result<(Locator, Operation), Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.next.take()?;
+        Some(self.chain_state.step(&self.account, at).map(|(operation, before)| {
+            self.next = before;
+            (at, operation)
+        }))
+    }
+}
+
+/// The part that an account has in a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The transaction is about the account: it pays, holds, receives an ISSUE, or is created.
+    Source,
+    /// The other account: the receiver, or the payer of a deposit.
+    Destination,
+}
+
+/// Selects transactions of an account's history. The default selects all.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    /// The commands to select; empty for all.
+    pub commands: Vec<Command>,
+    /// Select transactions with this other account only.
+    pub counterpart: Option<AccountId>,
+    /// Select transactions in which the account has this part only.
+    pub role: Option<Role>,
+    /// Select open holds only.
+    pub is_open_hold: bool,
+    /// The places to select from. The walk starts at the newest transaction nevertheless, and ends at the first place.
+    pub places: Range<Locator>,
+}
+
+impl Filter {
+    /// After the last place of any chain.
+    pub const END: Locator = Locator { height: u32::MAX, position: u32::MAX };
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self {
+            commands: Vec::new(),
+            counterpart: None,
+            role: None,
+            is_open_hold: false,
+            places: Locator { height: 0, position: 0 }..Self::END,
+        }
+    }
+}
+
+/// Limits of a page.
+#[derive(Clone, Copy, Debug)]
+pub struct PageLimits {
+    /// Maximum number of transactions to return.
+    pub rows: usize,
+    /// Maximum number of transactions to examine. Otherwise a filter that selects nothing would walk the whole history.
+    pub examined: usize,
+}
+
+/// A page of a history.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The selected transactions, newest first.
+    pub transactions: Vec<(Locator, Operation)>,
+    /// The last transaction examined, if there may be more: the next page is before it. Later blocks do not move it.
+    pub next: Option<Locator>,
+}
+
+impl OwnReader {
+    /// The transactions of an account before the one at `before`, or else the newest ones, that a filter selects.
+    /// `None` if the transaction at `before` is not the account's.
+    pub fn page(
+        &self,
+        account: &AccountId,
+        filter: &Filter,
+        before: Option<Locator>,
+        limits: PageLimits,
+    ) -> Result<Option<Page>, Error> {
+        let walk = match before {
+            Some(at) => self.history_before(account, at)?,
+            None => Some(self.history(account)?),
+        };
+        let Some(mut walk) = walk else { return Ok(None) };
+        let mut page = Page::default();
+        for _ in 0..limits.examined {
+            if page.transactions.len() == limits.rows || !is_within(&walk, filter) {
+                break;
+            }
+            let Some(step) = walk.next() else { break };
+            let (at, operation) = step?;
+            page.next = Some(at);
+            if self.selects(filter, account, at, &operation)? {
+                page.transactions.push((at, operation));
+            }
+        }
+        page.next = page.next.filter(|_| is_within(&walk, filter));
+        Ok(Some(page))
+    }
+
+    /// The height of the first block that was made at a time, in microseconds since the Unix epoch, or later; the
+    /// height after the tip if all are older. The times of blocks never fall.
+    pub fn first_since(&self, time: u64) -> Result<u64, Error> {
+        let (mut first, mut end) = (0, self.tip().height() + 1);
+        while first < end {
+            let middle = first + (end - first) / 2;
+            if self.time(middle)? < time {
+                first = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        Ok(first)
+    }
+
+    /// Whether the hold that the HOLD at a place makes is open.
+    pub fn is_open_hold(&self, at: Locator, operation: &Operation) -> Result<bool, Error> {
+        // A hold that ended can be made again once the ledger no longer remembers its id: the entry is of the last one.
+        let entry = self.account(&hold_id(operation))?;
+        Ok(entry.is_some_and(|entry| entry.is_hold() && entry.latest() == at))
+    }
+
+    fn selects(&self, filter: &Filter, account: &AccountId, at: Locator, operation: &Operation) -> Result<bool, Error> {
+        let Ok(command) = operation.command() else { return Ok(false) };
+        let is_source = operation.source == *account;
+        let counterpart = if is_source { operation.other_account() } else { Some(operation.source) };
+        let is_selected = filter.places.contains(&at)
+            && (filter.commands.is_empty() || filter.commands.contains(&command))
+            && filter.counterpart.is_none_or(|wanted| counterpart == Some(wanted))
+            && filter.role.is_none_or(|role| is_source == (role == Role::Source));
+        Ok(is_selected && (!filter.is_open_hold || command == Command::Hold && self.is_open_hold(at, operation)?))
+    }
+}
+
+/// Whether a walk's next transaction, if any, is in or after the places of a filter.
+fn is_within(walk: &History, filter: &Filter) -> bool {
+    walk.next_place().is_some_and(|at| at >= filter.places.start)
+}
