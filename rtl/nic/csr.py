@@ -26,20 +26,24 @@ RUST = {"u8": "u8", "u64": "U64<BigEndian>"}
 ADDRESS_WIDTH = 12
 # Values of the read-only registers: parameters of the module, or constants.
 CONSTANTS = {"id": "32'h54504e49", "version": "32'd4", "ports": "32'(Ports)", "retries": "32'(Retries)",
-             "verify_engines": "32'(VerifyEngines)"}
+             "verify_engines": "32'(VerifyEngines)", "kv_engine": "32'd1"}
+# Parameters of the module that registers may depend on, see csr.yml.
+OPTIONS = ("Kv",)
 
 
 class Register:
     def __init__(self, table):
         self.name, self.offset, self.access = table["name"], table["offset"], table["access"]
         self.count, self.width, self.fields = table.get("count", 1), table.get("width", 32), table.get("fields", [])
-        self.doc = table.get("doc", "")
+        self.doc, self.only = table.get("doc", ""), table.get("only")
         self.words = self.count * (2 if self.access == "counter" else 1)
         self.end = self.offset + WORD * self.words
         if self.access not in ("ro", "rw", "wo", "counter"):
             raise SystemExit(f"csr.yml: {self.name}: unknown access: {self.access}")
         if self.offset % (2 * WORD if self.access == "counter" else WORD):
             raise SystemExit(f"csr.yml: {self.name}: the offset is not aligned")
+        if self.only not in (None, *OPTIONS):
+            raise SystemExit(f"csr.yml: {self.name}: unknown parameter: {self.only}")
 
     @property
     def constant(self):
@@ -122,14 +126,18 @@ def package(registers):
         out += [f"  }} {r.name}_t;"]
         if sorted(field["bit"] for field in r.fields) != list(range(len(r.fields))):
             raise SystemExit(f"csr.yml: {r.name}: fields must fill the lowest bits without a gap")
-    out += ["", "  // Configuration written by software.", "  typedef struct packed {"]
-    for r in registers:
-        if r.is_configuration:
-            kind = f"{r.name}_t" if r.fields else f"logic [{r.bits * r.count - 1}:0]"
-            out += [f"    {kind} {r.name};"]
-    out += ["  } config_t;", "", "  // Events to count in this cycle.", "  typedef struct packed {"]
-    out += [f"    logic [{r.count - 1}:0] {r.name};" if r.count > 1 else f"    logic {r.name};" for r in registers if r.access == "counter"]
-    out += ["  } events_t;", "endpackage", ""]
+    for option in (None, *OPTIONS):
+        ours, prefix = [r for r in registers if r.only == option], f"{option.lower()}_" if option else ""
+        only = f" With the parameter {option}." if option else ""
+        out += ["", f"  // Configuration written by software.{only}", "  typedef struct packed {"]
+        for r in ours:
+            if r.is_configuration:
+                kind = f"{r.name}_t" if r.fields else f"logic [{r.bits * r.count - 1}:0]"
+                out += [f"    {kind} {r.name};"]
+        out += [f"  }} {prefix}config_t;", "", f"  // Events to count in this cycle.{only}", "  typedef struct packed {"]
+        out += [f"    logic [{r.count - 1}:0] {r.name};" if r.count > 1 else f"    logic {r.name};" for r in ours if r.access == "counter"]
+        out += [f"  }} {prefix}events_t;"]
+    out += ["endpackage", ""]
     return "\n".join(out)
 
 
@@ -152,7 +160,10 @@ def host_package(codes, structures):
 
 def verilog(registers):
     counters = [r for r in registers if r.access == "counter"]
-    total = sum(r.count for r in counters)
+    if any(before.only and before.only != after.only for before, after in zip(counters, counters[1:])):
+        raise SystemExit("csr.yml: counters with `only` must be the last ones")
+    basic = sum(r.count for r in counters if not r.only)
+    total = str(basic) + "".join(f" + (Kv ? {sum(r.count for r in counters if r.only == option)} : 0)" for option in OPTIONS)
     for before, after in zip(counters, counters[1:]):
         if after.offset != before.end:
             raise SystemExit("csr.yml: counters must be contiguous")
@@ -167,7 +178,8 @@ module nic_csr
 #(
     parameter int unsigned Ports         = 4,
     parameter int unsigned Retries       = 1024,
-    parameter int unsigned VerifyEngines = 0
+    parameter int unsigned VerifyEngines = 0,
+    parameter bit          Kv            = 1'b0
 ) (
     input  logic                    clk_i,
     input  logic                    rst_ni,
@@ -178,7 +190,10 @@ module nic_csr
     output logic                    read_valid_o,
     output logic [            31:0] read_data_o,
     output config_t                 config_o,
-    input  events_t                 events_i
+    input  events_t                 events_i,
+    // With Kv.
+    output kv_config_t              kv_config_o,
+    input  kv_events_t              kv_events_i
 );
   localparam int unsigned Counters = {total};
   localparam int unsigned CounterWidth = $clog2(Counters);
@@ -192,7 +207,7 @@ module nic_csr
   assign unused_byte = address_i[1:0];
 """]
     for r in registers:
-        if not r.is_configuration:
+        if not r.is_configuration or r.only:
             continue
         for index in range(r.count):
             target = f"config_o.{r.name}" if r.count == 1 else f"config_o.{r.name}[{32 * index}+:32]"
@@ -206,8 +221,8 @@ module nic_csr
   logic [CounterWidth-1:0] counter;
   logic [31:0] upper_q;
   logic is_counter;"""]
-    fields = ",\n".join(f"events_i.{r.name}" for r in reversed(counters))
-    out += [f"  assign counts = {{\n{fields}}};",
+    fields = ",\n".join(f"events_i.{r.name}" for r in reversed(counters) if not r.only)
+    out += [f"  assign counts[{basic - 1}:0] = {{\n{fields}}};",
             "  for (genvar at = 0; at < Counters; at++) begin : gen_counter",
             "    `FFE(counter_q[at], counter_q[at] + 1'b1, counts[at], '0)",
             "  end",
@@ -220,14 +235,38 @@ module nic_csr
             "    value = '0;",
             "    if (is_counter) value = word[0] ? upper_q : counter_q[counter][31:0];",
             "    case (word)"]
-    for r in registers:
-        if r.access == "ro":
-            out += [f"      {r.constant}: value = {CONSTANTS[r.name]};"]
-        elif r.access == "rw":
-            out += [f"      {r.constant}: value = 32'(config_o.{r.name});"]
-    out += ["      default: ;", "    endcase", "  end",
-            "  `FF(read_valid_o, read, 1'b0)", "  `FFNE(read_data_o, value, read)", "endmodule", ""]
+    out += [f"      {line}" for line in reads(registers, None)]
+    out += ["      default: ;", "    endcase", "  end"]
+    for option in OPTIONS:
+        name, ours = option.lower(), [r for r in registers if r.only == option]
+        out += ["", f"  logic [31:0] {name}_value;", f"  if ({option}) begin : gen_{name}"]
+        for r in ours:
+            if not r.is_configuration:
+                continue
+            if r.count == 1:
+                data = "write_data_i" if r.bits == 32 else f"write_data_i[{r.bits - 1}:0]"
+                out += [f"    `FFE({name}_config_o.{r.name}, {data}, write && word == {r.constant}, '0)"]
+            else:
+                out += [f"    for (genvar at = 0; at < {r.count}; at++) begin : gen_{r.name}",
+                        f"      `FFE({name}_config_o.{r.name}[32*at+:32], write_data_i, write && word == {r.constant} + number_t'(at), '0)",
+                        "    end"]
+        fields = ", ".join(f"{name}_events_i.{r.name}" for r in reversed(ours) if r.access == "counter")
+        out += [f"    assign counts[Counters-1:{basic}] = {{{fields}}};",
+                "    always_comb begin", f"      {name}_value = '0;", "      case (word)", *(f"        {line}" for line in reads(registers, option)),
+                "        default: ;", "      endcase", "    end",
+                f"  end else begin : gen_{name}", f"    assign {name}_config_o = '0;", f"    assign {name}_value = '0;",
+                f"    logic unused_{name};", f"    assign unused_{name} = ^{name}_events_i;", "  end"]
+    out += ["  `FF(read_valid_o, read, 1'b0)", "  `FFNE(read_data_o, " + " | ".join(["value", *(f"{option.lower()}_value" for option in OPTIONS)]) + ", read)", "endmodule", ""]
     return "\n".join(out)
+
+
+def reads(registers, only):
+    """Cases of the registers that can be read, of those with one parameter or of those without."""
+    prefix = f"{only.lower()}_" if only else ""
+    for r in registers:
+        if r.only == only and r.access in ("ro", "rw"):
+            value = CONSTANTS[r.name] if r.access == "ro" else f"32'({prefix}config_o.{r.name})"
+            yield f"{r.constant}: {prefix}value = {value};"
 
 
 def formatted(text):
@@ -289,7 +328,8 @@ def document(registers, codes, structures):
     for r in registers:
         place = f"0x{r.offset:03x}" if r.count == 1 else f"0x{r.offset:03x} to 0x{r.end - WORD:03x}"
         name = r.name if r.count == 1 else f"{r.name}[{r.count}]"
-        out += [f"| {place} | `{name}` | {access[r.access]} | {r.doc or 'the bits below'} |"]
+        only = f"; only with `{r.only}`" if r.only else ""
+        out += [f"| {place} | `{name}` | {access[r.access]} | {r.doc or 'the bits below'}{only} |"]
     for r in registers:
         if r.fields:
             out += ["", f"`{r.name}`:", "", "| bit | name | |", "|---|---|---|"]

@@ -1,6 +1,7 @@
 -F ../transfer/files.f
 -F ../proof/files.f
 -F ../verify/files.f
+-F ../kv/files.f
 src/nic_pkg.sv
 src/nic_csr_pkg.sv
 src/nic_csr.sv

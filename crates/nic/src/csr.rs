@@ -46,14 +46,26 @@ pub const ACCOUNT_LIMIT: u32 = 0x028;
 pub const RETRY_TICK: u32 = 0x02c;
 /// Verification engines in this build, by bit: 0 signatures, 1 Merkle roots, 2 headers with Equihash solutions.
 pub const VERIFY_ENGINES: u32 = 0x030;
+/// 1: this build answers memcached's requests.
+pub const KV_ENGINE: u32 = 0x034;
+/// UDP port of the key-value store; 0: the NIC takes no request.
+pub const KV_UDP_PORT: u32 = 0x038;
+/// Seconds since 1970, by which items expire; never decreases.
+pub const KV_NOW: u32 = 0x03c;
 /// 128 random bits for the hashes of the transfer engine.
 pub const SECRET: u32 = 0x040;
 /// Number of [`SECRET`] registers.
 pub const SECRET_COUNT: u32 = 4;
+/// Part of the CAS of the items that the NIC writes; another one with every start.
+pub const KV_SERIES: u32 = 0x050;
 /// 512 random bits for the hash of the proof cache.
 pub const PROOF_SECRET: u32 = 0x080;
 /// Number of [`PROOF_SECRET`] registers.
 pub const PROOF_SECRET_COUNT: u32 = 16;
+/// 256 random bits for the hash of the key-value store's table.
+pub const KV_TABLE_SECRET: u32 = 0x0c0;
+/// Number of [`KV_TABLE_SECRET`] registers.
+pub const KV_TABLE_SECRET_COUNT: u32 = 8;
 /// Packets received from a port, including dropped ones.
 pub const RX_PACKETS: u32 = 0x100;
 /// Number of [`RX_PACKETS`] registers.
@@ -96,6 +108,16 @@ pub const VERIFY_SIGNATURES: u32 = 0x220;
 pub const VERIFY_ROOTS: u32 = 0x228;
 /// Headers with Equihash solutions verified by an engine.
 pub const VERIFY_HEADERS: u32 = 0x230;
+/// Requests of memcached that the NIC executed.
+pub const KV_EXECUTED: u32 = 0x238;
+/// Packets that the key-value store passed to the host.
+pub const KV_PASSED: u32 = 0x240;
+/// Packets that it passed, dropped on their way.
+pub const KV_DROPPED: u32 = 0x248;
+/// 2,176 random bits for the fingerprints of keys.
+pub const KV_KEY_SECRET: u32 = 0x400;
+/// Number of [`KV_KEY_SECRET`] registers.
+pub const KV_KEY_SECRET_COUNT: u32 = 68;
 
 /// Kind of a packet to the host.
 pub mod to_host {
@@ -107,6 +129,8 @@ pub mod to_host {
     pub const REPLY: u8 = 2;
     /// With `record`: an executed operation.
     pub const RECORD: u8 = 3;
+    /// An executed write of memcached from `port`, with the item's CAS.
+    pub const EXECUTED: u8 = 4;
 }
 
 /// Kind of a packet from the host.

@@ -18,6 +18,7 @@ module kv_operations
     // Requests that wait for their fingerprints: those of the packets of two words that arrive meanwhile, and room for
     // a table that pauses.
     parameter int unsigned Depth = 16,
+    parameter int unsigned UserWidth = 1,
     localparam int unsigned Secrets = 34
 ) (
     input  logic                         clk_i,
@@ -27,10 +28,13 @@ module kv_operations
     input  logic                         valid_i,
     output logic                         ready_o,
     input  word_t                        word_i,
+    input  logic                         from_host_i,
+    input  logic     [UserWidth-1:0]     user_i,
     // See kv_request. The ready of both must not depend on valid.
     output logic                         word_valid_o,
     input  logic                         word_ready_i,
     output word_t                        word_o,
+    output logic     [UserWidth-1:0]     user_o,
     output logic                         body_valid_o,
     input  logic                         body_ready_i,
     output logic     [WordWidth-1:0]     body_o,
@@ -45,16 +49,21 @@ module kv_operations
   logic request_valid, request_ready, key_last;
   logic [$clog2(WordBytes):0] key_bytes;
   request_t request;
-  kv_request u_request (
+  kv_request #(
+      .UserWidth(UserWidth)
+  ) u_request (
       .clk_i,
       .rst_ni,
       .now_i,
       .valid_i,
       .ready_o,
       .word_i,
+      .from_host_i,
+      .user_i,
       .word_valid_o,
       .word_ready_i,
       .word_o,
+      .user_o,
       .request_valid_o(request_valid),
       .request_ready_i(request_ready),
       .request_o      (request),

@@ -18,6 +18,7 @@ package kv_pkg;
   // A packet's request. The rest is undefined if it is not taken: such a packet goes to the host.
   typedef struct packed {
     logic                       taken;
+    logic                       flushes;        // not taken, but executed: all items here become invalid
     op_e                        op;
     logic                       quiet;          // no reply to a write that succeeds, or to a miss
     logic                       returns_key;
@@ -52,6 +53,7 @@ package kv_pkg;
   // it.
   typedef struct packed {
     logic     executed;
+    logic     no_room;   // a write that is the host's because there is no free block, or no entry
     logic     replies;   // unless it is a quiet write
     logic     has_rows;  // the item's rows follow, executed or not
     item_t    item;      // that a request has read or written

@@ -13,7 +13,9 @@ module kv_reply
   import wire_pkg::*;
   import memcached_pkg::*;
   import kv_pkg::*;
-(
+#(
+    parameter int unsigned UserWidth = 1
+) (
     input  logic                 clk_i,
     input  logic                 rst_ni,
     // A packet's first word and its verdict, which replies or has rows.
@@ -21,6 +23,7 @@ module kv_reply
     output logic                 ready_o,
     input  logic [WordWidth-1:0] packet_i,
     input  verdict_t             verdict_i,
+    input  logic [UserWidth-1:0] user_i,
     input  logic                 row_valid_i,
     output logic                 row_ready_o,
     input  logic [WordWidth-1:0] row_i,
@@ -28,7 +31,8 @@ module kv_reply
     output logic                 valid_o,
     input  logic                 ready_i,
     output word_t                word_o,
-    output logic                 none_o       // the request has no checksum, so the reply gets none
+    output logic                 none_o,      // the request has no checksum, so the reply gets none
+    output logic [UserWidth-1:0] user_o
 );
   localparam int unsigned FlagsBytes = 4;
   localparam int unsigned HeaderBytes = EthernetBytes + Ipv4Bytes + UdpBytes + ($bits(
@@ -121,17 +125,17 @@ module kv_reply
   logic works, finishes;
   logic [1:0] unused_count;
   fifo #(
-      .Width($bits(reply_t)),
+      .Width(UserWidth + $bits(reply_t)),
       .Depth(2)
   ) u_replies (
       .clk_i,
       .rst_ni,
       .valid_i,
       .ready_o,
-      .data_i (reply),
+      .data_i ({user_i, reply}),
       .valid_o(works),
       .ready_i(finishes),
-      .data_o (current),
+      .data_o ({user_o, current}),
       .count_o(unused_count)
   );
 

@@ -4,7 +4,8 @@
 // A packet is a UDP datagram whose headers, lengths and checksums have already been checked, as packet_selector does.
 // GET, GETK, GAT, GATK, SET, REPLACE, DELETE and TOUCH with their quiet forms are taken, one in a datagram, with keys
 // of up to 250 bytes. Everything else is not: other commands, compare-and-swap, requests in several datagrams,
-// inconsistent lengths. The host answers those, since their replies depend on more than one item, or are errors.
+// inconsistent lengths. The host answers those, since their replies depend on more than one item, or are errors. The
+// host's own FLUSH, without an expiration, is a request that is not taken but flushes.
 //
 // Latency 1 cycle, a word a cycle in any mix of lengths: each word leaves together with at most one word of the body.
 // A request leaves with its packet's first word. The outputs move together, so their ready must not depend on valid.
@@ -16,17 +17,22 @@ module kv_request
   import wire_pkg::*;
   import memcached_pkg::*;
   import kv_pkg::*;
-(
+#(
+    parameter int unsigned UserWidth = 1
+) (
     input  logic                         clk_i,
     input  logic                         rst_ni,
     input  logic  [              31:0]   now_i,            // seconds since 1970
     input  logic                         valid_i,
     output logic                         ready_o,
     input  word_t                        word_i,
+    input  logic                         from_host_i,      // the packet may flush
+    input  logic  [     UserWidth-1:0]   user_i,
     // Every word, unmodified.
     output logic                         word_valid_o,
     input  logic                         word_ready_i,
     output word_t                        word_o,
+    output logic  [     UserWidth-1:0]   user_o,
     // For every packet.
     output logic                         request_valid_o,
     input  logic                         request_ready_i,
@@ -61,9 +67,11 @@ module kv_request
 
   // A word waits until the next one of its packet is here, whose first bytes complete the body's word.
   word_t held_q;
-  logic held_valid_q, first_q, whole, leaves, emits;
+  logic held_valid_q, from_host_q, first_q, whole, leaves, emits;
   `FFE(held_valid_q, valid_i, ready_o, 1'b0)
   `FFNE(held_q, word_i, ready_o)
+  `FFNE(from_host_q, from_host_i, ready_o)
+  `FFNE(user_o, user_i, ready_o)
   assign whole = held_valid_q && (held_q.last || valid_i);
   assign leaves = whole && word_ready_i && (!first_q || request_ready_i) && (!emits || body_ready_i);
   assign ready_o = !held_valid_q || leaves;
@@ -81,7 +89,7 @@ module kv_request
   assign packet  = swapped[2*WordWidth-1-:$bits(packet_request_t)];
   assign header  = packet.header;
 
-  logic known, writes, touches;
+  logic known, writes, touches, framed;
   logic [7:0] extras;
   request_t request;
   always_comb begin
@@ -110,15 +118,18 @@ module kv_request
     request.expiry = expiry_at(now_i, writes ? packet.expiration : touches ? packet.extras : '0);
     request.body_length = length_t'(header.body_length) - length_t'(extras);
 
-    request.taken = known && !held_q.last;
-    request.taken &= packet.datagram.sequence_number == '0 && packet.datagram.datagrams <= 16'd1;
-    request.taken &= header.magic == RequestMagic && header.data_type == '0 && header.cas == '0;
+    framed = !held_q.last && packet.datagram.sequence_number == '0 && packet.datagram.datagrams <= 16'd1;
+    framed &= header.magic == RequestMagic && header.data_type == '0 && header.cas == '0;
+    framed &= 32'(packet.udp.length) == header.body_length + 32'(UdpHeaders) && header.body_length[31:16] == '0;
+    request.taken = known && framed;
     request.taken &= header.key_length != '0 && header.key_length <= 16'(LongestKey) && header.extras_length == extras;
-    request.taken &= 32'(packet.udp.length) == header.body_length + 32'(UdpHeaders) && header.body_length[31:16] == '0;
     request.taken &= packet.udp.length <= 16'(LongestPacket - EthernetBytes - Ipv4Bytes);
     // Only a write has a value.
     request.taken &= writes ? header.body_length[15:0] >= header.key_length + 16'(WriteExtras) :
         header.body_length[15:0] == header.key_length + 16'(extras);
+
+    request.flushes = from_host_q && framed && header.opcode == OpcodeFlush;
+    request.flushes &= header.body_length == '0 && header.key_length == '0 && header.extras_length == '0;
   end
   assign request_o = request;
   assign request_valid_o = leaves && first_q;

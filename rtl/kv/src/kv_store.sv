@@ -15,7 +15,8 @@
 //     DELETE   has freed the block already, and reads its key for the verdict
 //     TOUCH    reads the item and writes its header; the table keeps its expiry, the header has the new one
 //
-// A write without room for its item invalidates the key's old one.
+// A write without room for its item invalidates the key's old one. A request that flushes begins another epoch: items
+// of earlier ones are no longer valid, until the count wraps after 2^32.
 //
 // # Order
 //
@@ -44,7 +45,6 @@ module kv_store
     input  logic                    rst_ni,
     input  logic     [3:0][63:0]    secrets_i,          // of the table's hash
     input  logic     [31:0]         now_i,              // seconds since 1970
-    input  logic     [31:0]         epoch_i,            // items of another one are no longer valid
     input  logic     [14:0]         series_i,           // of CAS numbers: another one after each reset
     input  logic                    operation_valid_i,
     output logic                    operation_ready_o,
@@ -232,6 +232,7 @@ module kv_store
   typedef struct packed {
     request_t             request;
     logic                 executes;  // without reading
+    logic                 no_room;
     logic [RowsWidth-1:0] reads;     // rows; 0: none
     write_e               writes;
     logic [AddrWidth-1:0] address;   // of the block that it writes
@@ -257,6 +258,7 @@ module kv_store
         work.executes = waiting.op == KvSet && is_ok;
         if (is_ok) work.writes = work.executes || may_match ? WriteItem : WriteInvalid;
         else if (no_room && had) work.writes = WriteInvalid;
+        work.no_room = no_room;
       end
       KvTouch: if (may_match) work.writes = WriteExpiry;
       default: ;
@@ -265,6 +267,7 @@ module kv_store
     work.address = address_of(write_block.place);
     if (!waiting.taken) begin
       work.executes = 1'b0;
+      work.no_room = 1'b0;
       work.reads = '0;
       work.writes = WriteNothing;
     end
@@ -366,6 +369,7 @@ module kv_store
   logic reads_header, reads_row, in_body, has_word, has_row, last_step, is_same, writes_row, rows_ready, verdict_ready;
   logic same_q, same, same_d, unwritten_ready, step, ends;
   item_t item_q, item_read, item_new;
+  logic [31:0] epoch_q;
   assign words = rows_of(current.request.body_length) - 1'b1;
   assign reads_header = works && current.request.taken && state_q == AtHeader && current.reads != '0;
   assign in_body = works && current.request.taken && !reads_header && state_q != AtWrite;
@@ -377,7 +381,7 @@ module kv_store
   logic header_matches;
   assign item_read = row[$bits(item_t)-1:0];
   assign header_matches = item_read.valid && item_read.key_length == current.request.key_length &&
-      item_read.epoch == epoch_i && (item_read.expiry == '0 || now_i < item_read.expiry);
+      item_read.epoch == epoch_q && (item_read.expiry == '0 || now_i < item_read.expiry);
   always_comb begin
     is_same = 1'b1;
     for (int unsigned byte_at = 0; byte_at < WordBytes; byte_at++) begin
@@ -424,7 +428,11 @@ module kv_store
   `FFNE(item_q, item_read, step && reads_header)
 
   logic executed;
-  assign executed = current.request.taken && (current.reads != '0 ? same : current.executes);
+  always_comb begin
+    executed = current.reads != '0 ? same : current.executes;
+    if (!current.request.taken) executed = current.request.flushes;
+  end
+  `FFE(epoch_q, epoch_q + 1'b1, ends && current.request.flushes, '0)
 
   // Numbers of items that the NIC writes have the top bit, which the host's do not. 2^48 writes take a month at one in
   // ten nanoseconds.
@@ -441,7 +449,7 @@ module kv_store
             flags: current.request.flags,
             cas: {1'b1, series_i, count_q},
             expiry: current.request.expiry,
-            epoch: epoch_i
+            epoch: epoch_q
         };
       end
       WriteExpiry: if (executed) item_new.expiry = current.request.expiry;
@@ -497,8 +505,10 @@ module kv_store
   logic [$clog2(Verdicts+1)-1:0] unused_verdicts;
   always_comb begin
     verdict.executed = executed;
+    verdict.no_room = current.no_room;
     // A quiet read replies if it finds something, a quiet write if it fails: the host does that.
-    verdict.replies = executed && (!current.request.quiet || current.request.returns_value);
+    // The host gets its FLUSH back, which is all it needs.
+    verdict.replies = executed && !current.request.flushes && (!current.request.quiet || current.request.returns_value);
     verdict.has_rows = current.request.taken && current.reads != '0 && current.request.returns_value;
     verdict.item = item_new;
     verdict.request = current.request;

@@ -10,7 +10,7 @@ namespace kv {
 using Packet = frames::Packet;
 using frames::put;
 
-constexpr unsigned kSecrets = 34, kDatagram = 42, kMessage = 50, kBody = 74;
+constexpr unsigned kSecrets = 34, kDatagram = 42, kMessage = 50, kCas = 66, kBody = 74;
 constexpr uint32_t kMonth = 30 * 24 * 3600;
 constexpr unsigned kLongestBody = 1514 - kBody;
 
@@ -18,6 +18,7 @@ struct Sent {
   Packet packet;
   Bytes body;
   Request request;
+  bool from_host = false;
 };
 
 inline Sent build(harness::Random& random, const Command& command, const Bytes& key, Bytes value, uint32_t expiration, uint32_t now) {
@@ -25,7 +26,7 @@ inline Sent build(harness::Random& random, const Command& command, const Bytes& 
   if (!writes) value.clear();
   Sent sent{Packet(kBody), key, {}};
   sent.body.insert(sent.body.end(), value.begin(), value.end());
-  sent.request = {true, command, uint32_t(random.next()), unsigned(key.size()), unsigned(sent.body.size()), 0, 0};
+  sent.request = {true, false, command, uint32_t(random.next()), unsigned(key.size()), unsigned(sent.body.size()), 0, 0};
   Packet& packet = sent.packet;
   for (auto& byte : packet) byte = uint8_t(random.next());
   const unsigned extras = writes ? 8 : command.op == Touch ? 4 : 0;
@@ -41,6 +42,33 @@ inline Sent build(harness::Random& random, const Command& command, const Bytes& 
   packet.insert(packet.end(), sent.body.begin(), sent.body.end());
   put(packet, 38, packet.size() - 34, 2);
   return sent;
+}
+
+// The host's FLUSH, which is another packet for the host if it comes from elsewhere.
+inline Sent build_flush(harness::Random& random, bool from_host) {
+  Sent sent{Packet(kBody), {}, {}, from_host};
+  for (auto& byte : sent.packet) byte = uint8_t(random.next());
+  put(sent.packet, 38, kBody - 34, 2), put(sent.packet, 44, 1, 4);
+  put(sent.packet, kMessage, 0x8008, 2), put(sent.packet, 52, 0, 4), put(sent.packet, 58, 0, 4), put(sent.packet, 66, 0, 8);
+  sent.request.flushes = from_host, sent.request.opaque = uint32_t(frames::get(sent.packet, 62, 4));
+  return sent;
+}
+
+// The reply to a request that is executed, about an item.
+inline Packet reply(const Sent& sent, const Item& item) {
+  const Command& command = sent.request.command;
+  const unsigned extras = command.op == Get || command.op == Touch ? 4 : 0;
+  const unsigned key = command.key ? sent.request.key_length : 0;
+  const Bytes value = command.value ? item.value : Bytes();
+  Packet frame(8 + 24 + extras);
+  put(frame, 0, frames::get(sent.packet, kDatagram, 2), 2), put(frame, 4, 1, 2);
+  put(frame, 8, 0x81, 1), put(frame, 9, command.opcode, 1), put(frame, 10, key, 2), put(frame, 12, extras, 1);
+  put(frame, 16, extras + key + value.size(), 4), put(frame, 20, sent.request.opaque, 4);
+  put(frame, 24, command.op == Delete ? 0 : item.cas, 8);
+  if (extras != 0) put(frame, 32, item.flags, 4);
+  frame.insert(frame.end(), sent.body.begin(), sent.body.begin() + key);
+  frame.insert(frame.end(), value.begin(), value.end());
+  return frames::reply_to(sent.packet, frame);
 }
 
 // Makes a packet that is not a request. UDP's length stays right, as it is for all packets that arrive here.

@@ -51,7 +51,7 @@ struct FieldWriter {
 
 // request_t of kv_pkg.
 struct Request {
-  bool taken = false;
+  bool taken = false, flushes = false;
   Command command{};
   uint32_t opaque = 0;
   unsigned key_length = 0, body_length = 0;
@@ -63,13 +63,13 @@ struct Request {
     request.body_length = unsigned(fields.next(11)), request.key_length = unsigned(fields.next(8));
     request.opaque = uint32_t(fields.next(32)), request.command.opcode = uint8_t(fields.next(8));
     request.command.value = fields.next(1), request.command.key = fields.next(1), request.command.quiet = fields.next(1);
-    request.command.op = Op(fields.next(3)), request.taken = fields.next(1);
+    request.command.op = Op(fields.next(3)), request.flushes = fields.next(1), request.taken = fields.next(1);
     return request;
   }
   void write(FieldWriter writer) const {
     writer.put(expiry, 32), writer.put(flags, 32), writer.put(body_length, 11), writer.put(key_length, 8);
     writer.put(opaque, 32), writer.put(command.opcode, 8), writer.put(command.value, 1), writer.put(command.key, 1);
-    writer.put(command.quiet, 1), writer.put(command.op, 3), writer.put(taken, 1);
+    writer.put(command.quiet, 1), writer.put(command.op, 3), writer.put(flushes, 1), writer.put(taken, 1);
   }
 };
 
@@ -89,7 +89,7 @@ class Model {
 
   uint64_t hits = 0, writes = 0, misses = 0, collisions = 0, refused = 0, last_seconds = 0, first_seconds = 0, flushed = 0;
 
-  void clear() { truth_.clear(), cache_.clear(); }
+  void clear() { truth_.clear(), cache_.clear(), epoch_ = 0; }
   void flush() { flushed += truth_.size(), truth_.clear(), epoch_++; }
   uint32_t epoch() const { return epoch_; }
 
@@ -166,7 +166,7 @@ class Model {
   }
 
   unsigned blocks_, entries_;
-  uint32_t epoch_ = 1;
+  uint32_t epoch_ = 0;
   uint64_t cas_ = 0;
   std::map<Bytes, Item> truth_;
   std::map<uint64_t, Entry> cache_;

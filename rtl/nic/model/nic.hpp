@@ -33,7 +33,8 @@ enum ToHost : uint8_t {
   kPacket = TURNPIKE_NIC_TO_HOST_PACKET,
   kMiss = TURNPIKE_NIC_TO_HOST_MISS,
   kReply = TURNPIKE_NIC_TO_HOST_REPLY,
-  kRecord = TURNPIKE_NIC_TO_HOST_RECORD
+  kRecord = TURNPIKE_NIC_TO_HOST_RECORD,
+  kExecuted = TURNPIKE_NIC_TO_HOST_EXECUTED
 };
 enum FromHost : uint8_t {
   kSend = TURNPIKE_NIC_FROM_HOST_SEND,

@@ -34,12 +34,23 @@
 #define TURNPIKE_NIC_RETRY_TICK 0x02cu
 // verification engines in this build, by bit: 0 signatures, 1 Merkle roots, 2 headers with Equihash solutions
 #define TURNPIKE_NIC_VERIFY_ENGINES 0x030u
+// 1: this build answers memcached's requests
+#define TURNPIKE_NIC_KV_ENGINE 0x034u
+// UDP port of the key-value store; 0: the NIC takes no request
+#define TURNPIKE_NIC_KV_UDP_PORT 0x038u
+// seconds since 1970, by which items expire; never decreases
+#define TURNPIKE_NIC_KV_NOW 0x03cu
 // 128 random bits for the hashes of the transfer engine
 #define TURNPIKE_NIC_SECRET 0x040u
 #define TURNPIKE_NIC_SECRET_COUNT 4u
+// part of the CAS of the items that the NIC writes; another one with every start
+#define TURNPIKE_NIC_KV_SERIES 0x050u
 // 512 random bits for the hash of the proof cache
 #define TURNPIKE_NIC_PROOF_SECRET 0x080u
 #define TURNPIKE_NIC_PROOF_SECRET_COUNT 16u
+// 256 random bits for the hash of the key-value store's table
+#define TURNPIKE_NIC_KV_TABLE_SECRET 0x0c0u
+#define TURNPIKE_NIC_KV_TABLE_SECRET_COUNT 8u
 // packets received from a port, including dropped ones
 #define TURNPIKE_NIC_RX_PACKETS 0x100u
 #define TURNPIKE_NIC_RX_PACKETS_COUNT 8u
@@ -79,12 +90,22 @@
 #define TURNPIKE_NIC_VERIFY_ROOTS 0x228u
 // headers with Equihash solutions verified by an engine
 #define TURNPIKE_NIC_VERIFY_HEADERS 0x230u
+// requests of memcached that the NIC executed
+#define TURNPIKE_NIC_KV_EXECUTED 0x238u
+// packets that the key-value store passed to the host
+#define TURNPIKE_NIC_KV_PASSED 0x240u
+// packets that it passed, dropped on their way
+#define TURNPIKE_NIC_KV_DROPPED 0x248u
+// 2,176 random bits for the fingerprints of keys
+#define TURNPIKE_NIC_KV_KEY_SECRET 0x400u
+#define TURNPIKE_NIC_KV_KEY_SECRET_COUNT 68u
 
 // Kind of a packet to the host.
 #define TURNPIKE_NIC_TO_HOST_PACKET 0u  // a packet from `port`, unmodified
 #define TURNPIKE_NIC_TO_HOST_MISS 1u  // a proof frame from `port`, unmodified; the host answers once, by `fill` or `none`
 #define TURNPIKE_NIC_TO_HOST_REPLY 2u  // with `hold`: an operation's reply, to send out of `port` once durable; also replies to port 255
 #define TURNPIKE_NIC_TO_HOST_RECORD 3u  // with `record`: an executed operation
+#define TURNPIKE_NIC_TO_HOST_EXECUTED 4u  // an executed write of memcached from `port`, with the item's CAS
 
 // Kind of a packet from the host.
 #define TURNPIKE_NIC_FROM_HOST_SEND 0u  // a packet to send out of `port`

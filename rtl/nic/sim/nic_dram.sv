@@ -1,4 +1,4 @@
-// turnpike_nic with accounts and proofs in DRAM.
+// turnpike_nic with accounts and proofs in DRAM, and the items of its key-value store, if it has one.
 module nic_dram
   import nic_pkg::*;
 #(
@@ -13,14 +13,20 @@ module nic_dram
     // See proof_cache.
     parameter int unsigned ProofSets = 64,
     parameter int unsigned AccountLines = 64,
+    // See kv_store.
+    parameter bit Kv = 1'b0,
+    parameter int unsigned KvBuckets = 512,
+    parameter int unsigned KvBlocks = 256,
     localparam int unsigned KeepWidth = DataWidth / 8,
     localparam int unsigned HostKeepWidth = HostWidth / 8,
     localparam int unsigned AccountLineWidth = $clog2(AccountLines),
     localparam int unsigned ProofWays = 4,
     localparam int unsigned ProofAddrWidth = $clog2(ProofSets * ProofWays * 16),
-    localparam int unsigned ProofSlotWidth = 6
+    localparam int unsigned ProofSlotWidth = 6,
+    localparam int unsigned KvAddrWidth = $clog2(KvBlocks) + $clog2(2 * kv_pkg::LastRows),
+    localparam int unsigned KvSlotWidth = 6
 ) (
-    // Timing of both memories, see dram_model.
+    // Timing of the memories, see dram_model.
     input  logic  [                            15:0]                least_i,
     input  logic  [                            15:0]                spread_i,
     input  logic  [                            15:0]                refresh_i,
@@ -71,6 +77,10 @@ module nic_dram
   logic [ProofAddrWidth-1:0] proof_read_addr, proof_write_addr;
   logic [ProofSlotWidth-1:0] proof_read_slot, proof_data_slot;
   logic [511:0] proof_data, proof_write_data;
+  logic kv_read_valid, kv_read_ready, kv_data_valid, kv_write_valid, kv_write_ready, kv_written;
+  logic [KvAddrWidth-1:0] kv_read_addr, kv_write_addr;
+  logic [KvSlotWidth-1:0] kv_read_slot, kv_data_slot;
+  logic [511:0] kv_data, kv_write_data;
 
   turnpike_nic #(
       .DataWidth        (DataWidth),
@@ -83,7 +93,10 @@ module nic_dram
       .ProofWays        (ProofWays),
       .AccountLines     (AccountLines),
       .AccountsExternal (1'b1),
-      .ProofsExternal   (1'b1)
+      .ProofsExternal   (1'b1),
+      .Kv               (Kv),
+      .KvBuckets        (KvBuckets),
+      .KvBlocks         (KvBlocks)
   ) u_nic (
       .clk_i,
       .rst_ni,
@@ -139,7 +152,19 @@ module nic_dram
       .proof_write_ready_i   (proof_write_ready),
       .proof_write_addr_o    (proof_write_addr),
       .proof_write_data_o    (proof_write_data),
-      .proof_written_i       (proof_written)
+      .proof_written_i       (proof_written),
+      .kv_read_valid_o        (kv_read_valid),
+      .kv_read_ready_i        (kv_read_ready),
+      .kv_read_addr_o         (kv_read_addr),
+      .kv_read_slot_o         (kv_read_slot),
+      .kv_data_valid_i        (kv_data_valid),
+      .kv_data_slot_i         (kv_data_slot),
+      .kv_data_i              (kv_data),
+      .kv_write_valid_o       (kv_write_valid),
+      .kv_write_ready_i       (kv_write_ready),
+      .kv_write_addr_o        (kv_write_addr),
+      .kv_write_data_o        (kv_write_data),
+      .kv_written_i           (kv_written)
   );
 
   dram_halves #(
@@ -196,4 +221,37 @@ module nic_dram
       .write_data_i (proof_write_data),
       .written_o    (proof_written)
   );
+
+  if (Kv) begin : gen_kv
+    dram_model #(
+        .AddrWidth(KvAddrWidth),
+        .IdWidth  (KvSlotWidth),
+        .Lanes    (1),
+        .LaneWidth(512)
+    ) u_items (
+        .clk_i,
+        .rst_ni,
+        .least_i,
+        .spread_i,
+        .refresh_i,
+        .gap_i,
+        .read_valid_i (kv_read_valid),
+        .read_ready_o (kv_read_ready),
+        .read_addr_i  (kv_read_addr),
+        .read_id_i    (kv_read_slot),
+        .data_valid_o (kv_data_valid),
+        .data_id_o    (kv_data_slot),
+        .data_o       (kv_data),
+        .write_valid_i(kv_write_valid),
+        .write_ready_o(kv_write_ready),
+        .write_addr_i (kv_write_addr),
+        .write_lanes_i(1'b1),
+        .write_data_i (kv_write_data),
+        .written_o    (kv_written)
+    );
+  end else begin : gen_kv
+    assign {kv_read_ready, kv_data_valid, kv_data_slot, kv_data, kv_write_ready, kv_written} = '0;
+    logic unused_kv;
+    assign unused_kv = ^{kv_read_valid, kv_read_addr, kv_read_slot, kv_write_valid, kv_write_addr, kv_write_data};
+  end
 endmodule

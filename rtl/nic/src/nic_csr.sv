@@ -9,7 +9,8 @@ module nic_csr
 #(
     parameter int unsigned Ports         = 4,
     parameter int unsigned Retries       = 1024,
-    parameter int unsigned VerifyEngines = 0
+    parameter int unsigned VerifyEngines = 0,
+    parameter bit          Kv            = 1'b0
 ) (
     input  logic                    clk_i,
     input  logic                    rst_ni,
@@ -20,9 +21,12 @@ module nic_csr
     output logic                    read_valid_o,
     output logic [            31:0] read_data_o,
     output config_t                 config_o,
-    input  events_t                 events_i
+    input  events_t                 events_i,
+    // With Kv.
+    output kv_config_t              kv_config_o,
+    input  kv_events_t              kv_events_i
 );
-  localparam int unsigned Counters = 39;
+  localparam int unsigned Counters = 39 + (Kv ? 3 : 0);
   localparam int unsigned CounterWidth = $clog2(Counters);
 
   logic write, read;
@@ -68,7 +72,7 @@ module nic_csr
   logic [CounterWidth-1:0] counter;
   logic [31:0] upper_q;
   logic is_counter;
-  assign counts = {
+  assign counts[38:0] = {
     events_i.verify_headers,
     events_i.verify_roots,
     events_i.verify_signatures,
@@ -116,6 +120,35 @@ module nic_csr
       default: ;
     endcase
   end
+
+  logic [31:0] kv_value;
+  if (Kv) begin : gen_kv
+    `FFE(kv_config_o.kv_udp_port, write_data_i[15:0], write && word == KvUdpPortWord, '0)
+    `FFE(kv_config_o.kv_now, write_data_i, write && word == KvNowWord, '0)
+    `FFE(kv_config_o.kv_series, write_data_i[14:0], write && word == KvSeriesWord, '0)
+    for (genvar at = 0; at < 8; at++) begin : gen_kv_table_secret
+      `FFE(kv_config_o.kv_table_secret[32*at+:32], write_data_i, write && word == KvTableSecretWord + number_t'(at), '0)
+    end
+    for (genvar at = 0; at < 68; at++) begin : gen_kv_key_secret
+      `FFE(kv_config_o.kv_key_secret[32*at+:32], write_data_i, write && word == KvKeySecretWord + number_t'(at), '0)
+    end
+    assign counts[Counters-1:39] = {kv_events_i.kv_dropped, kv_events_i.kv_passed, kv_events_i.kv_executed};
+    always_comb begin
+      kv_value = '0;
+      case (word)
+        KvEngineWord: kv_value = 32'd1;
+        KvUdpPortWord: kv_value = 32'(kv_config_o.kv_udp_port);
+        KvNowWord: kv_value = 32'(kv_config_o.kv_now);
+        KvSeriesWord: kv_value = 32'(kv_config_o.kv_series);
+        default: ;
+      endcase
+    end
+  end else begin : gen_kv
+    assign kv_config_o = '0;
+    assign kv_value = '0;
+    logic unused_kv;
+    assign unused_kv = ^kv_events_i;
+  end
   `FF(read_valid_o, read, 1'b0)
-  `FFNE(read_data_o, value, read)
+  `FFNE(read_data_o, value | kv_value, read)
 endmodule

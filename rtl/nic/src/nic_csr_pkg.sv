@@ -16,8 +16,13 @@ package nic_csr_pkg;
   localparam number_t AccountLimitWord = number_t'(10);
   localparam number_t RetryTickWord = number_t'(11);
   localparam number_t VerifyEnginesWord = number_t'(12);
+  localparam number_t KvEngineWord = number_t'(13);
+  localparam number_t KvUdpPortWord = number_t'(14);
+  localparam number_t KvNowWord = number_t'(15);
   localparam number_t SecretWord = number_t'(16);
+  localparam number_t KvSeriesWord = number_t'(20);
   localparam number_t ProofSecretWord = number_t'(32);
+  localparam number_t KvTableSecretWord = number_t'(48);
   localparam number_t RxPacketsWord = number_t'(64);
   localparam number_t TxPacketsWord = number_t'(80);
   localparam number_t CompactPacketsWord = number_t'(96);
@@ -36,6 +41,10 @@ package nic_csr_pkg;
   localparam number_t VerifySignaturesWord = number_t'(136);
   localparam number_t VerifyRootsWord = number_t'(138);
   localparam number_t VerifyHeadersWord = number_t'(140);
+  localparam number_t KvExecutedWord = number_t'(142);
+  localparam number_t KvPassedWord = number_t'(144);
+  localparam number_t KvDroppedWord = number_t'(146);
+  localparam number_t KvKeySecretWord = number_t'(256);
 
   typedef struct packed {
     logic verify;
@@ -83,4 +92,20 @@ package nic_csr_pkg;
     logic verify_roots;
     logic verify_headers;
   } events_t;
+
+  // Configuration written by software. With the parameter Kv.
+  typedef struct packed {
+    logic [15:0] kv_udp_port;
+    logic [31:0] kv_now;
+    logic [14:0] kv_series;
+    logic [255:0] kv_table_secret;
+    logic [2175:0] kv_key_secret;
+  } kv_config_t;
+
+  // Events to count in this cycle. With the parameter Kv.
+  typedef struct packed {
+    logic kv_executed;
+    logic kv_passed;
+    logic kv_dropped;
+  } kv_events_t;
 endpackage

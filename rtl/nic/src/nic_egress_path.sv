@@ -1,8 +1,8 @@
 // Egress: sends replies and the host's packets to the ports; sends to the host the replies that it holds, packets that
-// no engine took, proofs that are not in the cache, and records.
+// no engine took, proofs that are not in the cache, records, and requests of memcached.
 //
 //   sources -> nic_egress -> ports
-//   sources, packets and misses, records -> nic_egress -> host
+//   sources, packets and misses, records, requests of memcached -> nic_egress -> host
 
 `include "assertions.svh"
 
@@ -16,6 +16,8 @@ module nic_egress_path
     parameter int unsigned HostWidth = 512,
     parameter int unsigned Ports = 4,
     parameter int unsigned ProofMisses = 64,
+    parameter bit Kv = 1'b0,
+    localparam int unsigned Sources = BasicSources + 32'(Kv),
     localparam int unsigned KeepWidth = DataWidth / 8,
     localparam int unsigned HostKeepWidth = HostWidth / 8,
     localparam int unsigned PortWidth = $clog2(Ports + 1),
@@ -56,6 +58,13 @@ module nic_egress_path
     input  logic                                  record_valid_i,
     output logic                                  record_ready_o,
     input  host_pkg::record_t                 record_i,
+    // Requests of memcached, with `Kv`: those that were executed are never dropped.
+    input  logic                                  kv_valid_i,
+    output logic                                  kv_ready_o,
+    input  word_t                                 kv_word_i,
+    input  logic  [    PortWidth-1:0]                kv_port_i,
+    input  logic                                  kv_executed_i,
+    input  logic                                  kv_no_room_i,
     // Network ports.
     output logic  [        Ports-1:0]                tx_valid_o,
     input  logic  [        Ports-1:0]                tx_ready_i,
@@ -69,7 +78,8 @@ module nic_egress_path
     output logic  [HostKeepWidth-1:0]                to_host_keep_o,
     output logic                                  to_host_last_o,
     output meta_t                                 to_host_meta_o,
-    output logic                                  host_dropped_o
+    output logic                                  host_dropped_o,
+    output logic                                  kv_dropped_o
 );
   typedef logic [PortWidth-1:0] port_t;
   localparam port_t Host = port_t'(Ports);
@@ -182,7 +192,8 @@ module nic_egress_path
   // Sources of the host's stream: those of the ports, then these, then records.
   localparam int unsigned Asked = Sources;
   localparam int unsigned Recorded = Sources + 1;
-  localparam int unsigned HostSources = Sources + 2;
+  localparam int unsigned Stored = Sources + 2;
+  localparam int unsigned HostSources = Sources + 2 + 32'(Kv);
   logic [HostSources-1:0] host_valid, host_accepts;
   word_t [HostSources-1:0] host_word;
   meta_t [HostSources-1:0] host_meta;
@@ -201,6 +212,37 @@ module nic_egress_path
   assign host_word[Recorded] = '{last: 1'b1, keep: 64'hffff_ffff, data: swap_bytes({record_i, 256'b0})};
   assign host_meta[Recorded] = '{id: '0, port: '0, kind: HostRecord};
   assign record_ready_o = host_accepts[Recorded];
+
+  if (Kv) begin : gen_kv
+    // A single queue, since the host executes in the order of its packets.
+    meta_t meta;
+    assign meta = '{
+            id: kv_no_room_i ? KvNoRoom : '0,
+            port: outside(kv_port_i),
+            kind: kv_executed_i ? HostExecuted : HostPacket
+        };
+    packet_fifo #(
+        .UserWidth($bits(meta_t))
+    ) u_packets (
+        .clk_i,
+        .rst_ni,
+        .drop_i   (drop_i && !kv_executed_i),
+        .dropped_o(kv_dropped_o),
+        .valid_i  (kv_valid_i),
+        .ready_o  (kv_ready_o),
+        .word_i   (kv_word_i),
+        .user_i   (meta),
+        .valid_o  (host_valid[Stored]),
+        .ready_i  (host_accepts[Stored]),
+        .word_o   (host_word[Stored]),
+        .user_o   (host_meta[Stored])
+    );
+  end else begin : gen_kv
+    assign {kv_ready_o, kv_dropped_o} = '0;
+    logic unused_kv;
+    assign unused_kv = ^{kv_valid_i, kv_word_i, kv_port_i, kv_executed_i, kv_no_room_i};
+  end
+
   logic  unused_host_dropped;
   meta_t unused_host_meta;
   nic_egress #(

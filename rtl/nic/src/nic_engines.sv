@@ -1,5 +1,5 @@
-// The engines between ingress and egress: transfers, the proof cache, both with paths to their memories, and
-// verification.
+// The engines between ingress and egress: transfers, the proof cache and the key-value store, with paths to their
+// memories, and verification.
 
 `include "registers.svh"
 
@@ -22,12 +22,18 @@ module nic_engines
     parameter bit VerifyRoots = 1'b0,
     parameter int unsigned VerifyEquihashN = 0,
     parameter int unsigned VerifyEquihashK = 0,
+    parameter bit Kv = 1'b0,
+    parameter int unsigned KvBuckets = 512,
+    parameter int unsigned KvBlocks = 256,
+    localparam int unsigned Replies = BasicSources - 1 + 32'(Kv),
     localparam int unsigned PortWidth = $clog2(Ports + 1),
     localparam int unsigned LimitWidth = AccountIndexWidth + 4,
     localparam int unsigned IdWidth = $clog2(ProofMisses),
     localparam int unsigned AccountLineWidth = $clog2(AccountLines),
     localparam int unsigned ProofAddrWidth = ProofSets > 0 ? $clog2(ProofSets * ProofWays * 16) : 1,
-    localparam int unsigned ProofSlotWidth = ProofsExternal ? 6 : 2
+    localparam int unsigned ProofSlotWidth = ProofsExternal ? 6 : 2,
+    localparam int unsigned KvAddrWidth = $clog2(KvBlocks) + $clog2(2 * kv_pkg::LastRows),
+    localparam int unsigned KvSlotWidth = 6
 ) (
     input  logic                                                clk_i,
     input  logic                                                rst_ni,
@@ -41,6 +47,10 @@ module nic_engines
     input  logic                                                record_enable_i,
     input  logic  [                             7:0]                promise_i,
     input  logic  [                           511:0]                proof_secrets_i,
+    input  logic  [                          2175:0]                kv_key_secrets_i,
+    input  logic  [                           255:0]                kv_table_secrets_i,
+    input  logic  [                            31:0]                kv_now_i,  // not constant
+    input  logic  [                            14:0]                kv_series_i,
     // Packets: `valid` selects the engine.
     input  logic                                                compact_valid_i,
     output logic                                                compact_ready_o,
@@ -50,6 +60,8 @@ module nic_engines
     output logic                                                proof_ready_o,
     input  logic                                                verify_valid_i,
     output logic                                                verify_ready_o,
+    input  logic                                                kv_valid_i,
+    output logic                                                kv_ready_o,
     input  word_t                                               word_i,
     input  logic  [                   PortWidth-1:0]                port_i,
     input  logic                                                trusted_i,
@@ -80,6 +92,13 @@ module nic_engines
     input  logic                                                verify_pass_ready_i,
     output word_t                                               verify_pass_word_o,
     output logic  [                   PortWidth-1:0]                verify_pass_port_o,
+    // Requests of memcached for the host, in order: those that the store has executed, except reads, and all others.
+    output logic                                                kv_host_valid_o,
+    input  logic                                                kv_host_ready_i,
+    output word_t                                               kv_host_word_o,
+    output logic  [                   PortWidth-1:0]                kv_host_port_o,
+    output logic                                                kv_host_executed_o,
+    output logic                                                kv_host_no_room_o,
     // Commands of the host to the cache: the body of a reply to a miss, or none; a change of a chain.
     input  word_t                                               command_word_i,
     input  logic                                                fill_valid_i,
@@ -88,9 +107,10 @@ module nic_engines
     input  logic                                                fill_none_i,
     input  logic                                                announce_valid_i,
     output logic                                                announce_ready_o,
-    // Events to count: an operation, a cached fill, a rejected fill, messages by engine.
+    // Events to count: an operation, messages by engine, a request of memcached, a cached fill, a rejected fill.
     output logic                                                done_o,
     output logic  [       verify_frame_pkg::Schemes-1:0]                verified_o,
+    output logic                                                kv_executed_o,
     output logic                                                filled_o,
     output logic                                                fill_refused_o,
     // Memory of the accounts: two ports to each half, [half][port], see store_controller. Reads are answered in any
@@ -121,7 +141,20 @@ module nic_engines
     input  logic                                                    proof_write_ready_i,
     output logic  [               ProofAddrWidth-1:0]                proof_write_addr_o,
     output logic  [                           511:0]                proof_write_data_o,
-    input  logic                                                    proof_written_i
+    input  logic                                                    proof_written_i,
+    // Memory of the key-value store's items, in rows of 64 bytes, see kv_store: the same rules.
+    output logic                                                    kv_read_valid_o,
+    input  logic                                                    kv_read_ready_i,
+    output logic  [                  KvAddrWidth-1:0]                kv_read_addr_o,
+    output logic  [                  KvSlotWidth-1:0]                kv_read_slot_o,
+    input  logic                                                    kv_data_valid_i,
+    input  logic  [                  KvSlotWidth-1:0]                kv_data_slot_i,
+    input  logic  [                           511:0]                kv_data_i,
+    output logic                                                    kv_write_valid_o,
+    input  logic                                                    kv_write_ready_i,
+    output logic  [                  KvAddrWidth-1:0]                kv_write_addr_o,
+    output logic  [                           511:0]                kv_write_data_o,
+    input  logic                                                    kv_written_i
 );
   logic run_n;
   assign run_n = rst_ni && run_i;
@@ -263,7 +296,8 @@ module nic_engines
       proof_write_valid, proof_write_addr, proof_write_data
     };
   end
-  assign quiet_o = &accounts_quiet && proofs_quiet;
+  logic kv_quiet;
+  assign quiet_o = &accounts_quiet && proofs_quiet && kv_quiet;
 
   if (ProofSets > 0) begin : gen_proof
     // Fills come from the host. A miss dropped on its way to the host is filled with none.
@@ -402,5 +436,89 @@ module nic_engines
     assign {reply_word_o[ReplyVerify], reply_port_o[ReplyVerify]} = '0;
     logic unused_verify;
     assign unused_verify = ^{verify_valid_i, verify_pass_ready_i, reply_ready_i[ReplyVerify]};
+  end
+
+  if (Kv) begin : gen_kv
+    logic read_valid, read_ready, write_valid, write_ready;
+    logic [KvAddrWidth-1:0] read_addr, write_addr;
+    logic [KvSlotWidth-1:0] read_slot;
+    logic [511:0] write_data;
+    memory_isolate #(
+        .ReadWidth (KvAddrWidth + KvSlotWidth),
+        .WriteWidth(KvAddrWidth + 512)
+    ) u_isolate (
+        .clk_i,
+        .rst_ni,
+        .run_i,
+        .quiet_o      (kv_quiet),
+        .read_valid_i (read_valid),
+        .read_ready_o (read_ready),
+        .read_i       ({read_addr, read_slot}),
+        .write_valid_i(write_valid),
+        .write_ready_o(write_ready),
+        .write_i      ({write_addr, write_data}),
+        .read_valid_o (kv_read_valid_o),
+        .read_ready_i (kv_read_ready_i),
+        .read_o       ({kv_read_addr_o, kv_read_slot_o}),
+        .answered_i   (kv_data_valid_i),
+        .write_valid_o(kv_write_valid_o),
+        .write_ready_i(kv_write_ready_i),
+        .write_o      ({kv_write_addr_o, kv_write_data_o}),
+        .written_i    (kv_written_i)
+    );
+    logic [$clog2(2*8*KvBuckets+16+1)-1:0] unused_count;
+    kv #(
+        .Buckets  (KvBuckets),
+        .Blocks   (KvBlocks),
+        .PortWidth(PortWidth)
+    ) u_kv (
+        .clk_i,
+        .rst_ni         (run_n),
+        .key_secrets_i  (kv_key_secrets_i),
+        .table_secrets_i(kv_table_secrets_i),
+        .now_i          (kv_now_i),
+        .series_i       (kv_series_i),
+        .valid_i        (kv_valid_i),
+        .ready_o        (kv_ready_o),
+        .word_i,
+        .port_i,
+        .from_host_i    (port_i == PortWidth'(Ports)),
+        .reply_valid_o  (reply_valid_o[ReplyKv]),
+        .reply_ready_i  (reply_ready_i[ReplyKv]),
+        .reply_o        (reply_word_o[ReplyKv]),
+        .reply_port_o   (reply_port_o[ReplyKv]),
+        .host_valid_o   (kv_host_valid_o),
+        .host_ready_i   (kv_host_ready_i),
+        .host_o         (kv_host_word_o),
+        .host_port_o    (kv_host_port_o),
+        .host_executed_o(kv_host_executed_o),
+        .host_no_room_o (kv_host_no_room_o),
+        .executed_o     (kv_executed_o),
+        .read_valid_o   (read_valid),
+        .read_ready_i   (read_ready),
+        .read_addr_o    (read_addr),
+        .read_slot_o    (read_slot),
+        .data_valid_i   (kv_data_valid_i),
+        .data_slot_i    (kv_data_slot_i),
+        .data_i         (kv_data_i),
+        .write_valid_o  (write_valid),
+        .write_ready_i  (write_ready),
+        .write_addr_o   (write_addr),
+        .write_data_o   (write_data),
+        .written_i      (kv_written_i),
+        .count_o        (unused_count)
+    );
+  end else begin : gen_kv
+    // Nothing is routed to it.
+    assign kv_quiet = 1'b1;
+    assign {kv_ready_o, kv_host_valid_o, kv_host_word_o, kv_host_port_o, kv_host_executed_o, kv_host_no_room_o} = '0;
+    assign kv_executed_o = 1'b0;
+    assign {kv_read_valid_o, kv_read_addr_o, kv_read_slot_o} = '0;
+    assign {kv_write_valid_o, kv_write_addr_o, kv_write_data_o} = '0;
+    logic unused_kv;
+    assign unused_kv = ^{
+      kv_key_secrets_i, kv_table_secrets_i, kv_now_i, kv_series_i, kv_valid_i, kv_host_ready_i,
+      kv_read_ready_i, kv_data_valid_i, kv_data_slot_i, kv_data_i, kv_write_ready_i, kv_written_i
+    };
   end
 endmodule

@@ -13,6 +13,7 @@ module nic_ingress_path
     parameter int unsigned DataWidth = 64,
     parameter int unsigned HostWidth = 512,
     parameter int unsigned Ports = 4,
+    parameter bit Kv = 1'b0,
     localparam int unsigned KeepWidth = DataWidth / 8,
     localparam int unsigned HostKeepWidth = HostWidth / 8,
     // Internal ports: those of the network, then the host.
@@ -26,6 +27,7 @@ module nic_ingress_path
     input  logic    [           31:0]                trusted_address_i,
     input  logic    [           31:0]                trusted_mask_i,
     input  logic    [            7:0]                promise_i,
+    input  logic    [           15:0]                kv_udp_port_i,
     input  logic                                take_compact_i,
     input  logic                                take_batch_i,
     input  logic                                take_proof_i,
@@ -187,7 +189,8 @@ module nic_ingress_path
   );
 
   packet_selector #(
-      .PortWidth(PortWidth)
+      .PortWidth(PortWidth),
+      .Kv       (Kv)
   ) u_selector (
       .clk_i,
       .rst_ni,
@@ -196,6 +199,7 @@ module nic_ingress_path
       .trusted_address_i,
       .trusted_mask_i,
       .promise_i,
+      .kv_udp_port_i,
       .take_compact_i,
       .take_batch_i,
       .take_proof_i,

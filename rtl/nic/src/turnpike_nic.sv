@@ -36,11 +36,17 @@ module turnpike_nic
     parameter bit VerifyRoots = 1'b0,
     parameter int unsigned VerifyEquihashN = 0,
     parameter int unsigned VerifyEquihashK = 0,
+    // The key-value store, with its items in external memory, see kv_store.
+    parameter bit Kv = 1'b0,
+    parameter int unsigned KvBuckets = 512,
+    parameter int unsigned KvBlocks = 256,
     localparam int unsigned KeepWidth = DataWidth / 8,
     localparam int unsigned HostKeepWidth = HostWidth / 8,
     localparam int unsigned AccountLineWidth = $clog2(AccountLines),
     localparam int unsigned ProofAddrWidth = ProofSets > 0 ? $clog2(ProofSets * ProofWays * 16) : 1,
-    localparam int unsigned ProofSlotWidth = ProofsExternal ? 6 : 2
+    localparam int unsigned ProofSlotWidth = ProofsExternal ? 6 : 2,
+    localparam int unsigned KvAddrWidth = $clog2(KvBlocks) + $clog2(2 * kv_pkg::LastRows),
+    localparam int unsigned KvSlotWidth = 6
 ) (
     input  logic                                                clk_i,
     input  logic                                                rst_ni,
@@ -103,7 +109,20 @@ module turnpike_nic
     input  logic                                                    proof_write_ready_i,
     output logic  [               ProofAddrWidth-1:0]                proof_write_addr_o,
     output logic  [                           511:0]                proof_write_data_o,
-    input  logic                                                    proof_written_i
+    input  logic                                                    proof_written_i,
+    // Memory of the key-value store's items, in rows of 64 bytes, see kv_store: the same rules.
+    output logic                                                    kv_read_valid_o,
+    input  logic                                                    kv_read_ready_i,
+    output logic  [                  KvAddrWidth-1:0]                kv_read_addr_o,
+    output logic  [                  KvSlotWidth-1:0]                kv_read_slot_o,
+    input  logic                                                    kv_data_valid_i,
+    input  logic  [                  KvSlotWidth-1:0]                kv_data_slot_i,
+    input  logic  [                           511:0]                kv_data_i,
+    output logic                                                    kv_write_valid_o,
+    input  logic                                                    kv_write_ready_i,
+    output logic  [                  KvAddrWidth-1:0]                kv_write_addr_o,
+    output logic  [                           511:0]                kv_write_data_o,
+    input  logic                                                    kv_written_i
 );
   `PARAMETER_CHECK(width, DataWidth inside {64, 128, 256, 512}, "turnpike_nic: DataWidth must be 64, 128, 256 or 512")
   `PARAMETER_CHECK(host_width, HostWidth inside {64, 128, 256, 512},
@@ -114,6 +133,7 @@ module turnpike_nic
   localparam int unsigned PortWidth = $clog2(Ports + 1);
   localparam int unsigned LimitWidth = AccountIndexWidth + 4;
   localparam int unsigned IdWidth = $clog2(ProofMisses);
+  localparam int unsigned Sources = BasicSources + 32'(Kv);
   localparam logic [verify_frame_pkg::Schemes-1:0] VerifyEngines = {
     VerifyEquihashN > 0, VerifyRoots, VerifySignatures > 0
   };
@@ -124,10 +144,13 @@ module turnpike_nic
 
   nic_csr_pkg::config_t csr;
   nic_csr_pkg::events_t events;
+  nic_csr_pkg::kv_config_t kv_csr;
+  nic_csr_pkg::kv_events_t kv_events;
   nic_csr #(
       .Ports        (Ports),
       .Retries      (2 ** WindowBits),
-      .VerifyEngines(32'(VerifyEngines))
+      .VerifyEngines(32'(VerifyEngines)),
+      .Kv           (Kv)
   ) u_csr (
       .clk_i,
       .rst_ni,
@@ -138,11 +161,13 @@ module turnpike_nic
       .read_valid_o(csr_read_valid_o),
       .read_data_o (csr_read_data_o),
       .config_o    (csr),
-      .events_i    (events)
+      .events_i    (events),
+      .kv_config_o (kv_csr),
+      .kv_events_i (kv_events)
   );
   logic run, run_n, quiet;
   assign run_n = rst_ni && run;
-  if (AccountsExternal || ProofsExternal) begin : gen_run
+  if (AccountsExternal || ProofsExternal || Kv) begin : gen_run
     // Memory requests of a stopped data path must not be answered to the next one, so a restart waits for them.
     logic may_run_q;
     assign run = csr.control.run && may_run_q;
@@ -174,7 +199,8 @@ module turnpike_nic
   nic_ingress_path #(
       .DataWidth(DataWidth),
       .HostWidth(HostWidth),
-      .Ports    (Ports)
+      .Ports    (Ports),
+      .Kv       (Kv)
   ) u_ingress_path (
       .clk_i,
       .rst_ni           (run_n),
@@ -183,6 +209,7 @@ module turnpike_nic
       .trusted_address_i(csr.trusted_address),
       .trusted_mask_i   (csr.trusted_mask),
       .promise_i        (csr.promise),
+      .kv_udp_port_i    (kv_csr.kv_udp_port),
       .take_compact_i   (csr.control.compact),
       .take_batch_i     (csr.control.batch),
       .take_proof_i     (csr.control.proof && ProofSets > 0),
@@ -217,12 +244,13 @@ module turnpike_nic
   );
 
   logic pass_valid, pass_ready, compact_valid, compact_ready, batch_valid, batch_ready, proof_valid, proof_ready;
-  logic verify_valid, verify_ready;
+  logic verify_valid, verify_ready, kv_valid, kv_ready;
   assign pass_valid = selected_valid && selected_engine == ForHost;
   assign compact_valid = selected_valid && selected_engine == ForCompact;
   assign batch_valid = selected_valid && selected_engine == ForBatch;
   assign proof_valid = selected_valid && selected_engine == ForProof;
   assign verify_valid = selected_valid && selected_engine == ForVerify;
+  assign kv_valid = Kv && selected_valid && selected_engine == ForKv;
   always_comb begin
     unique case (selected_engine)
       ForHost: selected_ready = pass_ready;
@@ -230,6 +258,7 @@ module turnpike_nic
       ForBatch: selected_ready = batch_ready;
       ForProof: selected_ready = proof_ready;
       ForVerify: selected_ready = verify_ready;
+      ForKv: selected_ready = !Kv || kv_ready;
       default: selected_ready = 1'b1;
     endcase
   end
@@ -250,6 +279,9 @@ module turnpike_nic
   logic operation_done, filled, fill_refused, verify_pass_valid, verify_pass_ready;
   word_t verify_pass_word;
   port_t verify_pass_port;
+  logic kv_host_valid, kv_host_ready, kv_host_executed, kv_host_no_room, kv_executed;
+  word_t kv_host_word;
+  port_t kv_host_port;
   logic [verify_frame_pkg::Schemes-1:0] verified;
   host_pkg::record_t record;
   logic [IdWidth-1:0] miss_id, lost_id;
@@ -269,7 +301,10 @@ module turnpike_nic
       .VerifySignatures (VerifySignatures),
       .VerifyRoots      (VerifyRoots),
       .VerifyEquihashN  (VerifyEquihashN),
-      .VerifyEquihashK  (VerifyEquihashK)
+      .VerifyEquihashK  (VerifyEquihashK),
+      .Kv               (Kv),
+      .KvBuckets        (KvBuckets),
+      .KvBlocks         (KvBlocks)
   ) u_engines (
       .clk_i,
       .rst_ni,
@@ -281,6 +316,10 @@ module turnpike_nic
       .record_enable_i (csr.control.record),
       .promise_i       (csr.promise),
       .proof_secrets_i (csr.proof_secret),
+      .kv_key_secrets_i(kv_csr.kv_key_secret),
+      .kv_table_secrets_i(kv_csr.kv_table_secret),
+      .kv_now_i        (kv_csr.kv_now),
+      .kv_series_i     (kv_csr.kv_series),
       .compact_valid_i (compact_valid),
       .compact_ready_o (compact_ready),
       .batch_valid_i   (batch_valid),
@@ -289,6 +328,8 @@ module turnpike_nic
       .proof_ready_o   (proof_ready),
       .verify_valid_i  (verify_valid),
       .verify_ready_o  (verify_ready),
+      .kv_valid_i      (kv_valid),
+      .kv_ready_o      (kv_ready),
       .word_i          (selected),
       .port_i          (selected_port),
       .trusted_i       (selected_trusted),
@@ -313,6 +354,12 @@ module turnpike_nic
       .verify_pass_ready_i(verify_pass_ready),
       .verify_pass_word_o(verify_pass_word),
       .verify_pass_port_o(verify_pass_port),
+      .kv_host_valid_o (kv_host_valid),
+      .kv_host_ready_i (kv_host_ready),
+      .kv_host_word_o  (kv_host_word),
+      .kv_host_port_o  (kv_host_port),
+      .kv_host_executed_o(kv_host_executed),
+      .kv_host_no_room_o(kv_host_no_room),
       .command_word_i  (command_word),
       .fill_valid_i    (fill_valid),
       .fill_ready_o    (fill_ready),
@@ -322,6 +369,7 @@ module turnpike_nic
       .announce_ready_o(announce_ready),
       .done_o          (operation_done),
       .verified_o      (verified),
+      .kv_executed_o   (kv_executed),
       .filled_o        (filled),
       .fill_refused_o  (fill_refused),
       .account_read_valid_o,
@@ -348,18 +396,31 @@ module turnpike_nic
       .proof_write_ready_i,
       .proof_write_addr_o,
       .proof_write_data_o,
-      .proof_written_i
+      .proof_written_i,
+      .kv_read_valid_o,
+      .kv_read_ready_i,
+      .kv_read_addr_o,
+      .kv_read_slot_o,
+      .kv_data_valid_i,
+      .kv_data_slot_i,
+      .kv_data_i,
+      .kv_write_valid_o,
+      .kv_write_ready_i,
+      .kv_write_addr_o,
+      .kv_write_data_o,
+      .kv_written_i
   );
 
   ////////////////////////////////////////////////////////////////////////
   // Egress.
 
-  logic host_dropped;
+  logic host_dropped, kv_dropped;
   nic_egress_path #(
       .DataWidth  (DataWidth),
       .HostWidth  (HostWidth),
       .Ports      (Ports),
-      .ProofMisses(ProofMisses)
+      .ProofMisses(ProofMisses),
+      .Kv         (Kv)
   ) u_egress_path (
       .clk_i,
       .rst_ni        (run_n),
@@ -389,6 +450,12 @@ module turnpike_nic
       .record_valid_i(record_valid),
       .record_ready_o(record_ready),
       .record_i      (record),
+      .kv_valid_i    (kv_host_valid),
+      .kv_ready_o    (kv_host_ready),
+      .kv_word_i     (kv_host_word),
+      .kv_port_i     (kv_host_port),
+      .kv_executed_i (kv_host_executed),
+      .kv_no_room_i  (kv_host_no_room),
       .tx_valid_o,
       .tx_ready_i,
       .tx_data_o,
@@ -400,7 +467,8 @@ module turnpike_nic
       .to_host_keep_o,
       .to_host_last_o,
       .to_host_meta_o,
-      .host_dropped_o(host_dropped)
+      .host_dropped_o(host_dropped),
+      .kv_dropped_o  (kv_dropped)
   );
 
   ////////////////////////////////////////////////////////////////////////
@@ -430,5 +498,17 @@ module turnpike_nic
     happens.verify_roots = verified[verify_frame_pkg::SchemeRoot];
     happens.verify_headers = verified[verify_frame_pkg::SchemeHeader];
     happens.sent_packets = send_valid && send_ready && command_word.last;
+  end
+
+  if (Kv) begin : gen_kv_events
+    nic_csr_pkg::kv_events_t kv_happens;
+    assign kv_happens.kv_executed = kv_executed;
+    assign kv_happens.kv_passed = kv_host_valid && kv_host_ready && kv_host_word.last && !kv_host_executed;
+    assign kv_happens.kv_dropped = kv_dropped;
+    `FF(kv_events, kv_happens, '0)
+  end else begin : gen_kv_events
+    assign kv_events = '0;
+    logic unused_events;
+    assign unused_events = ^{kv_executed, kv_dropped};
   end
 endmodule

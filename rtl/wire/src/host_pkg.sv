@@ -6,11 +6,13 @@ package host_pkg;
     // a packet from `port`, unmodified
     HostPacket = 8'd0,
     // a proof frame from `port`, unmodified; the host answers once, by `fill` or `none`
-    HostMiss   = 8'd1,
+    HostMiss = 8'd1,
     // with `hold`: an operation's reply, to send out of `port` once durable; also replies to port 255
-    HostReply  = 8'd2,
+    HostReply = 8'd2,
     // with `record`: an executed operation
-    HostRecord = 8'd3
+    HostRecord = 8'd3,
+    // an executed write of memcached from `port`, with the item's CAS
+    HostExecuted = 8'd4
   } to_host_e;
 
   // Kind of a packet from the host.

@@ -24,6 +24,7 @@ package memcached_pkg;
 
   localparam logic [7:0] RequestMagic = 8'h80;
   localparam logic [7:0] ReplyMagic = 8'h81;
+  localparam logic [7:0] OpcodeFlush = 8'h08;
 
   // Extras of SET and its kin: flags and an expiration. TOUCH and GAT have the expiration alone.
   localparam int unsigned WriteExtras = 8;

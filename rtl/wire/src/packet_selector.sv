@@ -4,7 +4,8 @@
 // without options or fragmentation, UDP, to this node's address and port, exactly as long as its headers say, and a
 // well-formed frame as a whole; entries of a batch and messages of a verify frame are checked individually in later
 // stages. Packets that the host must not answer also go to the host: reflected replies, and packets from the node's own
-// port or port 0.
+// port or port 0. Datagrams from the trusted prefix to the key-value store's port are for its engine, whatever they
+// hold: it parses them in their order.
 //
 // Latency 4 cycles after the last word, one word per cycle. Order is kept: a waiting packet stalls those after it.
 
@@ -15,7 +16,9 @@ module packet_selector
   import frame_pkg::*;
   import wire_pkg::*;
 #(
-    parameter int unsigned PortWidth = 3
+    parameter int unsigned PortWidth = 3,
+    // There is an engine for memcached's requests.
+    parameter bit Kv = 1'b0
 ) (
     input  logic                   clk_i,
     input  logic                   rst_ni,
@@ -25,6 +28,7 @@ module packet_selector
     input  logic    [         31:0] trusted_address_i,
     input  logic    [         31:0] trusted_mask_i,
     input  logic    [          7:0] promise_i,          // promise that this node offers
+    input  logic    [         15:0] kv_udp_port_i,      // of the key-value store; 0: none
     input  logic                    take_compact_i,
     input  logic                    take_batch_i,
     input  logic                    take_proof_i,
@@ -118,6 +122,26 @@ module packet_selector
     end
   end
 
+  engine_e chosen;
+  if (Kv) begin : gen_kv
+    logic for_kv;
+    always_comb begin
+      for_kv = packet.ethernet.kind == EthernetIpv4 && !packet.ethernet.destination[40];
+      for_kv &= {packet.ipv4.version, packet.ipv4.header_words} == {4'd4, 4'd5};
+      for_kv &= {packet.ipv4.reserved, packet.ipv4.more_fragments, packet.ipv4.fragment_offset} == '0;
+      for_kv &= packet.ipv4.protocol == ProtocolUdp && packet.ipv4.destination == address_i && trusted;
+      for_kv &= packet.udp.destination == kv_udp_port_i && packet.ipv4.length == packet.udp.length + 16'(Ipv4Bytes);
+      // From another store's port come replies, which must not be answered.
+      for_kv &= packet.udp.source != '0 && packet.udp.source != kv_udp_port_i && packet.udp.source != udp_port_i;
+      for_kv &= kv_udp_port_i != '0 && packet.udp.length <= 16'(LongestPacket - EthernetBytes - Ipv4Bytes);
+    end
+    assign chosen = for_kv ? ForKv : engine;
+  end else begin : gen_kv
+    assign chosen = engine;
+    logic unused_kv;
+    assign unused_kv = ^kv_udp_port_i;
+  end
+
   logic [$clog2(WordBytes+1)-1:0] bytes;
   always_comb begin
     bytes = '0;
@@ -129,7 +153,7 @@ module packet_selector
   logic [15:0] length_q;
   logic [LengthWidth-1:0] bytes_q;
   logic [3:1] judge_q;
-  `FFNE(engine_q, engine, enters && first_q)
+  `FFNE(engine_q, chosen, enters && first_q)
   `FFNE(trusted_q, trusted, enters && first_q)
   `FFNE(length_q, packet.udp.length, enters && first_q)
   `FFN(bytes_q, {words_q, 6'b0} + LengthWidth'(bytes))

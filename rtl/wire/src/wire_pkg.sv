@@ -62,7 +62,8 @@ package wire_pkg;
     ForCompact = 3'd1,
     ForBatch   = 3'd2,
     ForProof   = 3'd3,
-    ForVerify  = 3'd4
+    ForVerify  = 3'd4,
+    ForKv      = 3'd5
   } engine_e;
 
   localparam logic [15:0] EthernetIpv4 = 16'h0800;

@@ -285,7 +285,19 @@ module ecpix5_board
       .proof_write_ready_i (1'b0),
       .proof_write_addr_o  (),
       .proof_write_data_o  (),
-      .proof_written_i     (1'b0)
+      .proof_written_i     (1'b0),
+      .kv_read_valid_o     (),
+      .kv_read_ready_i     ('0),
+      .kv_read_addr_o      (),
+      .kv_read_slot_o      (),
+      .kv_data_valid_i     ('0),
+      .kv_data_slot_i      ('0),
+      .kv_data_i           ('0),
+      .kv_write_valid_o    (),
+      .kv_write_ready_i    ('0),
+      .kv_write_addr_o     (),
+      .kv_write_data_o     (),
+      .kv_written_i        ('0)
   );
 
   ////////////////////////////////////////////////////////////////////////

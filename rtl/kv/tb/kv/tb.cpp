@@ -1,6 +1,6 @@
 // Requests of memcached on few keys and packets that are none, under all pairs of idle and back-pressure, with four
-// memories. Every reply is, byte for byte, what the model and C++ make of the request. The host gets every other packet
-// and every write, unmodified and in order.
+// memories. Every reply is, byte for byte, what the model and C++ make of the request, for the request's port. The host
+// gets every other packet and every write, in order, with the item's number in a write that the NIC has executed.
 
 #include "../packets.hpp"
 
@@ -15,10 +15,11 @@ struct Latency {
 };
 constexpr Latency kLatencies[] = {{1, 0, 0, 0}, {20, 0, 0, 0}, {3, 60, 0, 0}, {60, 20, 400, 50}};
 
-struct ForHost {
+// A packet that has left, and its port.
+struct Left {
   Packet packet;
-  bool executed;
-  uint64_t cas;
+  unsigned port;
+  bool executed = false, no_room = false;
 };
 
 class Test : public harness::Bench {
@@ -49,10 +50,17 @@ class Test : public harness::Bench {
     for (unsigned i = 0; i < count; i++) {
       // The expiry of a request in flight is that of the second in which it is executed.
       if (random.chance(6)) drain(), now += uint32_t(random.below(2));
-      if (random.below(300) == 0) drain(), model.flush();
+      if (random.below(100) == 0) flush(random.chance(70));
       send(draw(random.below(keys), longest, sets));
     }
     drain();
+  }
+
+  // Packets and operations around it are in flight.
+  void flush(bool from_host) {
+    Sent sent = build_flush(random, from_host);
+    seal(sent);
+    send(sent);
   }
 
   Sent draw(uint64_t name, unsigned longest, unsigned sets) {
@@ -104,7 +112,7 @@ class Test : public harness::Bench {
 
   // Runs one cycle. Returns whether the packet's word was accepted.
   bool clock(const Sent* sent, size_t at) {
-    top.now_i = now, top.epoch_i = model.epoch();
+    top.now_i = now;
     top.valid_i = sent != nullptr;
     uint8_t* word = reinterpret_cast<uint8_t*>(&top.word_i[0]);
     const size_t count = sent == nullptr ? kWord : std::min<size_t>(kWord, sent->packet.size() - at);
@@ -113,6 +121,7 @@ class Test : public harness::Bench {
     memcpy(word + kWord, &keep, 8);
     const bool last = sent != nullptr && at + count == sent->packet.size();
     top.word_i[18] = last;
+    top.from_host_i = sent != nullptr && sent->from_host, top.port_i = sent != nullptr ? port_of(*sent) : 0;
     top.reply_ready_i = replies_out_.open(), top.host_ready_i = host_out_.open();
     settle();
     const bool accepted = sent != nullptr && top.ready_o;
@@ -121,15 +130,18 @@ class Test : public harness::Bench {
     if (top.reply_valid_o && top.reply_ready_i) {
       if (awaits_reply && reply_.empty()) first_reply = cycle, awaits_reply = false;
       last_reply = cycle;
-      if (leaves(&top.reply_o[0], reply_)) replies_.push_back(reply_), reply_.clear();
+      if (leaves(&top.reply_o[0], reply_)) replies_.push_back({reply_, top.reply_port_o}), reply_.clear();
     }
     if (top.host_valid_o && top.host_ready_i && leaves(&top.host_o[0], host_)) {
-      hosts_.push_back({host_, bool(top.host_executed_o), top.host_cas_o}), host_.clear();
+      hosts_.push_back({host_, top.host_port_o, bool(top.host_executed_o), bool(top.host_no_room_o)}), host_.clear();
     }
     while (!due_.empty() && resolve()) due_.pop_front();
     step();
     return accepted;
   }
+
+  // Any number that the packet determines.
+  static unsigned port_of(const Sent& sent) { return sent.packet[sent.packet.size() - 1] % 8; }
 
   static bool leaves(const uint32_t* wide, Packet& packet) {
     const uint8_t* word = reinterpret_cast<const uint8_t*>(wide);
@@ -146,21 +158,29 @@ class Test : public harness::Bench {
     const bool reads = request.taken && request.command.op == Get;
     bool executed = false;
     uint64_t cas = 0;
-    const bool at_host = !hosts_.empty() && hosts_.front().packet == sent.packet;
+    bool at_host = !hosts_.empty() && hosts_.front().port == port_of(sent);
     if (at_host) {
-      executed = hosts_.front().executed, cas = hosts_.front().cas;
-      if (executed && (!request.taken || reads)) fail(*this, "the host gets a packet that it does not need");
+      Packet packet = hosts_.front().packet;
+      executed = hosts_.front().executed;
+      if (executed && request.taken) cas = frames::get(packet, kCas, 8), put(packet, kCas, 0, 8);
+      at_host = packet == sent.packet;
+    }
+    if (at_host) {
+      if (executed && !request.flushes && (!request.taken || reads)) fail(*this, "the host gets a packet that it does not need");
     } else if (!hosts_.empty() && !reads) {
       fail(*this, "the host gets another packet");
-    } else if (reads && !replies_.empty() && frames::get(replies_.front(), 62, 4) == request.opaque) {
+    } else if (reads && !replies_.empty() && frames::get(replies_.front().packet, 62, 4) == request.opaque) {
       executed = true;
     } else {
       return false;
     }
-    const bool has_reply = executed && (!request.command.quiet || request.command.value);
+    const bool no_room = at_host && hosts_.front().no_room;
+    const bool has_reply = executed && !request.flushes && (!request.command.quiet || request.command.value);
     if (has_reply && replies_.empty()) return false;
     if (at_host) hosts_.pop_front();
     if (!request.taken) {
+      if (executed != request.flushes || no_room) fail(*this, "a packet that is no request is executed, or a FLUSH is not");
+      if (executed) model.flush();
       others++;
       return true;
     }
@@ -177,35 +197,21 @@ class Test : public harness::Bench {
       if (!(cas >> 63) || cas <= last_cas_) fail(*this, "a number of an item that is not new");
       last_cas_ = cas;
     }
+    if (executed && !reads && cas != about.cas) fail(*this, "the number of another item");
+    if (request.command.op == Set ? no_room == executed : no_room && (executed || request.command.op != Replace)) fail(*this, "another reason not to execute");
     silent += executed && !has_reply;
     if (!has_reply) return true;
     const Packet due = reply(sent, about);
-    if (replies_.front() != due) fail(*this, "reply " + frames::hex(replies_.front()) + ", not " + frames::hex(due));
+    if (replies_.front().packet != due) fail(*this, "reply " + frames::hex(replies_.front().packet) + ", not " + frames::hex(due));
+    if (replies_.front().port != port_of(sent)) fail(*this, "a reply for another port");
     replies_.pop_front(), replies++;
     return true;
-  }
-
-  static Packet reply(const Sent& sent, const Item& item) {
-    const Command& command = sent.request.command;
-    const unsigned extras = command.op == Get || command.op == Touch ? 4 : 0;
-    const unsigned key = command.key ? sent.request.key_length : 0;
-    const Bytes value = command.value ? item.value : Bytes();
-    Packet frame(8 + 24 + extras);
-    put(frame, 0, frames::get(sent.packet, kDatagram, 2), 2), put(frame, 4, 1, 2);
-    put(frame, 8, 0x81, 1), put(frame, 9, command.opcode, 1), put(frame, 10, key, 2), put(frame, 12, extras, 1);
-    put(frame, 16, extras + key + value.size(), 4), put(frame, 20, sent.request.opaque, 4);
-    put(frame, 24, command.op == Delete ? 0 : item.cas, 8);
-    if (extras != 0) put(frame, 32, item.flags, 4);
-    frame.insert(frame.end(), sent.body.begin(), sent.body.begin() + key);
-    frame.insert(frame.end(), value.begin(), value.end());
-    return frames::reply_to(sent.packet, frame);
   }
 
   uint64_t secrets_[kSecrets];
   uint64_t last_cas_ = 0;
   std::deque<Sent> due_;
-  std::deque<Packet> replies_;
-  std::deque<ForHost> hosts_;
+  std::deque<Left> replies_, hosts_;
   Packet reply_, host_;
   Throttle in_{Throttle::kAlways, 1}, replies_out_{Throttle::kAlways, 1}, host_out_{Throttle::kAlways, 1};
 };

@@ -24,7 +24,7 @@ class Test : public harness::Bench {
 
   harness::Random random;
   uint32_t now = 1'700'000'000;
-  uint64_t packets = 0, taken = 0, refused = 0, shared = 0;
+  uint64_t packets = 0, taken = 0, refused = 0, shared = 0, flushes = 0;
   uint64_t last_accepted = 0, latency = 0;
 
   void begin(Throttle::Kind in, Throttle::Kind word, Throttle::Kind operation) {
@@ -52,6 +52,7 @@ class Test : public harness::Bench {
   }
 
   Sent packet() {
+    if (random.chance(4)) return build_flush(random, random.chance(50));
     const Command& command = kCommands[random.below(std::size(kCommands))];
     // Lengths around words, and the longest ones, as often as any others.
     static constexpr unsigned kKeys[] = {1, 6, 16, 45, 46, 47, 54, 64, 128, 249, 250};
@@ -59,6 +60,7 @@ class Test : public harness::Bench {
     const unsigned longest = kLongestBody - 8 - key;
     const unsigned value = random.chance(60) ? unsigned(random.below(130)) : random.chance(20) ? longest : unsigned(random.below(longest + 1));
     Sent sent = request(command, key, value);
+    sent.from_host = random.chance(20);
     if (!random.chance(75)) spoil(random, sent);
     return sent;
   }
@@ -87,6 +89,7 @@ class Test : public harness::Bench {
     memcpy(word + kWord, &keep, 8);
     const bool last = sent != nullptr && at + count == sent->packet.size();
     top.word_i[18] = last;
+    top.from_host_i = sent != nullptr && sent->from_host;
     top.word_ready_i = words_.open(), top.body_ready_i = bodies_.open(), top.operation_ready_i = operations_.open();
     settle();
     const bool accepted = sent != nullptr && top.ready_o;
@@ -130,6 +133,8 @@ class Test : public harness::Bench {
     Fields fields{&top.operation_o[0]};
     const Request is = Request::read(fields);
     if (is.taken != sent.request.taken) fail(*this, sent.request.taken ? "a request is not taken" : "a packet that is no request is taken");
+    if (is.flushes != sent.request.flushes) fail(*this, sent.request.flushes ? "the host's FLUSH is none" : "a packet flushes");
+    flushes += is.flushes;
     if (!sent.request.taken) {
       refused++;
       return;
@@ -193,7 +198,7 @@ void body(const harness::Options& options) {
     }
     test.now = 1'700'000'000;
   }
-  if (test.taken < 5000 || test.refused < 1000) fail(test, "too few requests of both kinds");
+  if (test.taken < 5000 || test.refused < 1000 || test.flushes < 50) fail(test, "too few requests of both kinds");
   if ((test.shared > 0) != (FingerprintBits < 64)) fail(test, std::to_string(test.shared) + " keys share a fingerprint");
   printf("%lu packets, %lu requests, %lu for the host; %lu keys share a fingerprint; latency %lu", test.packets, test.taken, test.refused, test.shared, latency);
 }

@@ -13,7 +13,6 @@ module kv_store_dram
     input  logic                      rst_ni,
     input  logic     [3:0][63:0]      secrets_i,
     input  logic     [31:0]           now_i,
-    input  logic     [31:0]           epoch_i,
     input  logic     [14:0]           series_i,
     // Timing of the memory, see dram_model.
     input  logic     [15:0]           least_i,
@@ -49,7 +48,6 @@ module kv_store_dram
       .rst_ni,
       .secrets_i,
       .now_i,
-      .epoch_i,
       .series_i,
       .operation_valid_i,
       .operation_ready_o,

@@ -47,10 +47,16 @@ class Test : public harness::Bench {
   void mix(unsigned count, unsigned keys, unsigned fingerprints, unsigned longest, unsigned sets) {
     for (unsigned i = 0; i < count; i++) {
       if (random.chance(2)) drain(), now += uint32_t(random.below(2));
-      if (random.below(300) == 0) drain(), model.flush();
+      if (random.below(300) == 0) send(flush());
       send(draw(random.below(keys), fingerprints, longest, sets));
     }
     drain();
+  }
+
+  static Sent flush() {
+    Sent sent;
+    sent.request.flushes = true;
+    return sent;
   }
 
   Sent draw(uint64_t name, unsigned fingerprints, unsigned longest, unsigned sets) {
@@ -72,7 +78,7 @@ class Test : public harness::Bench {
     if (writes) {
       for (size_t at = 0; at < std::min<size_t>(value, 1432 - length); at++) sent.body.push_back(uint8_t(random.next()));
     }
-    sent.request = {true, command, uint32_t(random.next()), length, unsigned(sent.body.size()), 0, 0};
+    sent.request = {true, false, command, uint32_t(random.next()), length, unsigned(sent.body.size()), 0, 0};
     if (writes) sent.request.flags = uint32_t(random.next());
     if (writes || command.op == Touch) sent.request.expiry = random.chance(50) ? 0 : now + uint32_t(random.below(4));
     return sent;
@@ -99,7 +105,7 @@ class Test : public harness::Bench {
 
  private:
   void clock() {
-    top.now_i = now, top.epoch_i = model.epoch();
+    top.now_i = now;
     if (!offers_operation_) offers_operation_ = !sending_.empty() && operations_.open();
     if (!offers_body_) offers_body_ = !words_.empty() && bodies_.open();
     top.operation_valid_i = offers_operation_, top.body_valid_i = offers_body_;
@@ -141,10 +147,11 @@ class Test : public harness::Bench {
     Fields fields{&top.verdict_o[0]};
     const Request request = Request::read(fields);
     const uint64_t epoch = fields.next(32), expiry = fields.next(32), cas = fields.next(64), flags = fields.next(32);
-    const uint64_t body = fields.next(11), key = fields.next(8), valid = fields.next(1), has_rows = fields.next(1), replies = fields.next(1), executed = fields.next(1);
+    const uint64_t body = fields.next(11), key = fields.next(8), valid = fields.next(1), has_rows = fields.next(1), replies = fields.next(1), no_room = fields.next(1), executed = fields.next(1);
     if (request.taken != sent.request.taken) fail(*this, "another request");
     if (!request.taken) {
-      if (executed || has_rows) fail(*this, "a packet that is no request is executed");
+      if (executed != sent.request.flushes || has_rows || replies || no_room) fail(*this, "a packet that is no request is executed");
+      if (sent.request.flushes) model.flush();
       others++;
       return;
     }
@@ -156,6 +163,7 @@ class Test : public harness::Bench {
       fail(*this, error.what());
     }
     if (replies != (executed && (!request.command.quiet || request.command.op == Get || request.command.op == Touch))) fail(*this, "another reply");
+    if (request.command.op == Set ? no_room == executed : no_room && (executed || request.command.op != Replace)) fail(*this, "another reason not to execute");
     if (has_rows && !request.command.value) fail(*this, "rows of a request that returns none");
     if (executed && request.command.value && !has_rows) fail(*this, "no rows of an item");
     if (executed && request.command.op != Delete) {
