@@ -45,6 +45,8 @@ module gigabit_mac
     output logic                       rx_status_valid_o,
     output rx_status_e                 rx_status_o
 );
+  `PARAMETER_CHECK(frame, FrameWords * KeepWidth >= MaxBytes - FcsBytes,
+                   "gigabit_mac: FrameWords must be enough for the longest frame")
   localparam int unsigned WordWidth = DataWidth + KeepWidth + 1;
 
   ////////////////////////////////////////////////////////////////////////
