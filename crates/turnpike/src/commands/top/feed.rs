@@ -14,6 +14,8 @@ use crate::http;
 
 /// The stream has an event each second, and a node whose processors are busy answers within a few.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// A node's first status probes the kernel's BPF, which waits while others load programs.
+const STATUS_PATIENCE: Duration = Duration::from_secs(30);
 /// Pause before a failed stream is opened again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Maximum length of a line of the stream; an event has less than 2 KiB.
@@ -43,7 +45,7 @@ impl Feed {
     /// Opens the stream of figures.
     pub fn open(http: &Host) -> Result<Self, Error> {
         let body = get(&http::streaming_agent(PATIENCE), http, "/figures/events")?;
-        Ok(Self { http: http.clone(), agent: http::agent(PATIENCE), events: BufReader::new(body.into_reader()) })
+        Ok(Self { http: http.clone(), agent: http::agent(STATUS_PATIENCE), events: BufReader::new(body.into_reader()) })
     }
 
     /// The next row of figures.
