@@ -1,7 +1,7 @@
 //! The balances that commands are applied to: the accounts themselves, or a draft of changes to them.
 
 use table::{EntryIndex, Full, Hash};
-use wire::AccountId;
+use wire::{AccountId, Operation};
 
 use crate::accounts::Accounts;
 
@@ -24,6 +24,8 @@ pub(crate) trait Balances {
     fn is_full(&self) -> bool;
     /// Adds an account that does not exist, with a balance of 0.
     fn create(&mut self, account: &AccountId) -> Result<(), Full>;
+    /// The key of the hold that an operation makes or ends.
+    fn hold_key(&self, operation: &Operation) -> HoldKey;
     /// The amount of an open hold.
     fn held(&self, hold: &HoldKey) -> Option<u64>;
     /// Whether no hold can be added.
@@ -62,6 +64,10 @@ impl Balances for Accounts {
 
     fn create(&mut self, account: &AccountId) -> Result<(), Full> {
         self.create(account, 0)
+    }
+
+    fn hold_key(&self, operation: &Operation) -> HoldKey {
+        self.hold_key(operation)
     }
 
     fn held(&self, hold: &HoldKey) -> Option<u64> {
@@ -233,6 +239,10 @@ impl Balances for Draft<'_> {
         self.changes.accounts.push(Change { account: *account, entry: None, balance: 0 });
         self.changes.created += 1;
         Ok(())
+    }
+
+    fn hold_key(&self, operation: &Operation) -> HoldKey {
+        self.accounts.hold_key(operation)
     }
 
     fn held(&self, hold: &HoldKey) -> Option<u64> {

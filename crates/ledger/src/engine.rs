@@ -5,7 +5,7 @@
 //! to, execute.
 
 use table::{EntryIndex, Hash, Region};
-use wire::{AccountId, Command, Operation, SignedOperation, Status, U64, linked::LONGEST_CHAIN};
+use wire::{AccountId, Command, Operation, SignedOperation, Status, U64};
 
 use crate::{
     Error,
@@ -89,16 +89,12 @@ pub fn refuse_beyond<E: Executable>(entries: &mut [E], room: usize, refusal: Sta
 /// first-level cache.
 pub(crate) const GROUP: usize = 32;
 
-/// Number of operations whose hashes are remembered: a group, and the rest of a chain that begins in it.
-const MOST_PREFETCHED: usize = GROUP + LONGEST_CHAIN - 1;
-
-/// The hashes of an operation: of its two accounts, of its identity, and of the hold that it makes or ends.
+/// The hashes of an operation: of its two accounts and of its identity.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Hashes {
     pub source: Hash,
     pub destination: Hash,
     pub identity: u64,
-    pub hold: Option<HoldKey>,
 }
 
 /// The result of an operation, and whether it goes into the journal.
@@ -242,16 +238,14 @@ impl Ledger {
         let first = self.last_sequence;
         let mut recorded = 0;
         self.retries.forget(now);
-        let mut hashes = [Hashes::default(); MOST_PREFETCHED];
         let mut done = 0;
         while done < entries.len() {
             let (entries, values) = (&mut entries[done..], &mut values[done..]);
-            let hashes = &mut hashes[..linked::group_length(entries, GROUP)];
-            let group = &mut entries[..hashes.len()];
-            self.prefetch(group, hashes);
-            let (length, newly_recorded) = match linked::has_chain(group) {
-                true => self.execute_chains(entries, values, hashes, now, &mut record),
-                false => (group.len(), self.execute_singles(group, values, hashes, now, &mut record)),
+            let group_length = GROUP.min(entries.len());
+            let group = &mut entries[..group_length];
+            let (length, newly_recorded) = match group.iter().all(is_plain) {
+                true => (group.len(), self.execute_plain(group, values, now, &mut record)),
+                false => self.execute_mixed(entries, values, now, &mut record),
             };
             done += length;
             recorded += newly_recorded;
@@ -260,19 +254,21 @@ impl Ledger {
         self.accounts.assert_conserved();
     }
 
-    /// Executes operations that are not linked. Returns how many it recorded.
+    /// Executes a group of plain operations. Returns how many it recorded.
     #[inline(always)]
-    fn execute_singles<E: Executable>(
+    fn execute_plain<E: Executable>(
         &mut self,
-        entries: &mut [E],
+        group: &mut [E],
         values: &mut [u64],
-        hashes: &[Hashes],
         now: Now,
         record: &mut impl FnMut(&E, u64),
     ) -> u64 {
+        let mut hashes = [Hashes::default(); GROUP];
+        let hashes = &mut hashes[..group.len()];
+        self.prefetch(group.iter().map(|entry| (entry.operation(), entry.signed_at() != 0)), hashes);
         let mut recorded = 0;
-        for ((entry, value), hashes) in entries.iter_mut().zip(values).zip(hashes) {
-            recorded += u64::from(self.execute_single(entry, value, hashes, now, record));
+        for ((entry, value), hashes) in group.iter_mut().zip(values).zip(hashes) {
+            recorded += u64::from(self.execute_single(entry, value, hashes, None, now, record));
         }
         recorded
     }
@@ -284,10 +280,11 @@ impl Ledger {
         entry: &mut E,
         value: &mut u64,
         hashes: &Hashes,
+        hold: Option<&HoldKey>,
         now: Now,
         record: &mut impl FnMut(&E, u64),
     ) -> bool {
-        let outcome = self.execute_one(entry.operation(), entry.signed_at(), hashes, now);
+        let outcome = self.execute_one(entry.operation(), entry.signed_at(), hashes, hold, now);
         *value = outcome.value;
         entry.operation_mut().status.set(outcome.status.code());
         if outcome.fresh {
@@ -296,45 +293,36 @@ impl Ledger {
         outcome.fresh
     }
 
-    /// Hashes operations, and prefetches their accounts, holds and retries.
+    /// Hashes operations, and prefetches their accounts and retries. With each comes whether it is signed.
     #[inline(always)]
-    fn prefetch<E: Executable>(&self, entries: &[E], hashes: &mut [Hashes]) {
-        for (entry, hashes) in entries.iter().zip(&mut *hashes) {
-            *hashes = self.hash(entry.operation());
-            self.prefetch_buckets(hashes, entry.signed_at() != 0);
+    fn prefetch<'o>(&self, operations: impl Iterator<Item = (&'o Operation, bool)>, hashes: &mut [Hashes]) {
+        for ((operation, is_signed), hashes) in operations.zip(&mut *hashes) {
+            *hashes = self.hash(operation);
+            self.prefetch_buckets(hashes, is_signed);
         }
         hashes.iter().for_each(|hashes| self.prefetch_entries(hashes));
     }
 
     #[inline(always)]
-    fn prefetch_buckets(&self, hashes: &Hashes, is_signed: bool) {
+    pub(crate) fn prefetch_buckets(&self, hashes: &Hashes, is_signed: bool) {
         self.accounts.prefetch_bucket(hashes.source);
         self.accounts.prefetch_bucket(hashes.destination);
         self.retries.prefetch(hashes.identity, is_signed);
-        if let Some(hold) = &hashes.hold {
-            self.accounts.prefetch_hold_buckets(hold);
-        }
     }
 
     #[inline(always)]
-    fn prefetch_entries(&self, hashes: &Hashes) {
+    pub(crate) fn prefetch_entries(&self, hashes: &Hashes) {
         self.accounts.prefetch_entry(hashes.source);
         self.accounts.prefetch_entry(hashes.destination);
-        if let Some(hold) = &hashes.hold {
-            self.accounts.prefetch_hold_entry(hold);
-        }
     }
 
     /// Prefetches the memory of the next [`GROUP`] operations of the journal.
     pub(crate) fn prefetch_records(&self, records: &[Record]) {
         let records = &records[..records.len().min(GROUP)];
         let mut hashes = [Hashes::default(); GROUP];
-        for (record, hashes) in records.iter().zip(&mut hashes) {
-            *hashes = self.hash(&record.operation);
-            // A record does not show whether it was signed; most are not.
-            self.prefetch_buckets(hashes, false);
-        }
-        hashes[..records.len()].iter().for_each(|hashes| self.prefetch_entries(hashes));
+        // A record does not show whether it was signed; most are not.
+        let operations = records.iter().map(|record| (&record.operation, false));
+        self.prefetch(operations, &mut hashes[..records.len()]);
     }
 
     #[inline(always)]
@@ -343,12 +331,18 @@ impl Ledger {
             source: self.accounts.hash(&operation.source),
             destination: self.accounts.hash(&operation.destination),
             identity: self.retries.hash(operation),
-            hold: operation.is_of_hold().then(|| self.accounts.hold_key(operation)),
         }
     }
 
     #[inline(always)]
-    fn execute_one(&mut self, operation: &Operation, signed_at: u64, hashes: &Hashes, now: Now) -> Outcome {
+    fn execute_one(
+        &mut self,
+        operation: &Operation,
+        signed_at: u64,
+        hashes: &Hashes,
+        hold: Option<&HoldKey>,
+        now: Now,
+    ) -> Outcome {
         let source = self.accounts.find(hashes.source, &operation.source);
         let balance = self.balance_of(source);
         let untraced = |status| Outcome { status, value: balance, fresh: false };
@@ -368,7 +362,7 @@ impl Ledger {
         {
             return untraced(status);
         }
-        let (status, value) = self.apply(command, operation, source, hashes, Some(now.unix));
+        let (status, value) = self.apply(command, operation, source, hashes, hold, Some(now.unix));
         if !leaves_trace(command, status) {
             return untraced(status);
         }
@@ -416,7 +410,7 @@ impl Ledger {
         let hashes = self.hash(operation);
         let source = self.accounts.find(hashes.source, &operation.source);
         match check(operation, signed_at != 0) {
-            Ok(command) => self.apply(command, operation, source, &hashes, None),
+            Ok(command) => self.apply(command, operation, source, &hashes, None, None),
             Err(status) => (status, 0),
         }
     }
@@ -429,9 +423,10 @@ impl Ledger {
         operation: &Operation,
         source: Option<EntryIndex>,
         hashes: &Hashes,
+        hold: Option<&HoldKey>,
         time: Option<u64>,
     ) -> (Status, u64) {
-        let result = apply(&mut self.accounts, command, operation, source, hashes, time);
+        let result = apply(&mut self.accounts, command, operation, source, hashes, hold, time);
         if result.0 == Status::TableFull {
             self.assert_full(command);
         }
@@ -478,8 +473,15 @@ pub(crate) fn leaves_trace(command: Command, status: Status) -> bool {
     status == Status::Ok || status.is_journalled() && !command.ends_hold()
 }
 
-/// Applies a command to balances. `time` is in microseconds since the Unix epoch, `None` for an operation that was in
-/// time when it was recorded. Returns the status and the source's balance after it.
+/// Whether an entry neither starts a chain nor is of a hold.
+#[inline(always)]
+fn is_plain<E: Executable>(entry: &E) -> bool {
+    !linked::starts_chain(entry) && !entry.operation().is_of_hold()
+}
+
+/// Applies a command to balances. `hold` is the hold that it makes or ends, if the caller has computed its key. `time`
+/// is in microseconds since the Unix epoch, `None` for an operation that was in time when it was recorded. Returns the
+/// status and the source's balance after it.
 #[inline(always)]
 pub(crate) fn apply<B: Balances>(
     balances: &mut B,
@@ -487,6 +489,7 @@ pub(crate) fn apply<B: Balances>(
     operation: &Operation,
     source: Option<B::Entry>,
     hashes: &Hashes,
+    hold: Option<&HoldKey>,
     time: Option<u64>,
 ) -> (Status, u64) {
     let balance_of = |balances: &B| source.map_or(0, |entry| balances.balance(entry));
@@ -495,9 +498,9 @@ pub(crate) fn apply<B: Balances>(
         Command::Issue => issue(balances, operation, source),
         Command::Transfer => transfer(balances, operation, source, hashes.destination),
         Command::Refer => Ok(balance_of(balances)),
-        Command::Hold => holds::hold(balances, operation, source, hashes, time),
+        Command::Hold => holds::hold(balances, operation, source, hashes.destination, hold, time),
         Command::Capture | Command::Release | Command::Reclaim => {
-            holds::end(balances, command, operation, source, hashes, time)
+            holds::end(balances, command, operation, source, hashes.destination, hold, time)
         }
     };
     match result {

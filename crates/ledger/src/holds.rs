@@ -3,29 +3,29 @@
 //! These functions are marked as cold: otherwise the compiler arranges the loop of transfers around them, which costs a
 //! transfer a quarter of its time (`bench_engine`).
 
+use table::Hash;
 use wire::{Command, Operation, Status, holds::is_expired};
 
-use crate::{
-    balances::{Balances, HoldKey},
-    engine::Hashes,
-};
+use crate::balances::{Balances, HoldKey};
 
-/// HOLD. `time` is in microseconds since the Unix epoch, `None` for an operation that was in time when it was recorded.
-/// Returns the source's balance after it.
+/// HOLD. `destination` is the hash of that account, `hold` the key of the hold if the caller has it. `time` is in
+/// microseconds since the Unix epoch, `None` for an operation that was in time when it was recorded. Returns the source's
+/// balance after it.
 #[cold]
 pub(crate) fn hold<B: Balances>(
     balances: &mut B,
     operation: &Operation,
     source: Option<B::Entry>,
-    hashes: &Hashes,
+    destination: Hash,
+    hold: Option<&HoldKey>,
     time: Option<u64>,
 ) -> Result<u64, Status> {
     let source = source.ok_or(Status::SourceUnknown)?;
-    balances.find(hashes.destination, &operation.destination).ok_or(Status::DestinationUnknown)?;
+    balances.find(destination, &operation.destination).ok_or(Status::DestinationUnknown)?;
     if time.is_some_and(|now| is_expired(operation.expiry(), now)) {
         return Err(Status::HoldExpired);
     }
-    let hold = named(hashes);
+    let hold = &hold.copied().unwrap_or_else(|| balances.hold_key(operation));
     if balances.held(hold).is_some() || balances.find(hold.hash, &hold.id).is_some() {
         return Err(Status::HoldExists);
     }
@@ -38,17 +38,18 @@ pub(crate) fn hold<B: Balances>(
     Ok(left)
 }
 
-/// CAPTURE, RELEASE or RECLAIM, with a time as for [`hold`]. Returns the source's balance after it.
+/// CAPTURE, RELEASE or RECLAIM, with parameters as for [`hold`]. Returns the source's balance after it.
 #[cold]
 pub(crate) fn end<B: Balances>(
     balances: &mut B,
     command: Command,
     operation: &Operation,
     source: Option<B::Entry>,
-    hashes: &Hashes,
+    destination: Hash,
+    hold: Option<&HoldKey>,
     time: Option<u64>,
 ) -> Result<u64, Status> {
-    let hold = named(hashes);
+    let hold = &hold.copied().unwrap_or_else(|| balances.hold_key(operation));
     let held = balances.held(hold).ok_or(Status::HoldUnknown)?;
     let expired = time.map(|now| is_expired(operation.expiry(), now));
     match (command, expired) {
@@ -59,16 +60,11 @@ pub(crate) fn end<B: Balances>(
     // RELEASE and RECLAIM have the amount 0.
     let rest = held.checked_sub(operation.amount()).ok_or(Status::HoldExceeded)?;
     let source = source.ok_or(Status::SourceUnknown)?;
-    let destination = balances.find(hashes.destination, &operation.destination).ok_or(Status::DestinationUnknown)?;
+    let destination = balances.find(destination, &operation.destination).ok_or(Status::DestinationUnknown)?;
     let left = balances.balance(source).checked_add(rest).ok_or(Status::Overflow)?;
     let received = balances.balance(destination).checked_add(operation.amount()).ok_or(Status::Overflow)?;
     balances.remove_hold(hold);
     balances.set_balance(source, left);
     balances.set_balance(destination, received);
     Ok(left)
-}
-
-/// The hold that an operation of one of these commands names.
-fn named(hashes: &Hashes) -> &HoldKey {
-    hashes.hold.as_ref().expect("an operation that makes or ends a hold names one")
 }

@@ -21,8 +21,8 @@ use wire::{
 
 use crate::{
     Executable, Ledger, Now,
-    balances::{Balances, Draft},
-    engine::{Hashes, apply, check, leaves_trace, unknown_payer},
+    balances::{Balances, Draft, HoldKey},
+    engine::{GROUP, Hashes, apply, check, leaves_trace, unknown_payer},
     retries::Known,
 };
 
@@ -41,42 +41,45 @@ pub(crate) struct Failure {
 
 /// Whether an operation starts a chain. A refused one starts none, since all of its chain was refused with it.
 #[inline(always)]
-fn starts_chain<E: Executable>(entry: &E) -> bool {
+pub(crate) fn starts_chain<E: Executable>(entry: &E) -> bool {
     entry.operation().flags & IN_CHAIN != 0 && entry.operation().status.get() == 0
 }
 
-/// Whether a chain starts in these entries.
-#[inline(always)]
-pub(crate) fn has_chain<E: Executable>(entries: &[E]) -> bool {
-    entries.iter().any(starts_chain)
+/// What an operation looks up: by its hashes, and the hold that it makes or ends.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Lookup {
+    hashes: Hashes,
+    hold: Option<HoldKey>,
 }
 
-/// Length of the next group of `most` entries, and of the rest of a chain that starts in it. If it cuts a chain, that
-/// is too long to be executed.
-#[inline(always)]
-pub(crate) fn group_length<E: Executable>(entries: &[E], most: usize) -> usize {
-    let (group, rest) = entries.split_at(most.min(entries.len()));
+/// Length of the next group of entries, with the rest of a chain that starts in it. If it cuts a chain, that is too long
+/// to be executed.
+fn group_length<E: Executable>(entries: &[E]) -> usize {
+    let (group, rest) = entries.split_at(GROUP.min(entries.len()));
     let is_cut = group.last().is_some_and(|entry| entry.operation().is_linked());
     group.len() + if is_cut { chain_length(rest).min(LONGEST_CHAIN - 1) } else { 0 }
 }
 
 impl Ledger {
-    /// Executes a group with chains at the start of `entries`; `hashes` are those of the group. Returns how many
-    /// entries it executed: fewer or more than the group if this cuts a chain. Returns how many it recorded, too.
+    /// Executes a group at the start of `entries`, with chains and operations of holds. Returns how many entries it
+    /// executed, fewer or more than the group if this cuts a chain, and how many it recorded.
     #[inline(never)]
-    pub(crate) fn execute_chains<E: Executable>(
+    pub(crate) fn execute_mixed<E: Executable>(
         &mut self,
         entries: &mut [E],
         values: &mut [u64],
-        hashes: &[Hashes],
         now: Now,
         record: &mut impl FnMut(&E, u64),
     ) -> (usize, u64) {
+        let mut lookups = [Lookup::default(); GROUP + LONGEST_CHAIN - 1];
+        let lookups = &mut lookups[..group_length(entries)];
+        self.prefetch_mixed(entries, lookups);
         let (mut done, mut recorded) = (0, 0);
-        while done < hashes.len() {
+        while done < lookups.len() {
             if !starts_chain(&entries[done]) {
                 let (entry, value) = (&mut entries[done], &mut values[done]);
-                recorded += u64::from(self.execute_single(entry, value, &hashes[done], now, record));
+                let Lookup { hashes, hold } = &lookups[done];
+                recorded += u64::from(self.execute_single(entry, value, hashes, hold.as_ref(), now, record));
                 done += 1;
                 continue;
             }
@@ -85,8 +88,8 @@ impl Ledger {
             if !linked::is_well_formed(chain) {
                 set_all(chain, Status::LinkedInvalid);
                 self.read_balances(chain, values);
-            } else if let Some(hashes) = hashes.get(done..done + length) {
-                if self.execute_chain(chain, values, hashes, now) {
+            } else if let Some(lookups) = lookups.get(done..done + length) {
+                if self.execute_chain(chain, values, lookups, now) {
                     chain.iter().zip(values).for_each(|(entry, value)| record(entry, *value));
                     recorded += length as u64;
                 }
@@ -98,6 +101,24 @@ impl Ledger {
             done += length;
         }
         (done, recorded)
+    }
+
+    /// As [`Self::prefetch`], with the holds.
+    fn prefetch_mixed<E: Executable>(&self, entries: &[E], lookups: &mut [Lookup]) {
+        for (entry, lookup) in entries.iter().zip(&mut *lookups) {
+            *lookup = self.lookup(entry.operation());
+            self.prefetch_buckets(&lookup.hashes, entry.signed_at() != 0);
+            lookup.hold.iter().for_each(|hold| self.accounts.prefetch_hold_buckets(hold));
+        }
+        for lookup in lookups {
+            self.prefetch_entries(&lookup.hashes);
+            lookup.hold.iter().for_each(|hold| self.accounts.prefetch_hold_entry(hold));
+        }
+    }
+
+    fn lookup(&self, operation: &Operation) -> Lookup {
+        let hold = operation.is_of_hold().then(|| self.accounts.hold_key(operation));
+        Lookup { hashes: self.hash(operation), hold }
     }
 
     /// Sets the values of operations that are not executed.
@@ -113,10 +134,10 @@ impl Ledger {
         &mut self,
         chain: &mut [E],
         values: &mut [u64],
-        hashes: &[Hashes],
+        lookups: &[Lookup],
         now: Now,
     ) -> bool {
-        if self.is_old(chain, values, hashes, now) {
+        if self.is_old(chain, values, lookups, now) {
             return false;
         }
         let is_signed = chain.iter().any(|entry| entry.signed_at() != 0);
@@ -125,7 +146,7 @@ impl Ledger {
             self.read_balances(chain, values);
             return false;
         }
-        let result = self.apply_chain(chain, values, hashes, Some(now.unix));
+        let result = self.apply_chain(chain, values, lookups, Some(now.unix));
         if let Err(Failure { position, status, .. }) = result {
             set_all(chain, Status::LinkedFailed);
             chain[position].operation_mut().status.set(status.code());
@@ -133,17 +154,17 @@ impl Ledger {
         }
         let is_recorded = result.is_ok() || result.is_err_and(|failure| failure.is_recorded);
         if is_recorded {
-            for ((entry, hashes), &value) in chain.iter().zip(hashes).zip(&*values) {
+            for ((entry, lookup), &value) in chain.iter().zip(lookups).zip(&*values) {
                 let status = entry.operation().status().unwrap_or(Status::Malformed);
                 let requested = Operation { status: 0.into(), ..*entry.operation() };
-                self.remember(hashes.identity, &requested, (status, value), entry.signed_at(), now.elapsed);
+                self.remember(lookup.hashes.identity, &requested, (status, value), entry.signed_at(), now.elapsed);
             }
         }
         is_recorded
     }
 
     /// Whether some operation of a chain is not new, so that nothing is executed. Then sets all statuses and values.
-    fn is_old<E: Executable>(&mut self, chain: &mut [E], values: &mut [u64], hashes: &[Hashes], now: Now) -> bool {
+    fn is_old<E: Executable>(&mut self, chain: &mut [E], values: &mut [u64], lookups: &[Lookup], now: Now) -> bool {
         let mut known = [Known::New; LONGEST_CHAIN];
         for (entry, known) in chain.iter().zip(&mut known) {
             if let Err(status) = check(entry.operation(), entry.signed_at() != 0) {
@@ -152,12 +173,11 @@ impl Ledger {
         }
         let is_refused = known.iter().any(|known| *known != Known::New);
         for position in 0..if is_refused { 0 } else { chain.len() } {
-            let (operation, identity) = (chain[position].operation(), hashes[position].identity);
-            let is_same = |(before, hashes): (&E, &Hashes)| {
-                let before = before.operation();
-                hashes.identity == identity && before.name() == operation.name()
+            let (operation, identity) = (chain[position].operation(), lookups[position].hashes.identity);
+            let is_same = |(before, lookup): (&E, &Lookup)| {
+                lookup.hashes.identity == identity && before.operation().name() == operation.name()
             };
-            known[position] = match chain[..position].iter().zip(hashes).any(is_same) {
+            known[position] = match chain[..position].iter().zip(lookups).any(is_same) {
                 true => Known::Refused(Status::TransactionIdReused),
                 false => self.retries.known(identity, operation, chain[position].signed_at(), now),
             };
@@ -181,9 +201,9 @@ impl Ledger {
 
     /// Executes a chain of the journal again, without the memory of retries. Returns the statuses and values.
     pub(crate) fn redo_chain<E: Executable>(&mut self, chain: &[E]) -> Vec<(Status, u64)> {
-        let hashes = Vec::from_iter(chain.iter().map(|entry| self.hash(entry.operation())));
+        let lookups = Vec::from_iter(chain.iter().map(|entry| self.lookup(entry.operation())));
         let mut values = vec![0; chain.len()];
-        let failure = self.apply_chain(chain, &mut values, &hashes, None).err();
+        let failure = self.apply_chain(chain, &mut values, &lookups, None).err();
         let result = |(position, entry): (usize, &E)| match failure {
             None => (Status::Ok, values[position]),
             Some(failure) => {
@@ -199,13 +219,13 @@ impl Ledger {
         &mut self,
         chain: &[E],
         values: &mut [u64],
-        hashes: &[Hashes],
+        lookups: &[Lookup],
         time: Option<u64>,
     ) -> Result<(), Failure> {
         let mut draft = Draft::new(&self.accounts, std::mem::take(&mut self.changes));
         let mut failure = None;
-        for (position, ((entry, value), hashes)) in chain.iter().zip(values).zip(hashes).enumerate() {
-            let (status, result, is_recorded) = draft_one(&mut draft, entry, hashes, time);
+        for (position, ((entry, value), lookup)) in chain.iter().zip(values).zip(lookups).enumerate() {
+            let (status, result, is_recorded) = draft_one(&mut draft, entry, lookup, time);
             *value = result;
             if status != Status::Ok {
                 failure = Some(Failure { position, status, is_recorded });
@@ -217,12 +237,12 @@ impl Ledger {
             return Err(failure);
         }
         self.changes.apply(&mut self.accounts).map_err(|refused| {
-            let adds = |(entry, hashes): (&E, &Hashes)| match entry.operation().command() {
+            let adds = |(entry, lookup): (&E, &Lookup)| match entry.operation().command() {
                 Ok(Command::Create) => entry.operation().source == refused,
-                Ok(Command::Hold) => hashes.hold.is_some_and(|hold| hold.id == refused),
+                Ok(Command::Hold) => lookup.hold.is_some_and(|hold| hold.id == refused),
                 _ => false,
             };
-            let position = chain.iter().zip(hashes).position(adds).unwrap_or(0);
+            let position = chain.iter().zip(lookups).position(adds).unwrap_or(0);
             self.assert_full(chain[position].operation().command().unwrap_or(Command::Create));
             Failure { position, status: Status::TableFull, is_recorded: true }
         })
@@ -234,7 +254,7 @@ impl Ledger {
 fn draft_one<E: Executable>(
     draft: &mut Draft<'_>,
     entry: &E,
-    hashes: &Hashes,
+    Lookup { hashes, hold }: &Lookup,
     time: Option<u64>,
 ) -> (Status, u64, bool) {
     let operation = entry.operation();
@@ -248,7 +268,7 @@ fn draft_one<E: Executable>(
     {
         return (status, 0, false);
     }
-    let (status, value) = apply(draft, command, operation, source, hashes, time);
+    let (status, value) = apply(draft, command, operation, source, hashes, hold.as_ref(), time);
     (status, value, leaves_trace(command, status))
 }
 
