@@ -163,7 +163,7 @@ def verilog(registers):
     if any(before.only and before.only != after.only for before, after in zip(counters, counters[1:])):
         raise SystemExit("csr.yml: counters with `only` must be the last ones")
     basic = sum(r.count for r in counters if not r.only)
-    total = str(basic) + "".join(f" + (Kv ? {sum(r.count for r in counters if r.only == option)} : 0)" for option in OPTIONS)
+    total = str(basic) + "".join(f" + ({option} ? {sum(r.count for r in counters if r.only == option)} : 0)" for option in OPTIONS)
     for before, after in zip(counters, counters[1:]):
         if after.offset != before.end:
             raise SystemExit("csr.yml: counters must be contiguous")

@@ -107,13 +107,15 @@ unsafe fn fill(
     source: *const Id,
     destination: Option<*const Id>,
     amount: u64,
+    contract: u32,
 ) -> ClientStatus {
     // SAFETY: the caller's promise.
     unsafe {
         run(std::ptr::null_mut(), || {
             let output = Output::required(operation)?;
             let (source, destination) = (id(source)?, destination.map(|pointer| id(pointer)).transpose()?);
-            output.set(Operation::new(command, source, destination.unwrap_or_default(), amount));
+            let operation = Operation::new(command, source, destination.unwrap_or_default(), amount);
+            output.set(Operation { contract, ..operation });
             Ok(())
         })
     }
@@ -123,7 +125,7 @@ unsafe fn fill(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_operation_create(operation: *mut Operation, account: *const Id) -> ClientStatus {
     // SAFETY: the caller's promise.
-    unsafe { fill(operation, Command::Create, account, None, 0) }
+    unsafe { fill(operation, Command::Create, account, None, 0, 0) }
 }
 
 /// Fills an operation that creates a keyed account with a deposit that another account pays. The deposit leaves
@@ -136,7 +138,7 @@ pub unsafe extern "C" fn turnpike_operation_create_for(
     deposit: u64,
 ) -> ClientStatus {
     // SAFETY: the caller's promise.
-    unsafe { fill(operation, Command::Create, account, Some(payer), deposit) }
+    unsafe { fill(operation, Command::Create, account, Some(payer), deposit, 0) }
 }
 
 /// Fills an operation that issues new money to an account.
@@ -147,7 +149,7 @@ pub unsafe extern "C" fn turnpike_operation_issue(
     amount: u64,
 ) -> ClientStatus {
     // SAFETY: the caller's promise.
-    unsafe { fill(operation, Command::Issue, account, None, amount) }
+    unsafe { fill(operation, Command::Issue, account, None, amount, 0) }
 }
 
 /// Fills an operation that moves money from the source to the destination.
@@ -159,7 +161,7 @@ pub unsafe extern "C" fn turnpike_operation_transfer(
     amount: u64,
 ) -> ClientStatus {
     // SAFETY: the caller's promise.
-    unsafe { fill(operation, Command::Transfer, source, Some(destination), amount) }
+    unsafe { fill(operation, Command::Transfer, source, Some(destination), amount, 0) }
 }
 
 /// Fills an operation that reserves an amount of the source for the destination, until it expires: `expiry` is in
@@ -174,12 +176,7 @@ pub unsafe extern "C" fn turnpike_operation_hold(
     expiry: u32,
 ) -> ClientStatus {
     // SAFETY: the caller's promise.
-    let status = unsafe { fill(operation, Command::Hold, source, Some(destination), amount) };
-    if status == ClientStatus::TurnpikeOk {
-        // SAFETY: the caller's promise; it is not NULL, since it was filled.
-        unsafe { (*operation).contract = expiry };
-    }
-    status
+    unsafe { fill(operation, Command::Hold, source, Some(destination), amount, expiry) }
 }
 
 /// Fills the end of a hold.
@@ -188,7 +185,11 @@ pub unsafe extern "C" fn turnpike_operation_hold(
 ///
 /// `operation` is NULL or to memory for an operation, and `hold` is NULL or to an operation that nobody else uses until
 /// the call that has the pointers returns.
-unsafe fn end(operation: *mut Operation, command: Command, hold: *const Operation, amount: u64) -> ClientStatus {
+unsafe fn end(
+    operation: *mut Operation,
+    hold: *const Operation,
+    of_hold: impl FnOnce(&wire::Operation) -> wire::Operation,
+) -> ClientStatus {
     // SAFETY: the caller's promise.
     unsafe {
         run(std::ptr::null_mut(), || {
@@ -198,13 +199,7 @@ unsafe fn end(operation: *mut Operation, command: Command, hold: *const Operatio
                 let message = "a hold is named by its operation, with the transaction id that it was sent with".into();
                 return Err(Failure::argument(ClientStatus::TurnpikeArgument, message));
             }
-            // The id is that of the hold: only its own time counts.
-            output.set(Operation {
-                command: command as u8,
-                flags: hold.flags & !TURNPIKE_OPERATION_TIMED,
-                amount,
-                ..hold
-            });
+            output.set(Operation::from_wire(&of_hold(&hold.to_wire())));
             Ok(())
         })
     }
@@ -219,7 +214,7 @@ pub unsafe extern "C" fn turnpike_operation_capture(
     amount: u64,
 ) -> ClientStatus {
     // SAFETY: the caller's promise.
-    unsafe { end(operation, Command::Capture, hold, amount) }
+    unsafe { end(operation, hold, |hold| wire::Operation::capture(hold, amount)) }
 }
 
 /// Fills an operation by which the destination ends a hold and gives all of it back to the source. `hold` is the
@@ -227,7 +222,7 @@ pub unsafe extern "C" fn turnpike_operation_capture(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_operation_release(operation: *mut Operation, hold: *const Operation) -> ClientStatus {
     // SAFETY: the caller's promise.
-    unsafe { end(operation, Command::Release, hold, 0) }
+    unsafe { end(operation, hold, wire::Operation::release) }
 }
 
 /// Fills an operation by which the source takes back all of an expired hold. `hold` is the operation that made it, with
@@ -235,12 +230,12 @@ pub unsafe extern "C" fn turnpike_operation_release(operation: *mut Operation, h
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_operation_reclaim(operation: *mut Operation, hold: *const Operation) -> ClientStatus {
     // SAFETY: the caller's promise.
-    unsafe { end(operation, Command::Reclaim, hold, 0) }
+    unsafe { end(operation, hold, wire::Operation::reclaim) }
 }
 
 /// Fills an operation that reads the balance of an account.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_operation_refer(operation: *mut Operation, account: *const Id) -> ClientStatus {
     // SAFETY: the caller's promise.
-    unsafe { fill(operation, Command::Refer, account, None, 0) }
+    unsafe { fill(operation, Command::Refer, account, None, 0, 0) }
 }

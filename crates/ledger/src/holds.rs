@@ -9,8 +9,8 @@ use wire::{Command, Operation, Status, holds::is_expired};
 use crate::balances::{Balances, HoldKey};
 
 /// HOLD. `destination` is the hash of that account, `hold` the key of the hold if the caller has it. `time` is in
-/// microseconds since the Unix epoch, `None` for an operation that was in time when it was recorded. Returns the source's
-/// balance after it.
+/// microseconds since the Unix epoch, `None` for an operation that was in time when it was recorded. Returns the
+/// balance of the source after it.
 #[cold]
 pub(crate) fn hold<B: Balances>(
     balances: &mut B,

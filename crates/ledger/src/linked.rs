@@ -52,8 +52,8 @@ pub(crate) struct Lookup {
     hold: Option<HoldKey>,
 }
 
-/// Length of the next group of entries, with the rest of a chain that starts in it. If it cuts a chain, that is too long
-/// to be executed.
+/// Length of the next group of entries, with the rest of a chain that starts in it. A chain that it cuts is too long to
+/// be executed.
 fn group_length<E: Executable>(entries: &[E]) -> usize {
     let (group, rest) = entries.split_at(GROUP.min(entries.len()));
     let is_cut = group.last().is_some_and(|entry| entry.operation().is_linked());

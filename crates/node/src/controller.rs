@@ -65,8 +65,7 @@ impl Controller {
         node_state: Arc<NodeState>,
     ) -> Self {
         let told = ledger.last_sequence();
-        node_state.accounts.store(ledger.accounts() as u64, Relaxed);
-        node_state.holds.store(ledger.holds() as u64, Relaxed);
+        node_state.count_entries(&ledger);
         let started = Instant::now();
         Self { ledger, journal, completer, promise, queries, workers, node_state, is_awaited: false, told, started }
     }
@@ -179,8 +178,7 @@ impl StoreController for Controller {
         let has_work = std::mem::take(&mut self.is_awaited) || last != self.told;
         if last != self.told {
             self.node_state.executed.fetch_add(last - self.told, Relaxed);
-            self.node_state.accounts.store(self.ledger.accounts() as u64, Relaxed);
-            self.node_state.holds.store(self.ledger.holds() as u64, Relaxed);
+            self.node_state.count_entries(&self.ledger);
             self.node_state.retries.tell(self.ledger.retries(self.now()));
             self.told = last;
         }

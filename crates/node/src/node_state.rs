@@ -14,6 +14,7 @@ use std::{
 
 use chain::own::{DamagedBlock, OwnReader};
 use ledger::{
+    Ledger,
     builder::{BlockBuilder, Observer},
     journal::{Log, Submitter},
 };
@@ -237,6 +238,12 @@ impl NodeState {
     /// The value of a counter of the NIC tier.
     pub fn tier_count(&self, counter: Counter) -> u64 {
         self.tier.get().map_or(0, |(_, program, _)| program.count(counter))
+    }
+
+    /// Publishes how many accounts and open holds there are.
+    pub(crate) fn count_entries(&self, ledger: &Ledger) {
+        self.accounts.store(ledger.accounts() as u64, Relaxed);
+        self.holds.store(ledger.holds() as u64, Relaxed);
     }
 
     pub(crate) fn count_verified(&self, signatures: usize) {

@@ -4,13 +4,12 @@
 mod common;
 
 use std::{
-    io::{Read, Write},
-    net::{SocketAddr, TcpStream},
+    net::SocketAddr,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use client::Client;
-use common::{account, config, connect, id};
+use common::{account, config, connect, http::get, id};
 use serde_json::Value;
 use storage::Random;
 use turnpike_node::Node;
@@ -18,20 +17,8 @@ use wire::{AccountId, Operation, Promise};
 
 const ACCOUNTS: u64 = 6;
 
-/// The status and the body of a page.
-fn get(address: SocketAddr, path: &str) -> (String, String) {
-    let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n").unwrap();
-    let mut reply = String::new();
-    stream.read_to_string(&mut reply).unwrap();
-    let (head, body) = reply.split_once("\r\n\r\n").unwrap();
-    (head[9..12].to_owned(), body.to_owned())
-}
-
 fn list(address: SocketAddr, path: &str) -> Value {
-    let (status, body) = get(address, path);
-    assert_eq!(status, "200", "{path}: {body}");
-    serde_json::from_str(&body).unwrap()
+    get(address, path).json()
 }
 
 fn now() -> u64 {
@@ -124,7 +111,7 @@ impl Ledger {
         self.execute(Operation::issue(id, account(1), 1));
         let (source, transaction) = (account(1), id.to_string());
         let deadline = Instant::now() + Duration::from_secs(60);
-        while get(self.address, &format!("/accounts/{source}/transactions/{transaction}")).0 != "200" {
+        while get(self.address, &format!("/accounts/{source}/transactions/{transaction}")).status() != "200" {
             assert!(Instant::now() < deadline, "operation {transaction} is in no block");
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -345,10 +332,10 @@ fn open_holds_of_an_account_are_those_of_a_model() {
         ("/accounts/1/holds?cursor=0:0", "is no transaction of account"),
         ("/accounts/1/holds?cursor=1", "`cursor` is 1, but must be HEIGHT:POSITION"),
     ] {
-        let (status, body) = get(ledger.address, path);
-        assert!(status == "400" && body.contains(said), "{path}: {status} {body}");
+        let reply = get(ledger.address, path);
+        assert!(reply.status() == "400" && reply.text().contains(said), "{path}: {} {}", reply.head, reply.text());
     }
-    assert_eq!(get(ledger.address, "/accounts/9999/holds").0, "404");
+    assert_eq!(get(ledger.address, "/accounts/9999/holds").status(), "404");
 }
 
 #[test]
@@ -368,7 +355,7 @@ fn a_transaction_is_found_by_its_id_with_its_block() {
         let block = list(ledger.address, &format!("/blocks/{}?count=1", row["height"]));
         assert_eq!((&found["block"], &found["transaction"]["time"]), (&block["block"], &block["block"]["time"]));
     }
-    let (status, body) = get(ledger.address, "/accounts/1/transactions/1?count=1");
-    assert!(status == "400" && body.contains("takes no `count`"), "{status} {body}");
-    assert_eq!(get(ledger.address, "/accounts/1/transactions/999999").0, "404");
+    let reply = get(ledger.address, "/accounts/1/transactions/1?count=1");
+    assert!(reply.status() == "400" && reply.text().contains("takes no `count`"), "{} {}", reply.head, reply.text());
+    assert_eq!(get(ledger.address, "/accounts/1/transactions/999999").status(), "404");
 }

@@ -4,12 +4,16 @@
 mod common;
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, Write},
     net::{SocketAddr, TcpStream},
     time::{Duration, Instant},
 };
 
-use common::{account, config, connect, id};
+use common::{
+    account, config, connect,
+    http::{Reply, get, send},
+    id,
+};
 use serde_json::Value;
 use turnpike_node::{Config, Node};
 use wire::{Chain, CompactFrame, InfoFrame, Promise, ProofRequest, Query, Status};
@@ -17,43 +21,6 @@ use zerocopy::{FromBytes, IntoBytes};
 
 /// How long the builder may take to write a block on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-struct Reply {
-    head: String,
-    body: Vec<u8>,
-}
-
-impl Reply {
-    fn status(&self) -> &str {
-        &self.head["HTTP/1.1 ".len()..][..3]
-    }
-
-    fn json(&self) -> Value {
-        assert_eq!(self.status(), "200", "{}", self.head);
-        assert!(self.head.contains("Content-Type: application/json\r\n"), "{}", self.head);
-        serde_json::from_slice(&self.body).unwrap()
-    }
-
-    fn text(&self) -> &str {
-        str::from_utf8(&self.body).unwrap()
-    }
-}
-
-/// Sends a request with these header lines and this body on a connection of its own.
-fn send(address: SocketAddr, line: &str, headers: &str, body: &[u8]) -> Reply {
-    let mut stream = TcpStream::connect(address).unwrap();
-    let length = body.len();
-    let head = format!("{line} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n");
-    stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
-    let mut reply = Vec::new();
-    stream.read_to_end(&mut reply).unwrap();
-    let end = reply.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap() + 4;
-    Reply { head: String::from_utf8(reply[..end].to_vec()).unwrap(), body: reply.split_off(end) }
-}
-
-fn get(address: SocketAddr, path: &str) -> Reply {
-    send(address, &format!("GET {path}"), "Host: localhost\r\n", b"")
-}
 
 /// A node with HTTP, and its address.
 fn start(data: &tempfile::TempDir, change: impl FnOnce(&mut Config)) -> (Node, SocketAddr) {

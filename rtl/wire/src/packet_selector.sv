@@ -69,16 +69,17 @@ module packet_selector
   assign proof = packet.compact[$bits(compact_frame_t)-1-:$bits(proof_request_t)];
   assign verify = packet.compact[$bits(compact_frame_t)-1-:$bits(verify_header_t)];
 
-  logic shaped, framed, trusted, zeros;
+  logic datagram, shaped, framed, trusted, zeros;
   engine_e engine;
   logic [15:0] batch_length;
   always_comb begin
-    shaped = packet.ethernet.kind == EthernetIpv4 && !packet.ethernet.destination[40];
-    shaped &= {packet.ipv4.version, packet.ipv4.header_words} == {4'd4, 4'd5};
-    shaped &= !packet.ipv4.reserved && !packet.ipv4.more_fragments && packet.ipv4.fragment_offset == '0;
-    shaped &= packet.ipv4.protocol == ProtocolUdp && packet.ipv4.destination == address_i;
-    shaped &= packet.udp.destination == udp_port_i && packet.ipv4.length == packet.udp.length + 16'(Ipv4Bytes);
-    shaped &= packet.udp.source != udp_port_i && packet.udp.source != '0;
+    datagram = packet.ethernet.kind == EthernetIpv4 && !packet.ethernet.destination[40];
+    datagram &= {packet.ipv4.version, packet.ipv4.header_words} == {4'd4, 4'd5};
+    datagram &= !packet.ipv4.reserved && !packet.ipv4.more_fragments && packet.ipv4.fragment_offset == '0;
+    datagram &= packet.ipv4.protocol == ProtocolUdp && packet.ipv4.destination == address_i;
+    datagram &= packet.ipv4.length == packet.udp.length + 16'(Ipv4Bytes);
+    datagram &= packet.udp.source != udp_port_i && packet.udp.source != '0;
+    shaped = datagram && packet.udp.destination == udp_port_i;
     trusted = ((packet.ipv4.source ^ trusted_address_i) & trusted_mask_i) == '0;
 
     framed = batch.header.magic == protocol_pkg::Magic && batch.header.version == protocol_pkg::Version;
@@ -126,14 +127,10 @@ module packet_selector
   if (Kv) begin : gen_kv
     logic for_kv;
     always_comb begin
-      for_kv = packet.ethernet.kind == EthernetIpv4 && !packet.ethernet.destination[40];
-      for_kv &= {packet.ipv4.version, packet.ipv4.header_words} == {4'd4, 4'd5};
-      for_kv &= {packet.ipv4.reserved, packet.ipv4.more_fragments, packet.ipv4.fragment_offset} == '0;
-      for_kv &= packet.ipv4.protocol == ProtocolUdp && packet.ipv4.destination == address_i && trusted;
-      for_kv &= packet.udp.destination == kv_udp_port_i && packet.ipv4.length == packet.udp.length + 16'(Ipv4Bytes);
+      for_kv = datagram && trusted && kv_udp_port_i != '0 && packet.udp.destination == kv_udp_port_i;
       // From another store's port come replies, which must not be answered.
-      for_kv &= packet.udp.source != '0 && packet.udp.source != kv_udp_port_i && packet.udp.source != udp_port_i;
-      for_kv &= kv_udp_port_i != '0 && packet.udp.length <= 16'(LongestPacket - EthernetBytes - Ipv4Bytes);
+      for_kv &= packet.udp.source != kv_udp_port_i;
+      for_kv &= packet.udp.length <= 16'(LongestPacket - EthernetBytes - Ipv4Bytes);
     end
     assign chosen = for_kv ? ForKv : engine;
   end else begin : gen_kv

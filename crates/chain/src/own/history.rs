@@ -1,6 +1,7 @@
 //! An account's history: a walk along its back-links, and pages of the transactions that a filter selects.
 use super::chain_state::ChainState;
 use super::error::Error;
+use super::partition_point::partition_point;
 use super::reader::OwnReader;
 use crate::index::hold_id;
 use spv::Locator;
@@ -132,16 +133,7 @@ impl OwnReader {
     /// The height of the first block that was made at a time, in microseconds since the Unix epoch, or later; the
     /// height after the tip if all are older. The times of blocks never fall.
     pub fn first_since(&self, time: u64) -> Result<u64, Error> {
-        let (mut first, mut end) = (0, self.tip().height() + 1);
-        while first < end {
-            let middle = first + (end - first) / 2;
-            if self.time(middle)? < time {
-                first = middle + 1;
-            } else {
-                end = middle;
-            }
-        }
-        Ok(first)
+        partition_point(0..self.tip().height() + 1, |height| Ok(self.time(height)? < time))
     }
 
     /// Whether the hold that the HOLD at a place makes is open.

@@ -44,6 +44,7 @@ mod copy;
 mod damage;
 mod error;
 mod history;
+mod partition_point;
 mod reader;
 mod record;
 mod root_schedule;

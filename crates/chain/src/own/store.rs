@@ -2,6 +2,7 @@
 use super::catalog::{Catalog, Commit};
 use super::damage::DamageLog;
 use super::error::{Damage, DamagedBlock, Error};
+use super::partition_point::partition_point;
 use super::record::{Checksum, RECORD_SIZE, Record, RecordParts, Section, Tail, checksum};
 use super::root_schedule::RootSchedule;
 use crate::flat::{FlatFile, SEGMENT};
@@ -290,22 +291,15 @@ impl Store {
     /// The signed tails in a range of positions of a block, in ascending order; positions count from the start of the
     /// range.
     fn tails(&self, record: &Record, range: &Range<u32>) -> Result<Vec<SignedTail>, Error> {
-        let read = |number: u32| {
+        let read = |number| {
             let mut tail = [Tail::new_zeroed()];
-            self.read(record, Section::Tails, number.into(), &mut tail)?;
+            self.read(record, Section::Tails, number, &mut tail)?;
             Ok::<_, Error>(tail[0])
         };
-        let (mut low, mut high) = (0, record.tails.get());
-        while low < high {
-            let middle = low.midpoint(high);
-            if read(middle)?.position.get() < range.start {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
+        let count = u64::from(record.tails.get());
+        let first = partition_point(0..count, |number| Ok(read(number)?.position.get() < range.start))?;
         let mut tails = Vec::new();
-        for number in low..record.tails.get().min(low + range.len() as u32) {
+        for number in first..count.min(first + range.len() as u64) {
             let tail = read(number)?;
             if !range.contains(&tail.position.get()) {
                 break;

@@ -45,15 +45,17 @@ fn decode(text: &str) -> Result<String, Refusal> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {
-        (rest, _) = match (first, after) {
+        let (byte, after) = match (first, after) {
             (b'%', [high, low, after @ ..]) => {
                 let digit = |byte: &u8| char::from(*byte).to_digit(16).map(|digit| digit as u8);
                 let byte = digit(high).zip(digit(low)).map(|(high, low)| high << 4 | low);
-                (after, bytes.push(byte.ok_or_else(|| bad_encoding(text))?))
+                (byte.ok_or_else(|| bad_encoding(text))?, after)
             }
             (b'%', _) => return Err(bad_encoding(text)),
-            (byte, after) => (after, bytes.push(*byte)),
+            (byte, after) => (*byte, after),
         };
+        bytes.push(byte);
+        rest = after;
     }
     String::from_utf8(bytes).map_err(|_| bad_encoding(text))
 }

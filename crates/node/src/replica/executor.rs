@@ -393,8 +393,7 @@ impl<O: Observer> Executor<O> {
         let (tip, ledger, node_state) = (self.ledger.tip(), self.ledger.ledger(), &self.node_state);
         let time = tip.header.timestamp.get();
         node_state.executed.fetch_add(executed, Relaxed);
-        node_state.accounts.store(ledger.accounts() as u64, Relaxed);
-        node_state.holds.store(ledger.holds() as u64, Relaxed);
+        node_state.count_entries(ledger);
         node_state.retries.tell(ledger.retries(Now { elapsed: time, unix: time }));
         node_state.height.store(tip.height(), Relaxed);
         node_state.index_height.store(tip.index_height, Relaxed);

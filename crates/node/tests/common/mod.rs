@@ -1,6 +1,8 @@
 //! What the tests of a node need.
 #![allow(dead_code, reason = "not every test file needs all of it")]
 
+pub mod http;
+
 use std::path::Path;
 
 use client::{Client, Options};
