@@ -8,6 +8,8 @@ src/stream_fifo.sv
 src/stream_arbiter.sv
 src/stream_widen.sv
 src/stream_narrow.sv
+src/frame_gate.sv
+src/frame_closer.sv
 src/ram_1r1w.sv
 src/ram_2rw.sv
 src/ram_fifo.sv

@@ -1,5 +1,6 @@
 -F ../../nic/files.f
 -F ../../mac/files.f
+-F ../../host_link/files.f
 cells/IDDRX1F.sv
 cells/ODDRX1F.sv
 cells/DELAYG.sv

@@ -1,5 +1,6 @@
 // Two ends of a host link over a cable that loses frames in both directions, acknowledgements included: every packet
-// arrives once, in order and unchanged, whatever is lost, and whenever a side lacks room. Frames of others pass.
+// arrives once, in order and unchanged, whatever is lost, and whenever a side lacks room. Frames of others pass. A
+// session may begin at any time: it cuts no frame, and nothing of the last one arrives in it.
 #include "harness.hpp"
 
 using namespace harness;
@@ -32,7 +33,7 @@ struct Cable {
   size_t leaving = 0;
 };
 
-static uint64_t run_pair(const Options& options, unsigned loss, Throttle::Kind pressure, unsigned room, uint64_t packets, bool records = false) {
+static uint64_t run_pair(const Options& options, unsigned loss, Throttle::Kind pressure, unsigned room, uint64_t packets, bool records = false, uint64_t session_cycles = UINT64_MAX) {
   Bench bench(options);
   auto& top = bench.top;
   Random random(options.seed * 1000 + loss * 10 + pressure);
@@ -45,14 +46,30 @@ static uint64_t run_pair(const Options& options, unsigned loss, Throttle::Kind p
   std::deque<Bytes> others[2];
   Bytes other[2];
   top.valid_i = top.rx_valid_i = 0;
-  top.room_i = top.tx_ready_i = top.other_ready_i = 0;
-  top.keep_i = top.last_i = 0;
+  top.ready_i = top.tx_ready_i = top.other_ready_i = 0;
+  top.keep_i = top.last_i = top.open_i = 0;
   bench.reset();
-  uint64_t quiet = 0;
+  uint64_t quiet = 0, begins_at = 0;
+  uint32_t session = 0;
   while (received[0] < packets || received[1] < packets || !others[0].empty() || !others[1].empty()) {
+    top.open_i = bench.cycle >= begins_at;
+    if (top.open_i) {
+      begins_at = session_cycles == UINT64_MAX ? UINT64_MAX : bench.cycle + 1 + random.below(2 * session_cycles);
+      top.open_session_i = session = 1 + static_cast<uint32_t>(random.below(UINT32_MAX));
+      // Packets under way are forgotten.
+      for (unsigned side = 0; side < 2; side++) {
+        expected[side].clear();
+        sending[side].bytes.clear();
+        arriving[side].bytes.clear();
+        sent[side] = received[1 - side];
+      }
+      top.valid_i = 0;
+    }
     for (unsigned side = 0; side < 2; side++) {
       const unsigned bit = 1u << side;
-      if (sending[side].bytes.empty() && sent[side] < packets) {
+      // Until it has begun, packets of the last session enter and leave.
+      const bool in_session = !top.open_i && (side ? top.session_o >> 32 : top.session_o & 0xffffffff) == session;
+      if (in_session && sending[side].bytes.empty() && sent[side] < packets) {
         // Often of whole words or segments.
         size_t size = 1 + random.below(kLongest);
         if (records) size = kRecord;
@@ -75,7 +92,7 @@ static uint64_t run_pair(const Options& options, unsigned loss, Throttle::Kind p
         top.meta_i = side ? (top.meta_i & 0xffffffff) | static_cast<uint64_t>(sending[side].meta) << 32 : (top.meta_i & 0xffffffff00000000) | sending[side].meta;
         top.valid_i |= bit;
       }
-      top.room_i = (top.room_i & ~bit) | (random.chance(room) ? bit : 0);
+      top.ready_i = (top.ready_i & ~bit) | (in_session && random.chance(room) ? bit : 0);
       top.tx_ready_i = (top.tx_ready_i & ~bit) | (line.open() ? bit : 0);
       top.other_ready_i = (top.other_ready_i & ~bit) | (line.open() ? bit : 0);
       // Frames that arrive at this side come from its peer.
@@ -98,7 +115,7 @@ static uint64_t run_pair(const Options& options, unsigned loss, Throttle::Kind p
       if (top.valid_i & top.ready_o & bit) entered |= bit;
       if (top.rx_valid_i & top.rx_ready_o & bit) left |= bit;
       if (top.replays_o & bit) replays++;
-      if (top.valid_o & bit) {
+      if (top.valid_o & top.ready_i & bit) {
         const uint32_t keep = side ? top.keep_o >> 16 : top.keep_o & 0xffff;
         const auto meta = static_cast<uint32_t>(side ? top.meta_o >> 32 : top.meta_o);
         for (size_t byte = 0; byte < kWordBytes; byte++) {
@@ -133,7 +150,8 @@ static uint64_t run_pair(const Options& options, unsigned loss, Throttle::Kind p
           if (keep >> byte & 1) cable.entering.push_back(word(top.tx_data_o, side)[byte]);
         }
         if (top.tx_last_o & bit) {
-          if (cable.entering.size() > 1056) fail(bench, "a frame is longer than a segment");
+          const size_t length = cable.entering.size() < 32 ? SIZE_MAX : static_cast<size_t>(cable.entering[22] << 8 | cable.entering[23]);
+          if (length > 1024 || cable.entering.size() != 32 + length) fail(bench, "a frame has another length than its segment");
           // The MAC pads.
           if (cable.entering.size() < 60) cable.entering.resize(60);
           const uint64_t arrives = bench.cycle + 20 + random.below(30);
@@ -186,10 +204,11 @@ int main(int argc, char** argv) {
       lost += run_pair(options, 1, pressure, 100, PACKETS);
       // Heavy loss; and segments without room, which are lost as well.
       lost += run_pair(options, 20, pressure, 100, PACKETS / 10);
-      lost += run_pair(options, 1, pressure, 50, PACKETS / 10);
+      lost += run_pair(options, 1, pressure, 5, PACKETS / 10);
+      lost += run_pair(options, 1, pressure, 50, PACKETS / 10, false, 20 * Timeout);
     }
     // More segments than there are numbers, of records of operations.
     lost += run_pair(options, 1, Throttle::kAlways, 100, RECORDS, true);
-    std::printf("%d packets, %llu frames lost, no packet", 3 * 2 * (PACKETS + 3 * (PACKETS / 10)) + 2 * RECORDS, static_cast<unsigned long long>(lost));
+    std::printf("%d packets, %llu frames lost, no packet", 3 * 2 * (PACKETS + 4 * (PACKETS / 10)) + 2 * RECORDS, static_cast<unsigned long long>(lost));
   });
 }

@@ -1,191 +1,9 @@
-// The board by its pins: registers over the serial line, frames over both edges of RGMII. Every operation of the golden
-// vectors is answered byte for byte, with a correct FCS; frames that are not correct change nothing and are counted,
-// and so are packets for the host, which has no path yet.
-#include <array>
-
-#include "../../../../mac/tb/clocks.hpp"
-#include "../../../../mac/tb/ethernet.hpp"
-#include "../../../../nic/model/turnpike_nic_csr.h"
-#include "../../../../nic/tb/frames.hpp"
-
-using namespace harness;
-using ethernet::Bytes;
-
-// Registers of the board: received frames by mac_pkg's status, then packets for the host, and the link.
-constexpr uint16_t kReceived = 0x1000, kHostPackets = 0x101c, kLink = 0x1020;
-enum Status { kGood, kBadFcs, kRunt, kJabber, kError, kNoStart };
-
-class Board {
- public:
-  explicit Board(const Options& options) : bench_(options), top_(bench_.top), clocks_(bench_) {
-    Random random(options.seed);
-    // The PHY's clock differs by 50 ppm from that of transmission.
-    rx_ = clocks_.add(top_.rgmii_rx_clk_i, 8000 + 2 * random.below(2), 1 + random.below(8000));
-    tx_ = clocks_.add(top_.tx_clk_i, 8000, 1 + random.below(8000));
-    core_ = clocks_.add(top_.clk_i, 16000, 1 + random.below(16000));
-    clocks_.falls = [this](unsigned falling) { fall(falling); };
-    top_.uart_rx_i = 1;
-    top_.rst_ni = 1;
-    bench_.settle();
-    top_.rst_ni = 0;
-    step(50);
-    top_.rst_ni = 1;
-    step(200);
-  }
-
-  // Frames that have been sent by the board, with their preamble.
-  std::deque<Bytes> sent;
-  // The longest time from a frame's first byte at the pins to the first byte of the reply, both of the preamble, in ps.
-  uint64_t latency = 0;
-  bool phy_is_reset() const { return !top_.phy_rst_no; }
-  const Bench& bench() const { return bench_; }
-
-  // Sends a frame with its FCS to the board, with an error of the PHY at a byte.
-  void receive(const Bytes& frame, size_t error = SIZE_MAX, size_t preamble = ethernet::kPreambleBytes) {
-    for (size_t at = 0; at < preamble; at++) line_.push_back({true, false, ethernet::kPreamble});
-    line_.push_back({true, false, ethernet::kStartOfFrame});
-    for (size_t at = 0; at < frame.size(); at++) line_.push_back({true, at == error, frame[at]});
-    for (size_t at = 0; at < ethernet::kGapBytes; at++) line_.push_back(kIdle);
-  }
-
-  // Runs until the line is idle, and the board has sent nothing for a while.
-  void drain() {
-    do step(1000);
-    while (!line_.empty() || sending_);
-  }
-
-  uint32_t read(uint16_t address) { return access(address, false, 0); }
-
-  void write(uint16_t address, uint32_t value) {
-    if (access(address, true, value) != value) fail(bench_, "the console confirms another value");
-  }
-
-  // Types a line and returns the answer, without newlines.
-  std::string type(const std::string& line) {
-    for (const char character : line + "\n") {
-      serial(false);
-      for (int bit = 0; bit < 8; bit++) serial(character >> bit & 1);
-      serial(true);
-    }
-    for (int waited = 0; heard_.find('\n') == std::string::npos; waited++) {
-      if (waited > 200) fail(bench_, "the console does not answer " + line);
-      serial(true);
-    }
-    std::string answer;
-    std::swap(answer, heard_);
-    answer.pop_back();
-    return answer;
-  }
-
- private:
-  struct Gmii {
-    bool valid, error;
-    uint8_t data;
-  };
-  // Between frames the PHY sends that the link is up, at a gigabit and full duplex.
-  static constexpr Gmii kIdle{false, false, 0xdd};
-
-  uint32_t access(uint16_t address, bool writes, uint32_t value) {
-    char text[32];
-    std::snprintf(text, sizeof text, writes ? "%04x=%x" : "%04X\r", address, value);
-    const std::string answer = type(text);
-    if (answer.size() != 8) fail(bench_, "the console answers \"" + answer + "\" to " + text);
-    return static_cast<uint32_t>(std::stoul(answer, nullptr, 16));
-  }
-
-  // A bit of the serial line, in both directions.
-  void serial(bool bit) {
-    top_.uart_rx_i = bit;
-    step(BitCycles);
-  }
-
-  // Advances by cycles of the core.
-  void step(uint64_t cycles) {
-    for (uint64_t done = 0; done < cycles;) {
-      const unsigned rising = clocks_.next();
-      if (rising & rx_) {
-        now_ = line_.empty() ? kIdle : line_.front();
-        if (!line_.empty()) line_.pop_front();
-        if (now_.valid && !receiving_) began_ = clocks_.time();
-        receiving_ = now_.valid;
-        top_.rgmii_rxd_i = now_.data & 15;
-        top_.rgmii_rx_ctl_i = now_.valid;
-      }
-      bench_.settle();
-      if (rising & tx_) second();
-      if (rising & core_) {
-        hear();
-        done++;
-      }
-      clocks_.rise();
-    }
-  }
-
-  // The upper nibble is valid at the falling edge, with the error in the control bit.
-  void fall(unsigned falling) {
-    if (falling & rx_) {
-      top_.rgmii_rxd_i = now_.data >> 4;
-      top_.rgmii_rx_ctl_i = now_.valid != now_.error;
-      bench_.settle();
-    }
-    if (falling & tx_) {
-      if (!top_.rgmii_tx_clk_o) fail(bench_, "the transmit clock is low in its first half");
-      low_ = top_.rgmii_txd_o;
-      valid_ = top_.rgmii_tx_ctl_o;
-    }
-  }
-
-  // The second half of a byte that the board sends.
-  void second() {
-    if (top_.rgmii_tx_clk_o) fail(bench_, "the transmit clock is high in its second half");
-    if (!warm_) {
-      // The cells have no reset: their first outputs are random.
-      warm_ = bench_.cycle > 100;
-      return;
-    }
-    if (top_.rgmii_tx_ctl_o != valid_) fail(bench_, "the board sends an error");
-    if (valid_) {
-      if (!sending_) {
-        sent.emplace_back();
-        latency = std::max(latency, clocks_.time() - began_);
-      }
-      sent.back().push_back(low_ | top_.rgmii_txd_o << 4);
-    }
-    sending_ = valid_;
-  }
-
-  // Samples the serial line in the middle of its bits.
-  void hear() {
-    const bool line = top_.uart_tx_o;
-    if (hearing_ == 0) {
-      if (line || !top_.rst_ni) return;
-      hearing_ = 1;
-      heard_byte_ = 0;
-      return;
-    }
-    const unsigned at = hearing_++;
-    if (at % BitCycles != BitCycles / 2) return;
-    const unsigned bit = at / BitCycles;
-    if (bit == 0 && line) fail(bench_, "a start bit is too short");
-    if (bit > 0 && bit < 9) heard_byte_ |= line << (bit - 1);
-    if (bit < 9) return;
-    if (!line) fail(bench_, "a byte without a stop bit");
-    heard_ += static_cast<char>(heard_byte_);
-    hearing_ = 0;
-  }
-
-  Bench bench_;
-  Vtop& top_;
-  Clocks clocks_;
-  unsigned rx_ = 0, tx_ = 0, core_ = 0;
-  std::deque<Gmii> line_;
-  Gmii now_ = kIdle;
-  uint8_t low_ = 0;
-  uint64_t began_ = 0;
-  bool valid_ = false, sending_ = false, receiving_ = false, warm_ = false;
-  unsigned hearing_ = 0, heard_byte_ = 0;
-  std::string heard_;
-};
+// The board by its pins. Every operation of the golden vectors is answered byte for byte, with a correct FCS; frames
+// that are not correct change nothing and are counted, and so are packets for the host as long as it has no session.
+// Then a node on the same cable takes over, by frames that are lost now and then: each record and each packet reaches
+// it once and in order, and so do its own packets.
+#include "board.hpp"
+#include "cable.hpp"
 
 // Frames of a file of the ledger's vectors, one a line after its comments.
 static std::vector<Bytes> vectors(const std::string& path) {
@@ -201,22 +19,198 @@ static std::vector<Bytes> vectors(const std::string& path) {
   return frames;
 }
 
-static Bytes packet(const Bytes& frame, Random& random) {
-  Bytes bytes(frames::kHeaders);
-  for (size_t at = 0; at < 12; at++) bytes[at] = static_cast<uint8_t>(random.next());
-  bytes[0] &= 0xfe;
-  frames::put(bytes, 12, 0x0800, 2);
-  frames::put(bytes, 14, 0x4500, 2);
-  frames::put(bytes, 22, 64, 1);
-  frames::put(bytes, 23, 17, 1);
-  frames::put(bytes, 26, frames::kTrusted + 7, 4);
-  frames::put(bytes, 30, frames::kAddress, 4);
-  frames::put(bytes, 34, 4000, 2);
-  frames::put(bytes, 36, frames::kPort, 2);
-  bytes.insert(bytes.end(), frame.begin(), frame.end());
-  frames::seal(bytes, true);
-  return bytes;
-}
+// Operations on a few accounts beside a plain model, from clients and from the node.
+class Ledger {
+ public:
+  Ledger(Board& board, Node& node, Random& random) : board_(board), node_(node), random_(random) {}
+
+  // Stops the NIC in the midst of frames, begins a session, and starts the NIC with an empty ledger.
+  void restart() {
+    for (int at = 0; at < 20; at++) board_.receive(ethernet::framed(operation(4, 1, 0, 0)));
+    // The longest packet takes 95 cycles to leave the NIC.
+    Bytes longest(1514);
+    frames::put(longest, 12, 0x0806, 2);
+    node_.send({0, 0, TURNPIKE_NIC_FROM_HOST_SEND, longest});
+    node_.turn(0);
+    while (!board_.idle()) board_.run(1);
+    board_.run(random_.below(200));
+    node_.write(TURNPIKE_NIC_CONTROL, 0);
+    node_.open(1 + static_cast<uint32_t>(random_.below(UINT32_MAX)));
+    do node_.turn(2000);
+    while (!board_.idle());
+    cut_ += static_cast<size_t>(std::count_if(node_.network.begin(), node_.network.end(), [&](const Bytes& frame) { return frames::get(frame, 12, 2) == 0x0806 && frame.size() < longest.size(); }));
+    node_.network.clear();
+    balances_.clear();
+    // The console starts the NIC, at any time: it gets whole frames only.
+    for (int at = 0; at < 5; at++) board_.receive(ethernet::framed(longest));
+    board_.run(random_.below(800));
+    board_.write(TURNPIKE_NIC_CONTROL, TURNPIKE_NIC_CONTROL_RUN | TURNPIKE_NIC_CONTROL_COMPACT | TURNPIKE_NIC_CONTROL_BATCH | TURNPIKE_NIC_CONTROL_RECORD);
+    // Until nothing has come for longer than the link takes to repeat a loss.
+    for (int quiet = 0; quiet < 40; quiet++) {
+      node_.turn(2000);
+      for (; !node_.received.empty(); node_.received.pop_front()) {
+        if (node_.received.front().bytes != longest) fail(board_.bench(), "the NIC got a part of a frame: " + describe(node_.received.front()));
+        quiet = 0;
+      }
+    }
+    node_.network.clear();
+    before_ = node_.read(TURNPIKE_NIC_HOST_DROPPED);
+    missing_ = 0;
+    records_.clear(), packets_.clear(), replies_.clear(), frames_.clear();
+  }
+
+  void run(int turns) {
+    for (int turn = 0; turn < turns || is_waiting(); turn++) {
+      if (turn > 20 * turns) fail(board_.bench(), "something was lost for good");
+      if (turn < turns) step();
+      node_.turn(1000 + random_.below(3000));
+      check();
+      if (turn > turns && !packets_.empty()) forget_dropped();
+    }
+    forget_dropped();
+    if (missing_ != dropped()) fail(board_.bench(), "the NIC counts other packets for the host as dropped");
+  }
+
+  size_t cut() const { return cut_; }
+  size_t missing() const { return all_missing_; }
+  uint64_t checked() const { return checked_; }
+
+ private:
+  static constexpr uint8_t kToHostPacket = TURNPIKE_NIC_TO_HOST_PACKET, kRecord = TURNPIKE_NIC_TO_HOST_RECORD, kReply = TURNPIKE_NIC_TO_HOST_REPLY;
+
+  Bytes operation(uint32_t command, uint32_t source, uint32_t destination, uint32_t amount) {
+    Bytes frame(22);
+    frames::put(frame, 0, command, 4);
+    frames::put(frame, 4, ++transaction_, 4);
+    frames::put(frame, 8, source, 4);
+    frames::put(frame, 12, destination, 4);
+    frames::put(frame, 16, amount, 4);
+    return packet(frame, random_);
+  }
+
+  // The next operation that succeeds, with the reply and the record to expect.
+  Bytes next(uint8_t port) {
+    const auto accounts = static_cast<uint32_t>(balances_.size());
+    uint32_t command = 1 + static_cast<uint32_t>(random_.below(4)), source = 1 + static_cast<uint32_t>(random_.below(std::max(accounts, 1u))), destination = 0, amount = 0;
+    if (accounts < 2) command = 1;
+    if (command == 1 && accounts == 40) command = 2;
+    if (command == 1) source = accounts + 1, balances_.push_back(0);
+    uint64_t& balance = balances_[source - 1];
+    if (command == 3 && balance == 0) command = 2;
+    if (command == 2) amount = 1 + static_cast<uint32_t>(random_.below(1000)), balance += amount;
+    if (command == 3) {
+      destination = 1 + source % accounts;
+      amount = 1 + static_cast<uint32_t>(random_.below(balance));
+      balance -= amount;
+      balances_[destination - 1] += amount;
+    }
+    const Bytes request = operation(command, source, destination, amount);
+    Bytes frame(request.begin() + frames::kHeaders, request.end());
+    Bytes record(frame);
+    record.push_back(0);
+    // The host is the port after the last one.
+    record.push_back(port == 0 ? 0 : 1);
+    record.resize(32);
+    frames::put(record, 24, balance, 8);
+    records_.push_back({0, 0, kRecord, record});
+    // The balance, as far as the field reaches.
+    frames::put(frame, 16, std::min<uint64_t>(balance, UINT32_MAX), 4);
+    const Bytes reply = frames::reply_to(request, frame);
+    if (port == 0) frames_.push_back(reply);
+    else replies_.push_back({0, port, kReply, reply});
+    return request;
+  }
+
+  void step() {
+    for (uint64_t count = random_.below(4); count > 0; count--) {
+      Bytes bytes(60 + random_.below(1455));
+      for (auto& byte : bytes) byte = static_cast<uint8_t>(random_.next());
+      bytes[0] &= 0xfe;
+      frames::put(bytes, 12, 0x0806, 2);
+      switch (random_.below(5)) {
+        case 0:
+          // For the host.
+          packets_.push_back({0, 0, kToHostPacket, bytes});
+          board_.receive(ethernet::framed(bytes));
+          break;
+        case 1:
+          // From the host.
+          sent_.push_back(bytes);
+          node_.send({0, 0, TURNPIKE_NIC_FROM_HOST_SEND, bytes});
+          break;
+        default: board_.receive(ethernet::framed(next(0)));
+      }
+    }
+    // The order of operations of the host and of clients is the NIC's, so the model has those of the host alone.
+    if (random_.chance(10) && records_.empty() && node_.has_sent_all()) {
+      do node_.turn(2000);
+      while (!board_.idle());
+      node_.send({0, TURNPIKE_NIC_PORT_HOST, TURNPIKE_NIC_FROM_HOST_INJECT, next(TURNPIKE_NIC_PORT_HOST)});
+      for (int waited = 0; !replies_.empty(); waited++) {
+        if (waited > 1000) fail(board_.bench(), "an injected operation is not answered");
+        node_.turn(2000);
+        check();
+      }
+    }
+  }
+
+  bool is_waiting() const { return !records_.empty() || !packets_.empty() || !replies_.empty() || !frames_.empty() || !sent_.empty() || !node_.has_sent_all(); }
+
+  static std::string describe(const Bytes& frame) { return frames::hex(frame); }
+  static std::string describe(const HostPacket& packet) {
+    return "kind " + std::to_string(packet.kind) + ", port " + std::to_string(packet.port) + ", id " + std::to_string(packet.id) + ": " + frames::hex(packet.bytes);
+  }
+
+  template <typename Item>
+  void expect(std::deque<Item>& expected, const Item& item, const char* what) {
+    if (expected.empty()) fail(board_.bench(), std::string(what) + " of nothing: " + describe(item));
+    if (!(expected.front() == item)) fail(board_.bench(), std::string(what) + "\n" + describe(item) + "\ninstead of\n" + describe(expected.front()));
+    expected.pop_front();
+    checked_++;
+  }
+
+  // Packets for the host that the NIC has dropped: its queue becomes full while the link repeats lost segments.
+  size_t dropped() { return node_.read(TURNPIKE_NIC_HOST_DROPPED) - before_; }
+
+  void skip() {
+    packets_.pop_front();
+    missing_++;
+    all_missing_++;
+  }
+
+  // The last packets may be among them.
+  void forget_dropped() {
+    if (missing_ + packets_.size() != dropped()) return;
+    while (!packets_.empty()) skip();
+  }
+
+  void check() {
+    for (; !node_.received.empty(); node_.received.pop_front()) {
+      const HostPacket& packet = node_.received.front();
+      if (packet.kind == kRecord) expect(records_, packet, "a record");
+      else if (packet.kind == kReply) expect(replies_, packet, "a reply");
+      else {
+        while (packets_.size() > 1 && !(packets_.front() == packet)) skip();
+        expect(packets_, packet, "a packet");
+      }
+    }
+    for (; !node_.network.empty(); node_.network.pop_front()) {
+      const Bytes& frame = node_.network.front();
+      if (frames::get(frame, 12, 2) == 0x0806) expect(sent_, frame, "a frame of the host");
+      else expect(frames_, frame, "a reply on the network");
+    }
+  }
+
+  Board& board_;
+  Node& node_;
+  Random& random_;
+  uint32_t transaction_ = 1 << 20;
+  std::vector<uint64_t> balances_;
+  std::deque<HostPacket> records_, packets_, replies_;
+  std::deque<Bytes> frames_, sent_;
+  size_t cut_ = 0, before_ = 0, missing_ = 0, all_missing_ = 0;
+  uint64_t checked_ = 0;
+};
 
 int main(int argc, char** argv) {
   return run(argc, argv, [](const Options& options) {
@@ -273,7 +267,26 @@ int main(int argc, char** argv) {
     }
     if (board.read(kHostPackets) != for_host) fail(board.bench(), "another number of packets for the host");
     if (board.read(TURNPIKE_NIC_OPERATIONS) == 0) fail(board.bench(), "the NIC counted no operations");
-    std::printf("%zu operations of the vectors by the pins, each answered within %.2f us, %u frames dropped", requests.size(),
-                static_cast<double>(board.latency) / 1e6, counts[kBadFcs] + counts[kRunt] + counts[kJabber] + counts[kError]);
+    const uint64_t latency = board.latency;
+
+    Node node(board, random);
+    if (node.read(TURNPIKE_NIC_ID, true) != 0x54504e49) fail(board.bench(), "a node reads another NIC");
+    Ledger ledger(board, node, random);
+    for (const unsigned loss : {0, 5, 20}) {
+      node.loss = loss;
+      uint32_t replays = 0;
+      for (int session = 0; session < 6; session++) {
+        ledger.restart();
+        const uint32_t before = node.read(Node::kReplays);
+        ledger.run(30);
+        replays += node.read(Node::kReplays) - before;
+      }
+      if ((loss == 0) != (replays == 0)) fail(board.bench(), std::to_string(replays) + " repetitions with " + std::to_string(loss) + " % lost");
+    }
+    if (ledger.missing() * 5 > ledger.checked()) fail(board.bench(), "most packets were dropped");
+    if (ledger.cut() == 0) fail(board.bench(), "no frame was cut by a stop");
+    std::printf("%zu operations of the vectors by the pins, each answered within %.2f us, %u frames dropped; %llu packets of a node on the cable, %llu frames lost, %zu cut", requests.size(),
+                static_cast<double>(latency) / 1e6, counts[kBadFcs] + counts[kRunt] + counts[kJabber] + counts[kError], static_cast<unsigned long long>(ledger.checked()),
+                static_cast<unsigned long long>(node.lost), ledger.cut());
   });
 }
