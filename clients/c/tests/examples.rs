@@ -101,6 +101,42 @@ fn linked_with_the_shared_library() {
     check(&["-L", libraries().to_str().unwrap(), "-lturnpike"]);
 }
 
+/// Compilers find an installed client by pkg-config alone, as a shared and as a static library.
+#[test]
+fn it_can_be_installed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().unwrap();
+    let install = |prefix: &str| {
+        let mut command = Command::new(root.join("install"));
+        command.arg(prefix).env("DESTDIR", folder.path()).env("LIBRARIES", libraries()).output().unwrap()
+    };
+    assert_eq!(install("usr").status.code(), Some(2), "a relative prefix");
+    let installed = install("/usr");
+    assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+
+    let library = folder.path().join("usr/lib");
+    let flags = |more: &[&str]| {
+        let mut command = Command::new("pkg-config");
+        command.args(["--cflags", "--libs", "turnpike"]).args(more).env("PKG_CONFIG_PATH", library.join("pkgconfig"));
+        let output = command.env("PKG_CONFIG_SYSROOT_DIR", folder.path()).output();
+        let Ok(output) = output else { return None };
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Some(String::from_utf8(output.stdout).unwrap())
+    };
+    for (more, linker) in [(&[][..], &[][..]), (&["--static"], &["-static-pie"])] {
+        let Some(flags) = flags(more) else {
+            return skip::lacking(skip::Ability::Peers, "pkg-config is not installed");
+        };
+        let program = folder.path().join("quick_start");
+        let mut command = compiler(folder.path());
+        command.arg(root.join("examples/quick_start.c")).args(flags.split_whitespace()).args(linker).arg("-o");
+        let output = command.arg(&program).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let output = Command::new(program).env("LD_LIBRARY_PATH", &library).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "it prints its usage");
+    }
+}
+
 #[test]
 fn the_benchmark_runs() {
     let Some(node) = Node::start() else { return };
