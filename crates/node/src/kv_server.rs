@@ -41,6 +41,7 @@ pub fn start(config: &Kv) -> Result<Server, Error> {
         unix: socket(config).map(|path| (path.to_owned(), config.socket_mode)),
         udp: config.udp.clone(),
         udp_trusted: config.udp_trusted.clone(),
+        nic: None,
         threads: config.threads,
         backlog: config.backlog.into(),
         idle: (config.idle_timeout > 0).then(|| Duration::from_secs(config.idle_timeout)),

@@ -11,6 +11,7 @@ use net::tls::Tls;
 
 use crate::{
     clock::Seconds,
+    host::Access,
     number::unsigned_32,
     protocol::{
         Words,
@@ -23,6 +24,7 @@ use crate::{
 
 /// Replies to `stats` and its arguments, or begins to.
 pub fn ascii(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>, now: Seconds) -> Option<Walk> {
+    let _position = service.order(&Access::Read);
     let mut stat = |name: &str, value: &str| {
         out.extend_from_slice(b"STAT ");
         out.extend_from_slice(name.as_bytes());
@@ -57,6 +59,7 @@ pub fn ascii(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>, now: Se
 
 /// Replies to a binary `stat`, or begins to: one item of it a reply, and an empty one at the end.
 pub fn binary(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now: Seconds) -> Option<Walk> {
+    let _position = service.order(&Access::Read);
     let header = request.header;
     let group = (!request.key.is_empty()).then_some(request.key);
     if group == Some(b"reset") {

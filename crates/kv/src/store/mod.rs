@@ -253,6 +253,11 @@ impl Store {
         lock(&self.shards[number])
     }
 
+    /// Whether an item with `len` bytes of key and value is not too large.
+    pub(crate) fn has_room_for(&self, len: usize) -> bool {
+        item::HEADER + len <= self.config.largest_item
+    }
+
     /// Prefetches the memory needed to find keys, [`PREFETCHED`] at a time, so that their cache misses overlap. A
     /// single key gains nothing.
     #[inline]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use table::{Hash, Hasher, Pages, Region};
 
 use super::{
+    Key,
     blocks::{Blocks, Class},
     counters::{ClassCounters, Counters},
     held::Held,
@@ -169,6 +170,11 @@ impl Shard {
     pub fn locate(&self, key: &[u8], hash: Hash, now: Seconds) -> Option<Item> {
         let (_, at) = self.find(key, hash)?;
         self.is_live(self.blocks.header(at), now).then_some(Item(at))
+    }
+
+    /// The number of a key's item, without a trace.
+    pub(crate) fn number_of(&self, key: Key<'_>) -> Option<u64> {
+        self.find(key.bytes, key.hash).map(|(_, at)| self.blocks.header(at).cas)
     }
 
     /// Logs that a key was looked up.
