@@ -68,7 +68,6 @@ impl Setting {
         let mut random = Random(seed | 1);
         let nic = KvNicConfig {
             library,
-            own: "127.0.0.1:11211".parse().unwrap(),
             trusted: "127.0.0.0/8".parse().unwrap(),
             series: random.next() as u16 & 0x7fff,
             key_secret: std::array::from_fn(|_| random.next() as u32),
@@ -76,7 +75,7 @@ impl Setting {
             seed,
         };
         let service = Arc::new(Service::new(Store::new(config).unwrap(), Settings::default()));
-        service.set_nic(NicHost::new(KvNic::new(&nic).unwrap()));
+        service.set_nic(NicHost::new(KvNic::new(&nic, "127.0.0.1:11211".parse().unwrap()).unwrap()));
         let clients = NicClients::new(&service, &["127.0.0.0/8".parse().unwrap()]);
         let connection = Session::new(&service);
         Self { service, clients, connection, departed: Vec::new() }

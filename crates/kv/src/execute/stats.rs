@@ -126,6 +126,9 @@ fn general(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
     number("bytes_read", counts.bytes_read.load(Relaxed));
     number("bytes_written", counts.bytes_written.load(Relaxed));
     number("conn_yields", counts.conn_yields.load(Relaxed));
+    for (event, count) in service.nic().iter().flat_map(|nic| nic.counts().all()) {
+        number(&format!("nic_{event}"), count);
+    }
     if let Some(tls) = service.tls() {
         if tls.files().resume {
             number("ssl_new_sessions", tls.new_sessions.load(Relaxed));

@@ -59,7 +59,7 @@ pub struct Config {
     pub unix: Option<(PathBuf, u32)>,
     /// Addresses for UDP.
     pub udp: Vec<SocketAddr>,
-    /// The simulated NIC that serves the only address for UDP, which replaces the one in its configuration.
+    /// The simulated NIC that serves the only address for UDP, if any does.
     pub nic: Option<KvNicConfig>,
     /// Prefixes that may get UDP replies longer than the request.
     pub udp_trusted: Vec<Prefix>,

@@ -75,7 +75,7 @@ impl Datagrams {
         if own.ip().is_unspecified() {
             return Err(Error::NicAddress { at: self.address });
         }
-        let nic = KvNic::new(&KvNicConfig { own, ..config.clone() }).map_err(|error| Error::Nic(Box::new(error)))?;
+        let nic = KvNic::new(config, own).map_err(|error| Error::Nic(Box::new(error)))?;
         self.service.set_nic(NicHost::new(nic));
         self.has_nic = true;
         Ok(())

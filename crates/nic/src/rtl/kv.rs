@@ -55,11 +55,9 @@ const QUIET: [u8; 4] = [0x11, 0x13, 0x14, 0x08];
 pub struct KvNicConfig {
     /// The library that `make rtl` builds.
     pub library: PathBuf,
-    /// The store's address; not the wildcard.
-    pub own: SocketAddrV4,
     /// The only prefix from which the NIC takes requests, of IPv4.
     pub trusted: Prefix,
-    /// 15 bits of the CAS of items that the NIC writes; others after each start.
+    /// The lowest 15 bits are part of the CAS of items that the NIC writes; others after each start.
     pub series: u16,
     /// Secret random bits for the fingerprints of keys.
     pub key_secret: [u32; csr::KV_KEY_SECRET_COUNT as usize],
@@ -113,23 +111,22 @@ pub struct KvNic {
 }
 
 impl KvNic {
-    /// Loads the NIC, sets its registers and starts it.
-    pub fn new(config: &KvNicConfig) -> Result<Self, RtlError> {
-        let own = SocketAddr::V4(config.own);
-        let mut device = Device::load(&config.library, own, config.seed, Arc::<RtlCounters>::default())?;
+    /// Loads the NIC, sets its registers and starts it. `own` is the store's address, not the wildcard.
+    pub fn new(config: &KvNicConfig, own: SocketAddrV4) -> Result<Self, RtlError> {
+        let mut device = Device::load(&config.library, own.into(), config.seed, Arc::<RtlCounters>::default())?;
         if device.read(csr::KV_ENGINE) == 0 {
             return Err(RtlError::NoStore { path: config.library.clone() });
         }
         if !device.trust(config.trusted) {
             return Err(RtlError::NotIpv4 { trusted: config.trusted });
         }
-        device.write(csr::KV_UDP_PORT, config.own.port().into());
+        device.write(csr::KV_UDP_PORT, own.port().into());
         device.write(csr::KV_SERIES, config.series.into());
         device.write_all(csr::KV_KEY_SECRET, &config.key_secret);
         device.write_all(csr::KV_TABLE_SECRET, &config.table_secret);
         device.start(0);
         // Any address of the prefix, and any port but the store's, which the NIC does not accept as a source.
-        let port = if config.own.port() == 1 { 2 } else { 1 };
+        let port = if own.port() == 1 { 2 } else { 1 };
         let host = SocketAddr::new(config.trusted.address(), port);
         Ok(Self { device, trusted: config.trusted, host, now: None })
     }

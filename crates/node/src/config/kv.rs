@@ -21,6 +21,8 @@ pub enum KvIo {
     Udp,
     /// Sockets, and before them a program in the network driver that answers gets of one key.
     Xdp,
+    /// The simulated NIC, which answers requests of the binary protocol from the same store.
+    Rtl,
 }
 
 /// The key-value store. It runs if it has an address or a socket.
@@ -41,6 +43,8 @@ pub struct Kv {
     pub udp_trusted: Vec<Prefix>,
     /// What serves datagrams.
     pub io: KvIo,
+    /// With [`KvIo::Rtl`]: the library that `make rtl` builds.
+    pub rtl: PathBuf,
     /// The interface that XDP answers on; empty for the one that has the first address for UDP.
     pub interface: String,
     /// Megabytes of memory for what XDP answers with.
@@ -126,6 +130,7 @@ impl Default for Kv {
             udp: Vec::new(),
             udp_trusted: net::Prefix::loopback(),
             io: KvIo::Udp,
+            rtl: "target/rtl/libturnpike_nic_kv.so".into(),
             interface: String::new(),
             xdp_memory: 64,
             socket: PathBuf::new(),
@@ -193,6 +198,17 @@ impl Kv {
         if self.has_logins() && !self.udp.is_empty() {
             let allowed = "empty if kv.auth_file (-Y) requires logins: datagrams (kv.udp, -U) cannot log in";
             findings.refuse("kv.udp", format!("{:?}", self.udp), allowed.to_owned());
+        }
+        if self.io == KvIo::Rtl {
+            if self.udp.len() != 1 || !self.udp.iter().all(|at| at.is_ipv4() && !at.ip().is_unspecified()) {
+                let allowed = "one IPv4 address, not 0.0.0.0, with kv.io (--io) \"rtl\"; set -U and -l";
+                findings.refuse("kv.udp", format!("{:?}", self.udp), allowed.to_owned());
+            }
+            if !self.udp_trusted.iter().any(|prefix| prefix.address().is_ipv4()) {
+                let allowed =
+                    "an IPv4 prefix with kv.io (--io) \"rtl\": the NIC takes requests from the first one only";
+                findings.refuse("kv.udp_trusted", format!("{:?}", self.udp_trusted), allowed.to_owned());
+            }
         }
         findings.within("kv.threads", self.threads as u64, 1, 256);
         findings.within("kv.connections", self.connections as u64, 1, 1 << 20);
