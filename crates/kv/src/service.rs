@@ -166,6 +166,7 @@ impl Service {
     /// Puts a NIC before the store. Nothing may use the store yet.
     pub fn set_nic(&self, nic: NicHost) {
         self.store.set_ahead(Box::new(nic.ahead()));
+        self.store.collect_evicted();
         // Once, when the server binds its socket for datagrams.
         let _ = self.nic.set(nic);
     }

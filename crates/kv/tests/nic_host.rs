@@ -691,3 +691,32 @@ fn a_connection_sees_each_write_that_the_nic_has_acknowledged() {
     }
     assert_eq!(setting.count("write"), 4 * 32);
 }
+
+#[test]
+fn the_nic_has_no_item_that_the_store_has_evicted() {
+    let Some(library) = library() else { return };
+    // Room for fewer items than are written, and less than the NIC's.
+    let config = Config { memory: 512 << 10, largest_item: 8 << 10, evict: true, threads: 1 };
+    let mut setting = Setting::new(library, config, 5);
+    let keys: Vec<String> = (0..500).map(|at| format!("key-{at}")).collect();
+    for some in keys.chunks(8) {
+        let client = Peer::new("127.0.0.1:2000".parse().unwrap());
+        let set = |key: &String| framed(7, &binary(0x01, &[0; 8], key.as_bytes(), &[b'v'; 1200], 0));
+        let sets: Vec<_> = some.iter().map(set).collect();
+        setting.nic().enter(&setting.service, sets.iter().map(|set| (client, &set[..])));
+        while setting.advance() {}
+    }
+    setting.departed.clear();
+    assert_eq!((setting.count("no_room"), setting.count("write")), (0, 500));
+    let evicted = setting.service.store.counters().evictions;
+    assert!((50..450).contains(&evicted), "{evicted} items evicted");
+    let mut missing = 0;
+    for key in keys.iter().step_by(5) {
+        let is_here = setting.connection(format!("mg {key}\r\n").as_bytes()) == b"HD\r\n";
+        let reply = setting.ask(&binary(0x00, &[], key.as_bytes(), b"", 0)).unwrap();
+        assert_eq!(reply[7] == 0, is_here, "{key}");
+        missing += u64::from(!is_here);
+    }
+    assert!((5..95).contains(&missing), "{missing} of 100 items are missing");
+    assert_eq!(setting.count("hit"), 100 - missing);
+}

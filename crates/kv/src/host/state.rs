@@ -72,7 +72,7 @@ impl State {
         }
     }
 
-    /// Sets the NIC's time, and flushes its items if the store's are flushed now.
+    /// Sets the NIC's time, and removes its items that the store has flushed or evicted.
     pub fn keep_time(&mut self, service: &Service) -> io::Result<()> {
         let clock = service.store.clock();
         let now = clock.now();
@@ -81,7 +81,18 @@ impl State {
             self.flush_at = NEVER;
             self.flush(service)?;
         }
-        Ok(())
+        self.remove_evicted(service)
+    }
+
+    /// Removes items from the NIC that the store has evicted. The NIC has none of them afterwards.
+    fn remove_evicted(&mut self, service: &Service) -> io::Result<()> {
+        loop {
+            let evicted = service.store.take_evicted();
+            let Some((last, others)) = evicted.split_last() else { return Ok(()) };
+            others.iter().for_each(|key| self.remove(key));
+            // Writes in the stream before it may evict more.
+            self.pass(service, Injected { key: last, ..Injected::new(opcode::DELETEQ) })?;
+        }
     }
 
     /// Removes all items from the NIC.
