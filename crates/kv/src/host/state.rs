@@ -116,20 +116,22 @@ impl State {
     pub fn advance(&mut self, service: &Service, output: &mut Output) -> io::Result<bool> {
         if self.nic.is_busy() {
             self.nic.step()?;
-        }
-        let is_idle = !self.nic.is_busy() && self.nic.cycle() != self.settled;
-        if is_idle {
+        } else if self.nic.cycle() != self.settled {
+            // Replies have left by now, and do not wait for this.
             self.nic.settle()?;
-        }
-        self.take_stream(service, None);
-        if is_idle {
-            // The NIC counts reads and writes together.
-            self.counts.hits.store(self.nic.executed().saturating_sub(self.writes), Relaxed);
+            self.take_stream(service, None);
+            self.count_reads();
             self.settled = self.nic.cycle();
         }
+        self.take_stream(service, None);
         output.departed.extend(self.nic.departed());
         output.requests.extend(self.requests.drain(..));
-        Ok(self.nic.is_busy())
+        Ok(self.nic.is_busy() || self.nic.cycle() != self.settled)
+    }
+
+    /// Counts the reads that the NIC has executed: all that it has executed, except the writes in its stream.
+    fn count_reads(&mut self) {
+        self.counts.hits.store(self.nic.executed().saturating_sub(self.writes), Relaxed);
     }
 
     /// Waits for a position in the stream. Returns the number of the item if the NIC has stored it.
@@ -155,6 +157,7 @@ impl State {
             }
             Access::Read => {
                 self.pass(service, Injected::new(opcode::NOOP))?;
+                self.count_reads();
             }
             Access::Flush(at) => {
                 let is_now = at <= store.clock().now();
