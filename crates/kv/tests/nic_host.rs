@@ -720,3 +720,27 @@ fn the_nic_has_no_item_that_the_store_has_evicted() {
     assert!((5..95).contains(&missing), "{missing} of 100 items are missing");
     assert_eq!(setting.count("hit"), 100 - missing);
 }
+
+#[test]
+fn the_nic_has_no_item_that_the_store_has_refused() {
+    let Some(library) = library() else { return };
+    let config = Config { memory: 512 << 10, largest_item: 8 << 10, evict: false, threads: 1 };
+    let mut setting = Setting::new(library, config, 6);
+    let value = "v".repeat(1200);
+    let set = |key: &str| format!("set {key} 0 0 {}\r\n{value}\r\n", value.len());
+    let full = (0..500).map(|at| format!("key-{at}")).find(|key| {
+        let reply = setting.connection(set(key).as_bytes());
+        assert!(reply == b"STORED\r\n" || reply == b"SERVER_ERROR out of memory storing object\r\n");
+        reply != b"STORED\r\n"
+    });
+    // By datagram the NIC has acknowledged the write already.
+    let set = binary(0x01, &[0; 8], b"another", value.as_bytes(), 0);
+    assert_eq!(setting.ask(&set).unwrap()[6..8], [0, 0]);
+    assert_eq!(setting.count("write"), 1);
+    for key in [full.unwrap().as_str(), "another"] {
+        assert_eq!(setting.ask(&binary(0x00, &[], key.as_bytes(), b"", 0)).unwrap()[6..8], [0, 1], "{key}");
+        assert_eq!(setting.connection(format!("get {key}\r\n").as_bytes()), b"END\r\n");
+    }
+    assert!(setting.ask(&binary(0x00, &[], b"key-0", b"", 0)).unwrap().ends_with(value.as_bytes()));
+    assert_eq!(setting.count("hit"), 1);
+}

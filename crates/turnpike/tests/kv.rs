@@ -174,6 +174,8 @@ fn options_that_do_not_fit_are_refused_with_what_to_do() {
         (&["-c", "0", "-s", &socket], "-c"),
         (&["--io", "rtl", "-s", &socket], "kv.udp"),
         (&["--io", "rtl", "-U", "11299", "-l", "0.0.0.0"], "one IPv4 address"),
+        (&["--io", "rtl", "-U", "11299", "-p", "0", "-M"], "without -M"),
+        (&["--io", "rtl", "-U", "11299", "-p", "0", "-I", "1k"], "at least 2048"),
         (&["--io", "rtl", "-U", "11299", "-p", "0", "--udp-trusted", "::1/128"], "an IPv4 prefix"),
         (&["--io", "rtl", "-U", "11299", "-p", "11299", "--rtl", &path("nic.so")], "nic.so"),
     ] {

@@ -224,3 +224,16 @@ impl std::fmt::Debug for KvNic {
         f.debug_struct("KvNic").field("cycle", &self.cycle()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_have_room_for_a_header_and_the_rows_of_an_item() {
+        let expected =
+            [(1, 0), (3 * 64, 0), (3 * 64 + 1, 1), (7 * 64, 1), (7 * 64 + 1, 2), (15 * 64, 2), (15 * 64 + 1, 3)];
+        assert_eq!(expected.map(|(bytes, _)| (bytes, block_class(bytes))), expected);
+        assert_eq!(block_class(LONGEST_DATAGRAM), BLOCK_CLASSES - 1);
+    }
+}

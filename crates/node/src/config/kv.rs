@@ -12,6 +12,9 @@ use super::{ConfigError, Findings, texts};
 /// The smallest and the largest item that can be configured, in bytes (memcached's).
 pub const ITEM_SIZES: (u64, u64) = (1 << 10, 1 << 30);
 
+/// More than any item that the simulated NIC writes, with its header here.
+const SMALLEST_FOR_NIC: usize = 2 << 10;
+
 /// The backend for datagrams to the key-value store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -203,6 +206,13 @@ impl Kv {
             if self.udp.len() != 1 || !self.udp.iter().all(|at| at.is_ipv4() && !at.ip().is_unspecified()) {
                 let allowed = "one IPv4 address, not 0.0.0.0, with kv.io (--io) \"rtl\"; set -U and -l";
                 findings.refuse("kv.udp", format!("{:?}", self.udp), allowed.to_owned());
+            }
+            if !self.evict || self.item_size < SMALLEST_FOR_NIC {
+                let allowed = format!(
+                    "evict = true (without -M) and item_size (-I) of at least {SMALLEST_FOR_NIC} with kv.io (--io) \"rtl\": the NIC \
+                     acknowledges a write before the store could refuse it"
+                );
+                findings.refuse("kv.evict, kv.item_size", format!("{}, {}", self.evict, self.item_size), allowed);
             }
             if !self.udp_trusted.iter().any(|prefix| prefix.address().is_ipv4()) {
                 let allowed =
