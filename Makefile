@@ -98,7 +98,7 @@ fast-path: ## the model of the fast path: larger scenarios, STATES of random sch
 	FAST_PATH_LONG=1 FAST_PATH_STATES=$(or $(STATES),20000000) FAST_PATH_SEED=$(or $(SEED),1) \
 		$(CARGO) test --release --locked --package turnpike-fast-path -- --nocapture --test-threads 1
 
-rtl: ## the simulated NIC as a library, for turnpike serve --io rtl: target/rtl/libturnpike_nic.so
+rtl: ## the simulated NIC as libraries, for turnpike serve --io rtl and turnpike kv --io rtl: target/rtl/libturnpike_nic*.so
 	@rtl/check model $(NAMES)
 
 rtl-lint rtl-format rtl-test rtl-wave rtl-diagram rtl-area rtl-timing:

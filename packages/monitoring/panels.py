@@ -199,6 +199,7 @@ PROOFS = Row("Proofs and Electrum", [
 NIC = Row("NIC tier", [
     Panel("Datagrams seen by XDP, by answer", "ops", [(rate("turnpike_xdp_total", "answer"), "{{instance}} {{answer}}"),
                                                       (rate("memcached_xdp_total", "answer"), "{{instance}} kv {{answer}}")]),
+    Panel("Simulated NIC of the key-value store", "ops", [(rate("memcached_nic_total", "event"), "{{instance}} {{event}}")]),
     Panel("Frames past the network stack", "ops", [*rates(received="turnpike_frames_total"),
                                                    (rate("turnpike_frames_lost_total", "reason"), "{{instance}} lost: {{reason}}")],
           "`full`: the io thread does not keep up. `invalid`: the driver or the kernel misbehaves."),

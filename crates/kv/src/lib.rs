@@ -31,6 +31,7 @@
 
 pub mod clock;
 mod execute;
+pub mod host;
 pub mod number;
 pub mod protocol;
 pub mod replies;

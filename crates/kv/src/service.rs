@@ -1,7 +1,7 @@
 //! State shared by all connections: the store, the settings, the counts.
 
 use std::sync::{
-    Mutex, PoisonError,
+    Mutex, OnceLock, PoisonError,
     atomic::{
         AtomicBool, AtomicU64, AtomicUsize,
         Ordering::{Acquire, Relaxed, Release},
@@ -10,7 +10,12 @@ use std::sync::{
 
 use net::{Waker, tls::Tls};
 
-use crate::{clock::Seconds, store::Store, users::Users};
+use crate::{
+    clock::Seconds,
+    host::{Access, NicHost, Position},
+    store::Store,
+    users::Users,
+};
 
 /// The reply to `version`: the version of memcached whose protocol this is. Clients compare it to choose commands, and
 /// treat anything after the numbers as a pre-release.
@@ -114,6 +119,8 @@ pub struct Service {
     /// Maximum number of connections: `settings.connections` until it is reloaded.
     connection_limit: AtomicUsize,
     users: Option<Users>,
+    /// The NIC that answers for the store.
+    nic: OnceLock<NicHost>,
     stopping: AtomicBool,
     /// Wakers of the threads that must notice a stop.
     wakers: Mutex<Vec<Waker>>,
@@ -130,6 +137,7 @@ impl Service {
             counts: Counts::default(),
             tls: None,
             users: None,
+            nic: OnceLock::new(),
             stopping: AtomicBool::new(false),
             wakers: Mutex::default(),
         }
@@ -153,6 +161,26 @@ impl Service {
     /// Changes that limit. Connections that are open stay open.
     pub fn set_connection_limit(&self, connections: usize) {
         self.connection_limit.store(connections, Relaxed);
+    }
+
+    /// Puts a NIC before the store. Nothing may use the store yet.
+    pub fn set_nic(&self, nic: NicHost) {
+        self.store.set_ahead(Box::new(nic.ahead()));
+        self.store.collect_evicted();
+        // Once, when the server binds its socket for datagrams.
+        let _ = self.nic.set(nic);
+    }
+
+    /// The NIC that answers for the store, if any.
+    pub fn nic(&self) -> Option<&NicHost> {
+        self.nic.get()
+    }
+
+    /// Waits until a request may be executed, ordered with those that the NIC executes. Nothing else is executed until
+    /// the position is dropped.
+    #[inline]
+    pub(crate) fn order(&self, access: &Access<'_>) -> Position<'_> {
+        self.nic().map_or_else(Position::default, |nic| nic.order(self, access))
     }
 
     /// Requires a login on every connection.
@@ -193,6 +221,7 @@ impl Service {
             return false;
         }
         let at = if delay > 0 { self.store.clock().expiry(delay, now) } else { now };
+        let _position = self.order(&Access::Flush(at));
         self.store.flush(at, now);
         true
     }

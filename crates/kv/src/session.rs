@@ -2,6 +2,7 @@
 
 mod administration;
 mod binary;
+pub(crate) mod datagram;
 mod meta;
 
 use std::sync::Arc;

@@ -9,6 +9,7 @@ use kv::{
     users::Users,
 };
 use net::tls::Tls;
+use nic::{csr, rtl::kv::KvNicConfig};
 
 use crate::{
     config::{Kv, KvIo},
@@ -41,6 +42,7 @@ pub fn start(config: &Kv) -> Result<Server, Error> {
         unix: socket(config).map(|path| (path.to_owned(), config.socket_mode)),
         udp: config.udp.clone(),
         udp_trusted: config.udp_trusted.clone(),
+        nic: nic(config)?,
         threads: config.threads,
         backlog: config.backlog.into(),
         idle: (config.idle_timeout > 0).then(|| Duration::from_secs(config.idle_timeout)),
@@ -56,7 +58,7 @@ pub fn start(config: &Kv) -> Result<Server, Error> {
 /// The program in the network driver, and the store's mirror for it, where that is wanted and can be.
 fn tier(config: &Kv, store: &Store) -> Result<Option<KvTier>, Error> {
     match config.io {
-        KvIo::Udp => Ok(None),
+        KvIo::Udp | KvIo::Rtl => Ok(None),
         KvIo::Xdp => match KvTier::prepare(config) {
             Ok((tier, mirror)) => {
                 store.set_mirror(mirror).map_err(Error::KvMemory)?;
@@ -69,6 +71,27 @@ fn tier(config: &Kv, store: &Store) -> Result<Option<KvTier>, Error> {
             }
         },
     }
+}
+
+/// The configuration of the simulated NIC, if it serves datagrams.
+fn nic(config: &Kv) -> Result<Option<KvNicConfig>, Error> {
+    let trusted = config.udp_trusted.iter().find(|prefix| prefix.address().is_ipv4());
+    let Some(trusted) = trusted.filter(|_| config.io == KvIo::Rtl) else { return Ok(None) };
+    let mut random = [0; 4 * (csr::KV_KEY_SECRET_COUNT + csr::KV_TABLE_SECRET_COUNT + 2) as usize];
+    getrandom::fill(&mut random)
+        .map_err(|error| Error::System { what: "random numbers", source: std::io::Error::other(error) })?;
+    let (words, _) = random.as_chunks::<4>();
+    let mut words = words.iter().map(|word| u32::from_ne_bytes(*word));
+    let mut word = || words.next().unwrap_or_default();
+    Ok(Some(KvNicConfig {
+        library: config.rtl.clone(),
+        trusted: *trusted,
+        // A memory file may have items of earlier starts: one start of 32,768 has the same series, and counts from 1.
+        series: word() as u16,
+        key_secret: std::array::from_fn(|_| word()),
+        table_secret: std::array::from_fn(|_| word()),
+        seed: word().into(),
+    }))
 }
 
 /// The store, in a file if configured.

@@ -3,12 +3,14 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use skip::Ability;
 
 /// How long a reply may take before a test fails rather than hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,6 +27,10 @@ impl Kv {
             .arg(folder.join("socket"))
             .arg("-e")
             .arg(folder.join("items"));
+        Self::spawn(&mut command)
+    }
+
+    fn spawn(command: &mut Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
@@ -90,6 +96,55 @@ fn items_outlive_a_stop_and_not_a_kill() {
     assert!(log.contains("the previous program was killed"), "{log}");
 }
 
+/// A free port for TCP and UDP.
+fn free_port() -> u16 {
+    loop {
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = udp.local_addr().unwrap().port();
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+#[test]
+fn the_simulated_nic_answers_from_the_same_store() {
+    let rtl = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/rtl/libturnpike_nic_kv.so"));
+    if !rtl.exists() {
+        skip::lacking(Ability::RtlLibrary, format_args!("there is no {} (`make rtl` builds it)", rtl.display()));
+        return;
+    }
+    let port = free_port();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_turnpike"));
+    command.args(["kv", "--io", "rtl", "-t", "1", "-p", &port.to_string(), "-U", &port.to_string(), "--rtl"]).arg(rtl);
+    let kv = Kv::spawn(&mut command);
+    let mut tcp = BufReader::new(TcpStream::connect(("127.0.0.1", port)).unwrap());
+    tcp.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut lines = |request: &str, last: &str| {
+        tcp.get_mut().write_all(request.as_bytes()).unwrap();
+        let mut all = String::new();
+        while !all.ends_with(last) {
+            assert_ne!(tcp.read_line(&mut all).unwrap(), 0);
+        }
+        all
+    };
+    lines("set key 0 0 5\r\nvalue\r\n", "STORED\r\n");
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    udp.connect(("127.0.0.1", port)).unwrap();
+    udp.set_read_timeout(Some(PATIENCE)).unwrap();
+    let get = [b"\0\x01\0\0\0\x01\0\0\x80\0\0\x03".as_slice(), &[0; 7], b"\x03", &[0; 12], b"key"].concat();
+    udp.send(&get).unwrap();
+    let mut reply = [0; 128];
+    let length = udp.recv(&mut reply).unwrap();
+    assert_eq!(&reply[..10], b"\0\x01\0\0\0\x01\0\0\x81\0");
+    assert!(reply[..length].ends_with(b"value"), "{:?}", &reply[..length]);
+    let stats = lines("stats\r\n", "END\r\n");
+    for line in ["STAT nic_hit 1\r\n", "STAT nic_passed 0\r\n", "STAT get_hits 1\r\n"] {
+        assert!(stats.contains(line), "{line} is missing in {stats}");
+    }
+    kv.end(Signal::TERM);
+}
+
 /// What the program says to options that it refuses.
 fn refusal(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_turnpike"));
@@ -117,6 +172,12 @@ fn options_that_do_not_fit_are_refused_with_what_to_do() {
         (&["-o", "idle_timeout=x"], "expected a number of seconds"),
         (&["-m", "64", "-I", "256m", "-s", &socket], "kv.item_size"),
         (&["-c", "0", "-s", &socket], "-c"),
+        (&["--io", "rtl", "-s", &socket], "kv.udp"),
+        (&["--io", "rtl", "-U", "11299", "-l", "0.0.0.0"], "one IPv4 address"),
+        (&["--io", "rtl", "-U", "11299", "-p", "0", "-M"], "without -M"),
+        (&["--io", "rtl", "-U", "11299", "-p", "0", "-I", "1k"], "at least 2048"),
+        (&["--io", "rtl", "-U", "11299", "-p", "0", "--udp-trusted", "::1/128"], "an IPv4 prefix"),
+        (&["--io", "rtl", "-U", "11299", "-p", "11299", "--rtl", &path("nic.so")], "nic.so"),
     ] {
         let text = refusal(arguments);
         assert!(text.contains(expected), "{arguments:?}: {text}");

@@ -4,6 +4,7 @@ use std::array;
 
 use crate::{
     clock::Seconds,
+    host::{Access, Position},
     number,
     protocol::{
         Words,
@@ -31,6 +32,7 @@ pub struct Get<'a> {
 pub fn get(service: &Service, request: &mut Get<'_>, out: &mut Replies, turn: &mut Turn, now: Seconds) -> bool {
     let store = &service.store;
     let Get { keys, cas, touch } = request;
+    let _position = if touch.is_none() { service.order(&Access::Read) } else { Position::default() };
     loop {
         let mut ahead = keys.clone();
         let group: [Option<Key<'_>>; PREFETCHED] = array::from_fn(|_| ahead.next().map(|word| store.key(word)));
@@ -45,6 +47,8 @@ pub fn get(service: &Service, request: &mut Get<'_>, out: &mut Replies, turn: &m
             };
             keys.next();
             turn.spend(1);
+            let _position =
+                if touch.is_some() { service.order(&Access::Change(key.bytes)) } else { Position::default() };
             let mut shard = store.shard(key.hash);
             let item = match touch {
                 None => shard.get(key.bytes, key.hash, now),
@@ -79,15 +83,14 @@ pub fn write(service: &Service, write: &Write<'_>, value: &[u8], out: &mut Vec<u
     let reply = match value {
         [value @ .., b'\r', b'\n'] => {
             let key = store.key(write.key);
-            let stored = store.shard(key.hash).write(
-                &store::Write {
-                    flags: write.flags,
-                    expires: store.clock().expiry(write.expiry.into(), now),
-                    cas: write.cas,
-                    ..store::Write::new(write.mode, key, value)
-                },
-                now,
-            );
+            let write = store::Write {
+                flags: write.flags,
+                expires: store.clock().expiry(write.expiry.into(), now),
+                cas: write.cas,
+                ..store::Write::new(write.mode, key, value)
+            };
+            let mut position = service.order(&Access::Write(&write));
+            let stored = position.write(&mut store.shard(key.hash), &write, now);
             match stored {
                 Stored::Stored(_) => "STORED\r\n",
                 Stored::NotStored => "NOT_STORED\r\n",
@@ -111,6 +114,7 @@ pub fn forget(service: &Service, write: &Write<'_>, now: Seconds) {
 
 /// Removes an item.
 pub fn forget_key(service: &Service, key: &[u8], now: Seconds) {
+    let _position = service.order(&Access::Change(key));
     let key = service.store.key(key);
     let mut shard = service.store.shard(key.hash);
     if let Some(item) = shard.peek(key.bytes, key.hash, now) {
@@ -126,11 +130,13 @@ pub fn execute(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now:
             arithmetic(service, key, increment, delta, quiet, out, now);
         }
         Command::Delete { key, quiet } => {
+            let _position = service.order(&Access::Change(key));
             let key = store.key(key);
             let deleted = store.shard(key.hash).delete_key(key.bytes, key.hash, now);
             reply_to(quiet, if deleted { "DELETED\r\n" } else { "NOT_FOUND\r\n" }, out);
         }
         Command::Touch { key, expiry, quiet } => {
+            let _position = service.order(&Access::Change(key));
             let key = store.key(key);
             let expires = store.clock().expiry(expiry.into(), now);
             let touched = store.shard(key.hash).touch(key.bytes, key.hash, expires, now).is_some();
@@ -186,6 +192,7 @@ fn arithmetic(
     out: &mut Vec<u8>,
     now: Seconds,
 ) {
+    let _position = service.order(&Access::Change(key));
     let key = service.store.key(key);
     let change = Arithmetic { increment, delta, cas: 0, new_cas: None };
     let changed = service.store.shard(key.hash).add(key, &change, now);

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     clock::Seconds,
+    host::{Access, Position},
     number,
     protocol::binary::{Command, Request, Status},
     replies::{LONG, Replies},
@@ -31,8 +32,14 @@ const NOT_MADE: u32 = u32::MAX;
 /// Executes a request.
 pub fn execute(service: &Service, request: &Request<'_>, out: &mut Replies, now: Seconds) -> Then {
     match request.command {
-        Command::Get { with_key, touch } => get(service, request, with_key, touch, true, out, now),
-        Command::Touch => get(service, request, false, true, false, out, now),
+        Command::Get { with_key, touch } => {
+            let _position = service.order(&if touch { Access::Change(request.key) } else { Access::Read });
+            get(service, request, with_key, touch, true, out, now);
+        }
+        Command::Touch => {
+            let _position = service.order(&Access::Change(request.key));
+            get(service, request, false, true, false, out, now);
+        }
         Command::Set => write(service, request, Mode::Set, out, now),
         Command::Add => write(service, request, Mode::Add, out, now),
         Command::Replace => write(service, request, Mode::Replace, out, now),
@@ -55,6 +62,53 @@ pub fn execute(service: &Service, request: &Request<'_>, out: &mut Replies, now:
         Command::SaslList | Command::Sasl => refuse(request.header, Status::Unknown, out),
     }
     Then::GoOn
+}
+
+/// Executes a request whose position in the NIC's stream has come: a `get` without touch, `set` or `replace`.
+pub fn execute_in_order(service: &Service, request: &Request<'_>, out: &mut Replies, now: Seconds) {
+    let mode = match request.command {
+        Command::Get { with_key, touch: false } => return get(service, request, with_key, false, true, out, now),
+        Command::Set => Mode::Set,
+        Command::Replace => Mode::Replace,
+        _ => {
+            debug_assert!(false, "others have no position yet");
+            return;
+        }
+    };
+    write_at(service, &client_write(service, request, mode, now), Position::default(), request, out, now);
+}
+
+/// Executes a write that the NIC has executed and answered. Returns false if the NIC must remove the item, as the store
+/// has no room for it.
+pub fn follow(service: &Service, request: &Request<'_>, now: Seconds) -> bool {
+    let store = &service.store;
+    let key = store.key(request.key);
+    match request.command {
+        // The NIC had the item, which the store may have evicted.
+        Command::Set | Command::Replace => {
+            let new_cas = Some(request.header.cas.get());
+            let write = Write { mode: Mode::Set, cas: 0, new_cas, ..client_write(service, request, Mode::Set, now) };
+            matches!(store.shard(key.hash).write(&write, now), Stored::Stored(_))
+        }
+        Command::Delete => {
+            store.shard(key.hash).delete_key(key.bytes, key.hash, now);
+            true
+        }
+        Command::Touch | Command::Get { touch: true, .. } => {
+            let expires = expiry(service, extra(request, 0), now);
+            store.shard(key.hash).touch(key.bytes, key.hash, expires, now);
+            true
+        }
+        _ => {
+            debug_assert!(false, "the NIC executes no others");
+            false
+        }
+    }
+}
+
+/// Replies that a value is too long to be copied.
+pub fn refuse_long(request: &Request<'_>, out: &mut Vec<u8>) {
+    refuse(request.header, Status::NoMemory, out);
 }
 
 /// Replies with a status; a quiet request that succeeded gets no reply.
@@ -118,18 +172,32 @@ fn get(
 }
 
 fn write(service: &Service, request: &Request<'_>, mode: Mode, out: &mut Vec<u8>, now: Seconds) {
-    let store = &service.store;
-    let key = store.key(request.key);
+    let write = client_write(service, request, mode, now);
+    write_at(service, &write, service.order(&Access::Write(&write)), request, out, now);
+}
+
+/// The write that a client requests.
+fn client_write<'a>(service: &Service, request: &Request<'a>, mode: Mode, now: Seconds) -> Write<'a> {
     let cas = request.header.cas.get();
     // A number to compare with makes the others comparisons.
     let compares = cas != 0 && matches!(mode, Mode::Set | Mode::Add | Mode::Replace);
-    let write = Write {
+    Write {
         flags: extra(request, 0),
         expires: expiry(service, extra(request, 4), now),
         cas,
-        ..Write::new(if compares { Mode::Cas } else { mode }, key, request.value)
-    };
-    let stored = store.shard(key.hash).write(&write, now);
+        ..Write::new(if compares { Mode::Cas } else { mode }, service.store.key(request.key), request.value)
+    }
+}
+
+fn write_at(
+    service: &Service,
+    write: &Write<'_>,
+    mut position: Position<'_>,
+    request: &Request<'_>,
+    out: &mut Vec<u8>,
+    now: Seconds,
+) {
+    let stored = position.write(&mut service.store.shard(write.hash), write, now);
     let status = match (stored, write.mode) {
         (Stored::Stored(cas), _) => return finish(request, Status::Ok, cas, out),
         (Stored::Exists, _) | (Stored::NotStored, Mode::Add) => Status::Exists,
@@ -142,6 +210,7 @@ fn write(service: &Service, request: &Request<'_>, mode: Mode, out: &mut Vec<u8>
 }
 
 fn delete(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now: Seconds) {
+    let _position = service.order(&Access::Change(request.key));
     let key = service.store.key(request.key);
     let mut shard = service.store.shard(key.hash);
     let cas = request.header.cas.get();
@@ -159,6 +228,7 @@ fn arithmetic(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now: 
     let key = store.key(request.key);
     let increment = request.command == Command::Increment;
     let (delta, initial, time) = (extra_64(request, 0), extra_64(request, 8), extra(request, 16));
+    let _position = service.order(&Access::Change(request.key));
     let mut shard = store.shard(key.hash);
     let change = Arithmetic { increment, delta, cas: request.header.cas.get(), new_cas: None };
     let changed = shard.add(key, &change, now);

@@ -2,6 +2,7 @@
 
 use crate::{
     clock::{NEVER, Seconds},
+    host::Access,
     number,
     protocol::meta::{Command, Verb, encode},
     replies::{LONG, Replies},
@@ -41,6 +42,8 @@ fn get(service: &Service, command: &Command<'_>, out: &mut Replies, now: Seconds
     let store = &service.store;
     let key = store.key(command.key);
     let flags = &command.flags;
+    let changes = flags.vivify.is_some() || flags.expiry.is_some();
+    let _position = service.order(&if changes { Access::Change(command.key) } else { Access::Read });
     let mut shard = store.shard(key.hash);
     let mut found = shard.read(key.bytes, key.hash, now);
     let mut created = false;
@@ -127,8 +130,9 @@ pub fn set(service: &Service, command: &Command<'_>, mode: Mode, value: &[u8], o
         stale: flags.invalidate,
         ..empty(service, command, flags.expiry.unwrap_or(0), now)
     };
+    let mut position = service.order(&Access::Write(&write));
     let mut shard = service.store.shard(write.hash);
-    let stored = shard.write(&write, now);
+    let stored = position.write(&mut shard, &write, now);
     // A joined value is longer than the one that was sent.
     let joined = shard.locate(write.key, write.hash, now).filter(|_| joins && matches!(stored, Stored::Stored(_)));
     let len = joined.map_or(value.len() as u64, |item| shard.header(item).value_len.into());
@@ -157,6 +161,7 @@ fn delete(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: Seco
     let store = &service.store;
     let key = store.key(command.key);
     let flags = &command.flags;
+    let _position = service.order(&Access::Change(command.key));
     let mut shard = store.shard(key.hash);
     let found = shard.peek(key.bytes, key.hash, now);
     let code = match found {
@@ -219,6 +224,7 @@ fn arithmetic(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: 
     let key = store.key(command.key);
     let flags = &command.flags;
     let increment = flags.increments().ok_or("CLIENT_ERROR invalid mode for ma M token")?;
+    let _position = service.order(&Access::Change(command.key));
     let mut shard = store.shard(key.hash);
     let (delta, cas) = (flags.delta.unwrap_or(1), flags.cas.unwrap_or(0));
     let changed = shard.add(key, &Arithmetic { increment, delta, cas, new_cas: flags.new_cas }, now);
@@ -277,6 +283,7 @@ fn arithmetic(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: 
 fn debug(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: Seconds) {
     let store = &service.store;
     let key = store.key(command.key);
+    let _position = service.order(&Access::Read);
     let mut shard = store.shard(key.hash);
     shard.counters.cmd_meta += 1;
     let Some(item) = shard.peek(key.bytes, key.hash, now) else {

@@ -11,6 +11,7 @@ use net::tls::Tls;
 
 use crate::{
     clock::Seconds,
+    host::Access,
     number::unsigned_32,
     protocol::{
         Words,
@@ -23,6 +24,7 @@ use crate::{
 
 /// Replies to `stats` and its arguments, or begins to.
 pub fn ascii(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>, now: Seconds) -> Option<Walk> {
+    let _position = service.order(&Access::Read);
     let mut stat = |name: &str, value: &str| {
         out.extend_from_slice(b"STAT ");
         out.extend_from_slice(name.as_bytes());
@@ -57,6 +59,7 @@ pub fn ascii(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>, now: Se
 
 /// Replies to a binary `stat`, or begins to: one item of it a reply, and an empty one at the end.
 pub fn binary(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now: Seconds) -> Option<Walk> {
+    let _position = service.order(&Access::Read);
     let header = request.header;
     let group = (!request.key.is_empty()).then_some(request.key);
     if group == Some(b"reset") {
@@ -123,6 +126,9 @@ fn general(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
     number("bytes_read", counts.bytes_read.load(Relaxed));
     number("bytes_written", counts.bytes_written.load(Relaxed));
     number("conn_yields", counts.conn_yields.load(Relaxed));
+    for (event, count) in service.nic().iter().flat_map(|nic| nic.counts().all()) {
+        number(&format!("nic_{event}"), count);
+    }
     if let Some(tls) = service.tls() {
         if tls.files().resume {
             number("ssl_new_sessions", tls.new_sessions.load(Relaxed));

@@ -14,6 +14,18 @@ pub const REPLY: u8 = 0x81;
 /// The command that begins a login by SASL; the one after it continues.
 pub const SASL_START: u8 = 0x21;
 
+/// Numbers of the commands that the host requests of the NIC.
+pub mod opcode {
+    /// FLUSH.
+    pub const FLUSH: u8 = 0x08;
+    /// NOOP.
+    pub const NOOP: u8 = 0x0a;
+    /// SETQ.
+    pub const SETQ: u8 = 0x11;
+    /// DELETEQ.
+    pub const DELETEQ: u8 = 0x14;
+}
+
 /// Bytes of a header.
 pub const HEADER: usize = size_of::<Header>();
 

@@ -17,6 +17,8 @@
 //!   Beyond that, the connection with the most bytes times seconds without progress refuses its incomplete request, or
 //!   is closed.
 //! - Datagrams: execute all requests of a datagram. An untrusted sender gets no reply that is longer than its request.
+//! - Datagrams with the [NIC](crate::host): pass them through it until all have left, send the replies, and execute
+//!   those that the NIC left to the host. Only then receive more.
 //! - Stop: each worker answers requests that have arrived, for up to 500 ms. When all threads have ended without a
 //!   panic, the store is closed.
 
@@ -38,6 +40,7 @@ use std::{
 };
 
 use net::{Prefix, Waker};
+use nic::rtl::{RtlError, kv::KvNicConfig};
 
 use crate::service::Service;
 use listener::Listeners;
@@ -56,6 +59,8 @@ pub struct Config {
     pub unix: Option<(PathBuf, u32)>,
     /// Addresses for UDP.
     pub udp: Vec<SocketAddr>,
+    /// The simulated NIC that serves the only address for UDP, if any does.
+    pub nic: Option<KvNicConfig>,
     /// Prefixes that may get UDP replies longer than the request.
     pub udp_trusted: Vec<Prefix>,
     /// Threads that serve connections.
@@ -104,6 +109,21 @@ pub enum Error {
     /// There is nothing to listen on.
     #[error("nothing to listen on: set a TCP port, a UDP port, or the path of a Unix socket")]
     Nowhere,
+    /// The simulated NIC does not load.
+    #[error(transparent)]
+    Nic(Box<RtlError>),
+    /// The simulated NIC serves one address.
+    #[error("the simulated NIC serves one UDP address, not {count}; set a UDP port (-U) and one address (-l)")]
+    NicAddresses {
+        /// Number of addresses for UDP.
+        count: usize,
+    },
+    /// The simulated NIC cannot have the address.
+    #[error("the simulated NIC cannot have the address {at}; listen on a single IPv4 address (-l)")]
+    NicAddress {
+        /// The address for UDP.
+        at: SocketAddr,
+    },
     /// The system has no thread or descriptor left.
     #[error("cannot start a thread of the server: {0}; raise the limits of the process (ulimit -n, ulimit -u)")]
     Thread(io::Error),
@@ -132,7 +152,11 @@ impl Server {
         let listeners = Listeners::bind(config, &service)?;
         let memory = Memory::new(&service);
         let udp = config.udp.iter().map(|at| Datagrams::bind(*at, &config.udp_trusted, &service, &memory));
-        let udp = udp.collect::<Result<Vec<_>, _>>()?;
+        let mut udp = udp.collect::<Result<Vec<_>, _>>()?;
+        if let Some(nic) = &config.nic {
+            let [only] = udp.as_mut_slice() else { return Err(Error::NicAddresses { count: udp.len() }) };
+            only.add_nic(nic)?;
+        }
         let workers = (0..config.threads.max(1)).map(|_| Worker::new(&service, &memory, config));
         let workers = workers.collect::<io::Result<Vec<_>>>().map_err(Error::Thread)?;
         let mut server = Self {

@@ -6,18 +6,22 @@ use net::{Prefix, Waker};
 use nic::{
     Backend, Batch, Counters, Transmit, UdpBackend, UdpConfig,
     backend::{Peer, Reply},
+    rtl::kv::{KvNic, KvNicConfig},
 };
 use zerocopy::IntoBytes;
 
 use super::{Error, memory::Memory};
 use crate::{
     clock::Seconds,
-    protocol::udp::{Frame, HEADER, LONGEST, datagrams, only_key, parse},
+    host::{NicClients, NicHost},
+    protocol::udp::{Frame, LONGEST, datagrams, only_key},
     replies::Replies as Gathered,
     service::Service,
-    session::{NextStep, Session},
-    store::{PREFETCHED, Store},
-    turn::Turn,
+    session::{
+        Session,
+        datagram::{LONGEST_REPLY, execute, longest, with_headers},
+    },
+    store::PREFETCHED,
 };
 
 /// Messages per receive, each of which may be many datagrams.
@@ -29,9 +33,6 @@ const WAIT: Duration = Duration::from_millis(500);
 /// Bytes of replies that are gathered before they are sent.
 const GATHERED: usize = 1 << 20;
 
-/// Bytes of a reply at most.
-const LONGEST_REPLY: usize = 1 << 20;
-
 /// Bytes of memory that the replies keep for the next ones: those of some hundred full datagrams.
 const KEPT: usize = 256 << 10;
 
@@ -42,6 +43,8 @@ pub(super) struct Datagrams {
     service: Arc<Service>,
     memory: Arc<Memory>,
     trusted: Vec<Prefix>,
+    /// Whether the NIC of the service is between the socket and the store.
+    has_nic: bool,
 }
 
 /// Replies, each to its peer: places in the bytes of all.
@@ -63,7 +66,19 @@ impl Datagrams {
         let backend = UdpBackend::bind(&config, Arc::new(Counters::default())).map_err(listen)?;
         let address = backend.local_address().map_err(listen)?;
         let (service, memory) = (Arc::clone(service), Arc::clone(memory));
-        Ok(Self { backend, address, service, memory, trusted: trusted.to_vec() })
+        Ok(Self { backend, address, service, memory, trusted: trusted.to_vec(), has_nic: false })
+    }
+
+    /// Puts the simulated NIC between the socket and the store.
+    pub(super) fn add_nic(&mut self, config: &KvNicConfig) -> Result<(), Error> {
+        let SocketAddr::V4(own) = self.address else { return Err(Error::NicAddress { at: self.address }) };
+        if own.ip().is_unspecified() {
+            return Err(Error::NicAddress { at: self.address });
+        }
+        let nic = KvNic::new(config, own).map_err(|error| Error::Nic(Box::new(error)))?;
+        self.service.set_nic(NicHost::new(nic));
+        self.has_nic = true;
+        Ok(())
     }
 
     pub(super) fn address(&self) -> SocketAddr {
@@ -75,7 +90,55 @@ impl Datagrams {
     }
 
     /// Serves until the service stops.
-    pub(super) fn run(mut self) {
+    pub(super) fn run(self) {
+        if self.has_nic { self.serve_by_nic() } else { self.serve() }
+    }
+
+    /// Passes datagrams through the NIC, and executes those that it leaves to the host and that must be ordered.
+    fn serve_by_nic(mut self) {
+        let service = Arc::clone(&self.service);
+        let Some(nic) = service.nic() else { return };
+        let mut batch = Batch::new(MESSAGES);
+        let mut clients = NicClients::new(&service, &self.trusted);
+        let mut departed = Vec::new();
+        let mut counted = 0;
+        while !service.is_stopping() {
+            if let Err(error) = self.backend.receive(&mut batch, WAIT) {
+                tracing::error!("cannot receive datagrams: {error}");
+                return;
+            }
+            let messages = batch.messages.iter();
+            nic.enter(
+                &service,
+                messages.flat_map(|message| message.datagrams().map(|place| (message.peer, &batch.memory[place]))),
+            );
+            // Nothing else enters until all have left, which bounds all queues.
+            loop {
+                let is_busy = match clients.advance(nic, &service, &mut departed) {
+                    Ok(is_busy) => is_busy,
+                    Err(error) => {
+                        tracing::error!("the simulated NIC failed: {error}");
+                        return;
+                    }
+                };
+                let replies = departed.iter().map(|(to, bytes)| Reply { peer: Peer::new(*to), bytes });
+                self.backend.transmit(&mut { replies });
+                departed.clear();
+                self.count(&mut counted, clients.bytes(), service.store.clock().now());
+                if !is_busy {
+                    break;
+                }
+            }
+            if counted > KEPT {
+                clients = NicClients::new(&service, &self.trusted);
+                self.count(&mut counted, 0, service.store.clock().now());
+            }
+        }
+        self.count(&mut counted, 0, service.store.clock().now());
+    }
+
+    /// Serves the socket alone.
+    fn serve(mut self) {
         let mut batch = Batch::new(MESSAGES);
         let mut replies = Replies::default();
         let mut reply = Gathered::new(LONGEST_REPLY);
@@ -99,7 +162,7 @@ impl Datagrams {
                 for ((peer, datagram), key) in group.into_iter().flatten().zip(keys) {
                     reply.clear();
                     if let Some(frame) = execute(&mut session, store, datagram, &mut reply, now) {
-                        replies.add(peer, frame, &reply, self.longest(&peer, datagram.len()));
+                        replies.add(peer, frame, &reply, longest(&self.trusted, &peer, datagram.len()));
                     }
                     // The next request for it is answered ahead of the store.
                     if store.ahead().is_some()
@@ -133,47 +196,6 @@ impl Datagrams {
             self.memory.count_datagrams(std::mem::replace(counted, bytes), bytes, now);
         }
     }
-
-    /// Bytes of all datagrams that a peer may get for a request.
-    fn longest(&self, peer: &Peer, request: usize) -> usize {
-        let trusted = self.trusted.iter().any(|prefix| prefix.contains(peer.address.ip()));
-        // A spoofed source address must not receive more bytes than the request had.
-        if trusted { usize::MAX } else { request }
-    }
-}
-
-/// Executes the requests in a datagram.
-fn execute<'a>(
-    session: &mut Session,
-    store: &Store,
-    datagram: &'a [u8],
-    reply: &mut Gathered,
-    now: u32,
-) -> Option<&'a Frame> {
-    let (frame, requests) = parse(datagram)?;
-    if !frame.is_single() {
-        reply.extend_from_slice(b"SERVER_ERROR multi-packet request not supported\r\n");
-        return Some(frame);
-    }
-    session.start_over();
-    let (mut done, mut turn) = (0, Turn::for_datagram());
-    loop {
-        let progress = session.feed(&requests[done..], reply, &mut turn, now);
-        done += progress.consumed;
-        let refusal: &[u8] = match progress.next {
-            // More after a long value that still fits.
-            NextStep::Send if reply.complete(store) == Ok(true) => continue,
-            NextStep::More(_) | NextStep::Close if reply.complete(store).is_ok() => break,
-            NextStep::Turn => b"SERVER_ERROR too many requests in a datagram\r\n",
-            NextStep::Send | NextStep::More(_) | NextStep::Close | NextStep::Watch(_) => {
-                b"SERVER_ERROR out of memory writing get response\r\n"
-            }
-        };
-        reply.discard(store);
-        reply.extend_from_slice(refusal);
-        break;
-    }
-    (!reply.is_empty()).then_some(frame)
 }
 
 impl Replies {
@@ -183,8 +205,7 @@ impl Replies {
     }
 
     fn add(&mut self, peer: Peer, frame: &Frame, reply: &[u8], longest: usize) {
-        let whole = reply.len() + reply.len().div_ceil(LONGEST - HEADER) * HEADER;
-        if whole > longest {
+        if with_headers(reply) > longest {
             return;
         }
         for (frame, part) in datagrams(frame.request, reply, LONGEST).into_iter().flatten() {

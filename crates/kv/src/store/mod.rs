@@ -153,6 +153,8 @@ pub struct Store {
     copies: Arc<Copies>,
     /// Connections that get log lines.
     watchers: Arc<Watchers>,
+    /// Keys of evicted items that the NIC may have, if there is one.
+    evicted: OnceLock<shard::Evicted>,
 }
 
 /// Why no page was moved to another class.
@@ -194,6 +196,7 @@ impl Store {
             ahead_before: AtomicU64::new(0),
             copies,
             watchers,
+            evicted: OnceLock::new(),
         }
     }
 
@@ -253,6 +256,11 @@ impl Store {
         lock(&self.shards[number])
     }
 
+    /// Whether an item with `len` bytes of key and value is not too large.
+    pub(crate) fn has_room_for(&self, len: usize) -> bool {
+        item::HEADER + len <= self.config.largest_item
+    }
+
     /// Prefetches the memory needed to find keys, [`PREFETCHED`] at a time, so that their cache misses overlap. A
     /// single key gains nothing.
     #[inline]
@@ -298,6 +306,19 @@ impl Store {
     /// Gets that were answered out of the mirror since the start.
     fn answered_ahead(&self) -> u64 {
         self.ahead().and_then(|ahead| ahead.counts().first().map(|(_, count)| *count)).unwrap_or(0)
+    }
+
+    /// Collects the keys of items that are evicted and that the NIC may have, from now on.
+    pub(crate) fn collect_evicted(&self) {
+        let evicted = self.evicted.get_or_init(Arc::default);
+        self.shards().for_each(|mut shard| shard.collect_evicted(evicted));
+    }
+
+    /// Takes the keys that were collected.
+    pub(crate) fn take_evicted(&self) -> Vec<Box<[u8]>> {
+        let take =
+            |evicted: &shard::Evicted| std::mem::take(&mut *evicted.lock().unwrap_or_else(PoisonError::into_inner));
+        self.evicted.get().map(take).unwrap_or_default()
     }
 
     /// The counts of all shards, and of what answers out of the mirror.

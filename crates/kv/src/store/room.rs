@@ -1,9 +1,11 @@
 //! Allocates blocks for items, and makes room: expired items go first, then unused ones.
 
+use std::sync::PoisonError;
+
 use super::{
     blocks::{Blocks, Class},
     item::{Address, Header, kind, mark},
-    shard::{Item, Shard},
+    shard::{Item, NIC_CAS, Shard},
 };
 use crate::{
     clock::{NEVER, Seconds, is_over},
@@ -233,6 +235,11 @@ impl Shard {
         ends.evicted_nonzero += u64::from(nonzero);
         if self.watchers.want(Interests::EVICTIONS) {
             self.log_eviction(at);
+        }
+        if let Some(evicted) = &self.evicted
+            && self.blocks.header(at).cas & NIC_CAS != 0
+        {
+            evicted.lock().unwrap_or_else(PoisonError::into_inner).push(self.key_at(at).into());
         }
     }
 

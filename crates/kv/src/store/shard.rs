@@ -1,10 +1,11 @@
 //! A shard: a part of the store with its own memory. The holder of its lock has exclusive access.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use table::{Hash, Hasher, Pages, Region};
 
 use super::{
+    Key,
     blocks::{Blocks, Class},
     counters::{ClassCounters, Counters},
     held::Held,
@@ -34,6 +35,12 @@ pub struct Limits {
     /// Whether to evict items when there is no room; else new ones are refused.
     pub evict: bool,
 }
+
+/// Keys of evicted items.
+pub(super) type Evicted = Arc<Mutex<Vec<Box<[u8]>>>>;
+
+/// The bit of the numbers of items that the NIC has written.
+pub(super) const NIC_CAS: u64 = 1 << 63;
 
 /// An item that was found: good until the shard changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +78,8 @@ pub struct Shard {
     pub(super) held: Held,
     /// Connections that get log lines.
     pub(super) watchers: Arc<Watchers>,
+    /// Where the keys of evicted items go that the NIC may have.
+    pub(super) evicted: Option<Evicted>,
 }
 
 impl Shard {
@@ -106,6 +115,7 @@ impl Shard {
             mirror: None,
             held: Held::default(),
             watchers: Arc::default(),
+            evicted: None,
             blocks,
         })
     }
@@ -169,6 +179,16 @@ impl Shard {
     pub fn locate(&self, key: &[u8], hash: Hash, now: Seconds) -> Option<Item> {
         let (_, at) = self.find(key, hash)?;
         self.is_live(self.blocks.header(at), now).then_some(Item(at))
+    }
+
+    /// Collects the keys of evicted items that the NIC may have.
+    pub(super) fn collect_evicted(&mut self, evicted: &Evicted) {
+        self.evicted = Some(Arc::clone(evicted));
+    }
+
+    /// The number of a key's item, without a trace.
+    pub(crate) fn number_of(&self, key: Key<'_>) -> Option<u64> {
+        self.find(key.bytes, key.hash).map(|(_, at)| self.blocks.header(at).cas)
     }
 
     /// Logs that a key was looked up.

@@ -34,6 +34,7 @@ pub fn everywhere(folder: &Path) -> Config {
         unix: Some((folder.join("ours"), 0o700)),
         udp: vec!["127.0.0.1:0".parse().unwrap()],
         udp_trusted: vec!["127.0.0.0/8".parse().unwrap()],
+        nic: None,
         threads: 2,
         backlog: 1024,
         idle: None,

@@ -73,6 +73,18 @@ pub enum RtlError {
     /// Its library cannot be used.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// It has no key-value store.
+    #[error("the simulated NIC {} has no key-value store; `make rtl` builds one: turnpike_nic_kv", path.display())]
+    NoStore {
+        /// Its library.
+        path: PathBuf,
+    },
+    /// Its trusted prefix is one of IPv6.
+    #[error("the simulated NIC cannot trust {trusted}; set an IPv4 prefix")]
+    NotIpv4 {
+        /// The prefix.
+        trusted: Prefix,
+    },
     /// The operating system reported an error.
     #[error("cannot create an event: {0}")]
     System(#[source] io::Error),

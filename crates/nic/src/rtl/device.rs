@@ -2,9 +2,9 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 
-use super::config::RtlConfig;
 use super::counters::RtlCounters;
 use super::model::{LoadError, Meta, Model};
 use super::packet;
@@ -32,23 +32,16 @@ pub struct Device {
 }
 
 impl Device {
-    /// Loads the NIC and sets its addresses and secrets. It runs after [`Device::start`].
-    pub fn load(config: &RtlConfig, counters: Arc<RtlCounters>) -> Result<Self, LoadError> {
-        let mut model = Model::load(&config.library, config.seed)?;
+    /// Loads the NIC, and sets the node's address. `seed` determines the initial contents of its memories. The NIC runs
+    /// after [`Device::start`].
+    pub fn load(library: &Path, own: SocketAddr, seed: u64, counters: Arc<RtlCounters>) -> Result<Self, LoadError> {
+        let mut model = Model::load(library, seed)?;
         let ports = model.read(csr::PORTS).clamp(1, u8::MAX.into()) as u8;
-        if let IpAddr::V4(own) = config.own.ip() {
+        if let IpAddr::V4(own) = own.ip() {
             model.write(csr::ADDRESS, u32::from(own));
         }
-        model.write(csr::UDP_PORT, config.own.port().into());
-        model.write(csr::PROMISE, config.promise as u32);
-        for (register, word) in (csr::SECRET..).step_by(4).zip(config.secret) {
-            model.write(register, word);
-        }
-        for (register, word) in (csr::PROOF_SECRET..).step_by(4).zip(config.proof_secret) {
-            model.write(register, word);
-        }
         let (departed, packet) = (Vec::new(), Vec::new());
-        Ok(Self { model, ports, own: config.own, control: 0, inside: 0, departed, counters, packet })
+        Ok(Self { model, ports, own, control: 0, inside: 0, departed, counters, packet })
     }
 
     /// Sets the only prefix that the NIC trusts, which must be of IPv4. Returns whether it is.
@@ -92,6 +85,13 @@ impl Device {
         self.model.write(register, value);
     }
 
+    /// Writes consecutive registers.
+    pub fn write_all(&mut self, first: u32, words: &[u32]) {
+        for (register, word) in (first..).step_by(4).zip(words) {
+            self.model.write(register, *word);
+        }
+    }
+
     /// Reads a counter of 64 bits.
     pub fn counter(&mut self, register: u32) -> u64 {
         self.model.counter(register)
@@ -129,14 +129,27 @@ impl Device {
 
     /// Passes in a datagram from a socket, as a packet from a port that depends on the sender.
     pub fn enter_datagram(&mut self, peer: Peer, datagram: &[u8]) {
-        let from = peer.address;
-        let port = (u32::from(from.port()) % u32::from(self.ports)) as u8;
+        let port = (u32::from(peer.address.port()) % u32::from(self.ports)) as u8;
+        let packet = self.packet_from(peer.address, port, datagram);
+        self.enter(port, &packet);
+        self.packet = packet;
+    }
+
+    /// Passes in a datagram of the host, as a packet from an address. All that becomes of it returns to the host.
+    pub fn inject(&mut self, from: SocketAddr, datagram: &[u8]) {
+        let packet = self.packet_from(from, 0, datagram);
+        self.model.host_push(Meta { kind: from_host::INJECT, port: csr::port::HOST, id: 0 }, &packet);
+        self.inside += 1;
+        self.packet = packet;
+    }
+
+    /// Builds a packet to the node in the buffer for packets.
+    fn packet_from(&mut self, from: SocketAddr, port: u8, datagram: &[u8]) -> Vec<u8> {
         let way = Via::new(port, [mac_of(from), MAC], from.is_ipv6());
         let node = Peer { local: Some(from.ip()), ..Peer::new(self.own) };
         let mut packet = std::mem::take(&mut self.packet);
         packet::build(&mut packet, &node, &way, from.port(), datagram);
-        self.enter(port, &packet);
-        self.packet = packet;
+        packet
     }
 
     /// Sends a message to an engine.
@@ -181,11 +194,16 @@ impl Device {
     pub fn take_host(&mut self) -> Option<(Meta, Vec<u8>)> {
         let (meta, packet) = self.model.host_pop()?;
         let packet = packet.to_vec();
-        // Records are not packets, but refer to one.
-        if meta.kind != to_host::RECORD {
+        // Records are not packets, but refer to one, and an executed write may have a reply.
+        if !matches!(meta.kind, to_host::RECORD | to_host::EXECUTED) {
             self.inside -= 1;
         }
         Some((meta, packet))
+    }
+
+    /// Notes that nothing else becomes of a packet that entered.
+    pub fn complete(&mut self) {
+        self.inside -= 1;
     }
 }
 

@@ -20,6 +20,8 @@
 //! Proofs are answered from the NIC's cache ([`proofs`]), which the node fills and informs about blocks.
 //!
 //! The clock advances while a packet is inside. The data path's thread drives it.
+//!
+//! [`kv`] is the same NIC with a key-value store, whose host is `crates/kv` instead of a data path.
 
 mod backend;
 pub mod batches;
@@ -27,6 +29,7 @@ mod config;
 mod counters;
 mod device;
 mod engine;
+pub mod kv;
 pub mod lockstep;
 pub mod model;
 mod nic;

@@ -50,7 +50,11 @@ pub struct Nic {
 impl Nic {
     /// Loads the NIC, sets its registers and starts it.
     pub fn new(config: &RtlConfig, counters: Arc<RtlCounters>) -> Result<Self, RtlError> {
-        let mut device = Device::load(config, counters.clone())?;
+        let mut device = Device::load(&config.library, config.own, config.seed, counters.clone())?;
+        device.write(csr::UDP_PORT, config.own.port().into());
+        device.write(csr::PROMISE, config.promise as u32);
+        device.write_all(csr::SECRET, &config.secret);
+        device.write_all(csr::PROOF_SECRET, &config.proof_secret);
         let (engine, mut control) = Engine::set_up(config, &mut device, counters.clone());
         if config.proofs {
             control |= csr::CONTROL_PROOF;

@@ -12,6 +12,9 @@ use super::{ConfigError, Findings, texts};
 /// The smallest and the largest item that can be configured, in bytes (memcached's).
 pub const ITEM_SIZES: (u64, u64) = (1 << 10, 1 << 30);
 
+/// More than any item that the simulated NIC writes, with its header here.
+const SMALLEST_FOR_NIC: usize = 2 << 10;
+
 /// The backend for datagrams to the key-value store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -21,6 +24,8 @@ pub enum KvIo {
     Udp,
     /// Sockets, and before them a program in the network driver that answers gets of one key.
     Xdp,
+    /// The simulated NIC, which answers requests of the binary protocol from the same store.
+    Rtl,
 }
 
 /// The key-value store. It runs if it has an address or a socket.
@@ -41,6 +46,8 @@ pub struct Kv {
     pub udp_trusted: Vec<Prefix>,
     /// What serves datagrams.
     pub io: KvIo,
+    /// With [`KvIo::Rtl`]: the library that `make rtl` builds.
+    pub rtl: PathBuf,
     /// The interface that XDP answers on; empty for the one that has the first address for UDP.
     pub interface: String,
     /// Megabytes of memory for what XDP answers with.
@@ -126,6 +133,7 @@ impl Default for Kv {
             udp: Vec::new(),
             udp_trusted: net::Prefix::loopback(),
             io: KvIo::Udp,
+            rtl: "target/rtl/libturnpike_nic_kv.so".into(),
             interface: String::new(),
             xdp_memory: 64,
             socket: PathBuf::new(),
@@ -193,6 +201,24 @@ impl Kv {
         if self.has_logins() && !self.udp.is_empty() {
             let allowed = "empty if kv.auth_file (-Y) requires logins: datagrams (kv.udp, -U) cannot log in";
             findings.refuse("kv.udp", format!("{:?}", self.udp), allowed.to_owned());
+        }
+        if self.io == KvIo::Rtl {
+            if self.udp.len() != 1 || !self.udp.iter().all(|at| at.is_ipv4() && !at.ip().is_unspecified()) {
+                let allowed = "one IPv4 address, not 0.0.0.0, with kv.io (--io) \"rtl\"; set -U and -l";
+                findings.refuse("kv.udp", format!("{:?}", self.udp), allowed.to_owned());
+            }
+            if !self.evict || self.item_size < SMALLEST_FOR_NIC {
+                let allowed = format!(
+                    "evict = true (without -M) and item_size (-I) of at least {SMALLEST_FOR_NIC} with kv.io (--io) \"rtl\": the NIC \
+                     acknowledges a write before the store could refuse it"
+                );
+                findings.refuse("kv.evict, kv.item_size", format!("{}, {}", self.evict, self.item_size), allowed);
+            }
+            if !self.udp_trusted.iter().any(|prefix| prefix.address().is_ipv4()) {
+                let allowed =
+                    "an IPv4 prefix with kv.io (--io) \"rtl\": the NIC takes requests from the first one only";
+                findings.refuse("kv.udp_trusted", format!("{:?}", self.udp_trusted), allowed.to_owned());
+            }
         }
         findings.within("kv.threads", self.threads as u64, 1, 256);
         findings.within("kv.connections", self.connections as u64, 1, 1 << 20);

@@ -63,7 +63,15 @@ pub fn render(service: &Service) -> String {
     metrics.counter("read_bytes_total", "Bytes received.", counts.bytes_read.load(Relaxed));
     metrics.counter("written_bytes_total", "Bytes sent.", counts.bytes_written.load(Relaxed));
     metrics.gauge("accepting_connections", "1 if connections are accepted.", u64::from(!service.is_stopping()));
-    if let Some(ahead) = store.ahead() {
+    if let Some(nic) = service.nic() {
+        let events = nic.counts().all().into_iter().map(|(event, count)| ([event], count));
+        metrics.counters(
+            "nic_total",
+            "Requests by UDP, by what the NIC did, and items evicted from it.",
+            ["event"],
+            events,
+        );
+    } else if let Some(ahead) = store.ahead() {
         let seen = ahead.counts().into_iter().map(|(name, count)| ([name], count));
         metrics.counters("xdp_total", "Datagrams that reached the XDP program.", ["answer"], seen);
     }

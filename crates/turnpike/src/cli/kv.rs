@@ -20,9 +20,14 @@ pub struct KvArgs {
     /// Send UDP replies longer than the request to this prefix only; may be repeated
     #[arg(long, value_name = "PREFIX", default_values = ["127.0.0.0/8", "::1/128"])]
     pub udp_trusted: Vec<String>,
-    /// Serve datagrams by this backend; with xdp, a program in the network driver answers gets of one key
+    /// Serve datagrams by this backend; with xdp, a program in the network driver answers gets of one key; with rtl,
+    /// the simulated NIC answers binary requests from the first IPv4 prefix of --udp-trusted
     #[arg(long, value_enum, default_value_t = KvIo::Udp)]
     pub io: KvIo,
+    /// Simulate the NIC of this library, which `make rtl` builds
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(default_value = "target/rtl/libturnpike_nic_kv.so")]
+    pub rtl: PathBuf,
     /// Attach XDP to this interface [default: the one with the first address of -l]
     #[arg(long, value_name = "NAME")]
     pub interface: Option<String>,
@@ -101,6 +106,8 @@ pub enum KvIo {
     Udp,
     /// Sockets, with XDP in front of them
     Xdp,
+    /// Sockets, with the simulated NIC in front of them
+    Rtl,
 }
 
 /// The protocol of connections.

@@ -3,6 +3,7 @@
 //! The node is the real program in its own process, so that it can be killed.
 
 mod cluster;
+mod store;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -60,6 +61,9 @@ struct DemoReport {
     balances_differing: u64,
     operations_lost: u64,
     retries: u64,
+    /// Requests to the key-value store that the simulated NIC answered, if it ran.
+    store_by_nic: Option<u64>,
+    store_wrong: u64,
     passed: bool,
 }
 
@@ -134,6 +138,8 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
     let is_short = args.no_replicas || args.io.is_some();
     let final_lost = if is_short { 0 } else { cluster::run(folder.path(), &mut rows, output)? };
 
+    let store = if args.io == Some(IoArg::Rtl) { Some(store::run(&mut rows, output)?) } else { None };
+
     let report = DemoReport {
         rows,
         proofs_verified: proofs.verified,
@@ -141,7 +147,10 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
         balances_differing: differing,
         operations_lost: lost + final_lost,
         retries: calm.retries + report.retries,
-        passed: proofs.failed == 0
+        store_by_nic: store.as_ref().map(|store| store.by_nic),
+        store_wrong: store.as_ref().map_or(0, |store| store.wrong),
+        passed: store.is_none_or(|store| store.by_nic > 0 && store.wrong == 0)
+            && proofs.failed == 0
             && proofs.verified > 0
             && differing == 0
             && lost + final_lost == 0

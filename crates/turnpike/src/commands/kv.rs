@@ -31,6 +31,7 @@ struct Ready {
     listen: Vec<String>,
     udp: Vec<String>,
     xdp: Option<String>,
+    nic: Option<String>,
     socket: Option<String>,
     http: Option<String>,
 }
@@ -54,7 +55,8 @@ pub fn run(args: &KvArgs, output: Output) -> Result<(), Error> {
     let ready = Ready {
         listen: texts(server.tcp()),
         udp: texts(server.udp()),
-        xdp: service.store.ahead().map(|ahead| ahead.place()),
+        xdp: service.store.ahead().filter(|_| service.nic().is_none()).map(|ahead| ahead.place()),
+        nic: service.nic().map(|_| format!("simulated ({})", config.rtl.display())),
         socket: args.unix_socket.as_ref().map(|path| path.display().to_string()),
         http: http.as_ref().map(|(address, _)| address.to_string()),
     };
@@ -64,7 +66,8 @@ pub fn run(args: &KvArgs, output: Output) -> Result<(), Error> {
         let http =
             ready.http.as_ref().map(|address| format!("\nmetrics  http://{address}/metrics")).unwrap_or_default();
         let xdp = ready.xdp.as_ref().map(|place| format!("\nXDP      {place}")).unwrap_or_default();
-        format!("serving  {}{xdp}{http}", all.join(", "))
+        let nic = ready.nic.as_ref().map(|nic| format!("\nNIC      {nic}")).unwrap_or_default();
+        format!("serving  {}{xdp}{nic}{http}", all.join(", "))
     });
     let handle = signals.handle();
     let ended = std::thread::spawn(move || {
@@ -114,7 +117,9 @@ fn config(args: &KvArgs) -> Result<Kv, Error> {
         io: match args.io {
             Io::Udp => KvIo::Udp,
             Io::Xdp => KvIo::Xdp,
+            Io::Rtl => KvIo::Rtl,
         },
+        rtl: args.rtl.clone(),
         interface: args.interface.clone().unwrap_or_default(),
         xdp_memory: args.xdp_memory as usize,
         socket: args.unix_socket.clone().unwrap_or_default(),
