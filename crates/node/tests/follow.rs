@@ -29,7 +29,9 @@ use zerocopy::FromBytes;
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn node_config(data: &Path) -> Config {
-    let mut config = Config { http: Some("127.0.0.1:0".parse().unwrap()), ..config(data) };
+    // Dialling an address that nobody listens on can take its port as the source port, but only of 127.0.0.1.
+    let (listen, http) = ("127.0.0.2:0".parse().unwrap(), "127.0.0.1:0".parse().unwrap());
+    let mut config = Config { listen, http: Some(http), ..config(data) };
     config.issuers = vec![PublicKey(*signer(9, [0; 32]).public_key())];
     config
 }
@@ -270,7 +272,7 @@ fn a_follower_refuses_writes_and_names_its_node() {
     let follower = Node::start(&follower_config(copied.path(), listen)).unwrap();
     wait_for_copy(&node, &follower);
     let mut client = connect(&follower, Promise::Durable);
-    let value = 0x7f00_0001_0000 | u64::from(listen.port());
+    let value = 0x7f00_0002_0000 | u64::from(listen.port());
     let balance = client.refer(account(1)).unwrap().value;
     let receipts = client.submit(&[
         Operation::transfer(id(500), account(1), account(2), 1),

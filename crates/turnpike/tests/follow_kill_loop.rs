@@ -54,9 +54,10 @@ fn check(data: &Path) {
 fn a_follower_survives_kill_9_of_itself_and_of_its_node() {
     let kills: u64 = std::env::var("KILLS").ok().map_or(8, |kills| kills.parse().unwrap());
     let [data, copied] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let any = "127.0.0.1:0".parse().unwrap();
+    // Dialling an address that nobody listens on can take its port as the source port, but only of 127.0.0.1.
+    let [any, of_node] = ["127.0.0.1:0", "127.0.0.2:0"].map(|address| address.parse().unwrap());
     let arguments = ["--accounts", "4096"];
-    let mut node = Some(start(data.path(), any, &arguments));
+    let mut node = Some(start(data.path(), of_node, &arguments));
     let address = node.as_ref().unwrap().address;
     let followed = address.to_string();
     let following = ["--accounts", "4096", "--follow", &followed];
