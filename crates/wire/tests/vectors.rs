@@ -249,6 +249,10 @@ fn requests_build() {
         ("feed_of_account", FeedFrame::new(ID, 9, Some(account(KEYED)), Promise::Durable).as_bytes().to_vec()),
         ("feed_of_account_0", FeedFrame::new(ID, 1, Some(AccountId::default()), Promise::Default).as_bytes().to_vec()),
         ("feed_with_tails", FeedFrame::new(ID, 1, None, Promise::Default).with_tails().as_bytes().to_vec()),
+        (
+            "feed_of_account_with_tails",
+            FeedFrame::new(ID, 1, Some(account(KEYED)), Promise::Default).with_tails().as_bytes().to_vec(),
+        ),
         ("change_of_nothing", ChangeFrame::new(ID, [0; 184]).as_bytes().to_vec()),
         ("verify_equihash", verify(&[equihash(200, 9, 1344, 0)])),
         ("verify_equihash_small", verify(&[equihash(48, 5, 36, EquihashBody::SOLUTION_ONLY), equihash(96, 5, 68, 0)])),
