@@ -138,6 +138,11 @@ enum status {
 	// the replicas have not agreed on the operation within 5 s, or cannot; it may still be executed, retry with
 	// the same id
 	STATUS_NOT_FINAL = 45,
+	// the node [follows another one](#followers), to which the operation must be sent; nothing was done
+	STATUS_FOLLOWER = 46,
+	// a [follower](#followers) found that the operations and blocks of its node contradict each other; it serves
+	// nothing
+	STATUS_DIVERGED = 47,
 	// no such account, transaction, block or operation
 	STATUS_NOT_FOUND = 64,
 	// the reply does not fit in the request's length; `detail` has the length needed

@@ -70,14 +70,18 @@ def change(kind=CHANGE, status=0, reserved=bytes(6), approval=bytes(range(184)))
     return header(kind) + struct.pack(">H", status) + reserved + approval
 
 
-def feed(kind=FEED, status=0, promise=0, flags=0, count=0, reserved=0, cursor=1, account=bytes(16), timestamp=0, durable=0,
+def feed(kind=FEED, status=0, promise=0, flags=0, count=0, signed=0, cursor=1, account=bytes(16), timestamp=0, durable=0,
          finalized=0, first=0):
-    return header(kind) + struct.pack(">HBBHHQ16sQQQQ", status, promise, flags, count, reserved, cursor, account, timestamp,
+    return header(kind) + struct.pack(">HBBHHQ16sQQQQ", status, promise, flags, count, signed, cursor, account, timestamp,
                                       durable, finalized, first)
 
 
 def feed_entry(sequence, done, value):
     return struct.pack(">Q64sQ", sequence, done, value)
+
+
+def feed_tail(sequence, tail):
+    return struct.pack(">Q120s", sequence, tail)
 
 
 def verify(messages, count=None, status=0, reserved=0, reserved_end=0, kind=VERIFY):

@@ -176,13 +176,15 @@ def requests():
     yield good("feed_from_a_cursor", "feed", feed(promise=3, cursor=0x0102030405060708))
     yield good("feed_of_account", "feed", feed(promise=2, flags=1, cursor=9, account=KEYED))
     yield good("feed_of_account_0", "feed", feed(flags=1))
+    yield good("feed_with_tails", "feed", feed(flags=2))
+    yield good("feed_of_account_with_tails", "feed", feed(flags=3, account=KEYED))
     yield own("feed_cursor_0", "feed", "MALFORMED", feed(cursor=0))
     yield own("feed_promise_4", "feed", "MALFORMED", feed(promise=4))
-    yield own("feed_flag_1_set", "feed", "MALFORMED", feed(flags=3, account=KEYED))
+    yield own("feed_flag_2_set", "feed", "MALFORMED", feed(flags=5, account=KEYED))
     yield own("feed_account_without_flag", "feed", "MALFORMED", feed(account=KEYED))
     yield own("feed_status_set", "feed", "MALFORMED", feed(status=68))
     yield own("feed_count_set", "feed", "MALFORMED", feed(count=1))
-    yield own("feed_reserved_set", "feed", "MALFORMED", feed(reserved=1))
+    yield own("feed_signed_set", "feed", "MALFORMED", feed(signed=1))
     yield own("feed_timestamp_set", "feed", "MALFORMED", feed(timestamp=1))
     yield own("feed_durable_set", "feed", "MALFORMED", feed(durable=1))
     yield own("feed_finalized_set", "feed", "MALFORMED", feed(finalized=1))
@@ -343,6 +345,11 @@ def replies():
     told = feed(FEED | REPLY, promise=2, count=2, cursor=43, timestamp=1_700_000_000_000_000, durable=50, first=11) + b"".join(done)
     yield "# Feed frames"
     yield "feed", "feed", "OK", told
+    tails = feed_tail(42, bytes(range(120)))
+    tailed = feed(FEED | REPLY, promise=2, flags=2, count=2, signed=1, cursor=43, first=11) + b"".join(done) + tails
+    yield "feed_with_tails", "feed", "OK", tailed
+    yield "feed_tail_short", "bad", "-", tailed[:-1]
+    yield "feed_tail_missing", "bad", "-", tailed[:-128]
     yield "feed_heartbeat", "feed", "OK", feed(FEED | REPLY, promise=3, cursor=51, durable=50, finalized=50, first=11)
     yield "feed_pruned", "feed", "PRUNED", feed(FEED | REPLY, status=68, flags=1, cursor=9, account=KEYED, first=11)
     yield "feed_short", "bad", "-", told[:-1]

@@ -293,6 +293,12 @@ const (
 	// The replicas have not agreed on the operation in time, so it may still be executed; retry with the same
 	// transaction id.
 	StatusNotFinal Status = 45
+	// The node follows another one and executes nothing; send the operation to the node that it follows, which its
+	// value or its /status names.
+	StatusFollower Status = 46
+	// The node follows another one whose operations and blocks contradict each other, so it serves nothing; ask
+	// another node, and report it to its operator.
+	StatusDiverged Status = 47
 	// No such account, transaction, block or operation.
 	StatusNotFound Status = 64
 	// The reply does not fit in the request; pad the request to the length in `detail`.
@@ -375,6 +381,10 @@ func (code Status) String() string {
 		return "STALE_GENERATION"
 	case StatusNotFinal:
 		return "NOT_FINAL"
+	case StatusFollower:
+		return "FOLLOWER"
+	case StatusDiverged:
+		return "DIVERGED"
 	case StatusNotFound:
 		return "NOT_FOUND"
 	case StatusReplyTooLarge:
@@ -458,6 +468,10 @@ func (code Status) Advice() string {
 		return "the set of replicas has changed, or another change is decided; see `turnpike info`, and sign a change of the present generation"
 	case StatusNotFinal:
 		return "the replicas have not agreed on the operation in time, so it may still be executed; retry with the same transaction id"
+	case StatusFollower:
+		return "the node follows another one and executes nothing; send the operation to the node that it follows, which its value or its /status names"
+	case StatusDiverged:
+		return "the node follows another one whose operations and blocks contradict each other, so it serves nothing; ask another node, and report it to its operator"
 	case StatusNotFound:
 		return "no such account, transaction, block or operation"
 	case StatusReplyTooLarge:
@@ -944,7 +958,7 @@ type infoFrame struct {
 	Status Status
 	// Promise of compact frames.
 	Promise Promise
-	// Bit 0: serves Bitcoin; bit 1: read-only, because storage failed.
+	// Bit 0: serves Bitcoin; bit 1: read-only, because storage failed; bit 2: follows another node.
 	Flags uint8
 	// Largest datagram accepted.
 	MaxDatagram uint32

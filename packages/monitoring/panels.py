@@ -153,6 +153,17 @@ REPLICAS = Row("Replicas", [
 GETS = 'memcached_commands_total{command="get"}'
 GET_HITS = 'memcached_commands_total{command="get", status="hit"}'
 
+FOLLOWERS = Row("Followers", [
+    alarm("Not followed", "max by (instance) (1 - turnpike_follow_up)", about="1 while the followed node does not answer."),
+    alarm("Stopped", "max by (instance) (turnpike_follow_stopped)", about="1 once a person must act: see /status."),
+    alarm("Diverged", "max by (instance) (turnpike_follow_diverged)", about="1 if the followed node contradicted itself."),
+    Panel("Operations to go", "short", values(behind="turnpike_follow_behind_operations"),
+          "Durable operations of the followed node that are not executed here."),
+    Panel("Lag", "s", values(behind="turnpike_follow_behind_seconds"),
+          "Time since the follower had all that the node reported."),
+    Panel("Reconnections", "ops", rates(reconnections="turnpike_follow_reconnections_total")),
+], collapsed=True)
+
 STORE = Row("Key-value store", [
     Panel("Requests, by command", "ops", [(rate("memcached_commands_total", "command", "status"),
                                            "{{instance}} {{command}} {{status}}")]),
@@ -224,7 +235,7 @@ PROCESS = Row("Process and disk", [
           "At the growth of the last six hours. Below 0 the disk fills within a day."),
 ])
 
-ROWS = [HEALTH, LEDGER, REPLICAS, STORE, PROOFS, PROCESS, NIC]
+ROWS = [HEALTH, LEDGER, REPLICAS, FOLLOWERS, STORE, PROOFS, PROCESS, NIC]
 
 # Metrics without a panel, and why.
 NOT_SHOWN = {

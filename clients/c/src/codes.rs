@@ -85,6 +85,12 @@ pub enum ClientStatus {
     /// The replicas have not agreed on the operation in time, so it may still be executed; retry with the same
     /// transaction id.
     TurnpikeNotFinal = 45,
+    /// The node follows another one and executes nothing; send the operation to the node that it follows, which
+    /// its value or its /status names.
+    TurnpikeFollower = 46,
+    /// The node follows another one whose operations and blocks contradict each other, so it serves nothing; ask
+    /// another node, and report it to its operator.
+    TurnpikeDiverged = 47,
     /// No such account, transaction, block or operation.
     TurnpikeNotFound = 64,
     /// The reply does not fit in the request; pad the request to the length in `detail`.
@@ -146,7 +152,7 @@ impl ClientStatus {
     /// All of them, in the order of their codes.
     ///
     /// cbindgen:ignore
-    pub(crate) const ALL: [Self; 58] = [
+    pub(crate) const ALL: [Self; 60] = [
         Self::TurnpikeOk,
         Self::TurnpikeAccountExists,
         Self::TurnpikeSourceUnknown,
@@ -179,6 +185,8 @@ impl ClientStatus {
         Self::TurnpikeDepositRequired,
         Self::TurnpikeStaleGeneration,
         Self::TurnpikeNotFinal,
+        Self::TurnpikeFollower,
+        Self::TurnpikeDiverged,
         Self::TurnpikeNotFound,
         Self::TurnpikeReplyTooLarge,
         Self::TurnpikeNotProvable,
@@ -242,6 +250,8 @@ impl ClientStatus {
             Self::TurnpikeDepositRequired => c"DEPOSIT_REQUIRED",
             Self::TurnpikeStaleGeneration => c"STALE_GENERATION",
             Self::TurnpikeNotFinal => c"NOT_FINAL",
+            Self::TurnpikeFollower => c"FOLLOWER",
+            Self::TurnpikeDiverged => c"DIVERGED",
             Self::TurnpikeNotFound => c"NOT_FOUND",
             Self::TurnpikeReplyTooLarge => c"REPLY_TOO_LARGE",
             Self::TurnpikeNotProvable => c"NOT_PROVABLE",
@@ -306,6 +316,8 @@ Self::TurnpikeUnsupportedVersion => c"the node speaks another version of the pro
 Self::TurnpikeDepositRequired => c"opening an account needs an issuer's signature, a large enough deposit from a funded account, or a trusted address",
 Self::TurnpikeStaleGeneration => c"the set of replicas has changed, or another change is decided",
 Self::TurnpikeNotFinal => c"the replicas have not agreed on the operation in time, so it may still be executed",
+Self::TurnpikeFollower => c"the node follows another one and executes nothing",
+Self::TurnpikeDiverged => c"the node follows another one whose operations and blocks contradict each other, so it serves nothing",
 Self::TurnpikeNotFound => c"no such account, transaction, block or operation",
 Self::TurnpikeReplyTooLarge => c"the reply does not fit in the request",
 Self::TurnpikeNotProvable => c"the block has a shape for which proofs are ambiguous, so it cannot be proved",
@@ -370,6 +382,10 @@ Self::TurnpikeInternal => c"the library failed",
             Self::TurnpikeDepositRequired => c"",
             Self::TurnpikeStaleGeneration => c"see `turnpike info`, and sign a change of the present generation",
             Self::TurnpikeNotFinal => c"retry with the same transaction id",
+            Self::TurnpikeFollower => {
+                c"send the operation to the node that it follows, which its value or its /status names"
+            }
+            Self::TurnpikeDiverged => c"ask another node, and report it to its operator",
             Self::TurnpikeNotFound => c"",
             Self::TurnpikeReplyTooLarge => c"pad the request to the length in `detail`",
             Self::TurnpikeNotProvable => c"",

@@ -219,6 +219,10 @@ export const Status = {
    * the same id.
    */
   NOT_FINAL: 45,
+  /** The node follows another one, to which the operation must be sent; nothing was done. */
+  FOLLOWER: 46,
+  /** A follower found that the operations and blocks of its node contradict each other; it serves nothing. */
+  DIVERGED: 47,
   /** No such account, transaction, block or operation. */
   NOT_FOUND: 64,
   /** The reply does not fit in the request's length; `detail` has the length needed. */
@@ -269,6 +273,8 @@ export const ADVICE: Readonly<Record<StatusName, string>> = {
   DEPOSIT_REQUIRED: "opening an account needs an issuer's signature, a large enough deposit from a funded account, or a trusted address",
   STALE_GENERATION: "the set of replicas has changed, or another change is decided; see `turnpike info`, and sign a change of the present generation",
   NOT_FINAL: "the replicas have not agreed on the operation in time, so it may still be executed; retry with the same transaction id",
+  FOLLOWER: "the node follows another one and executes nothing; send the operation to the node that it follows, which its value or its /status names",
+  DIVERGED: "the node follows another one whose operations and blocks contradict each other, so it serves nothing; ask another node, and report it to its operator",
   NOT_FOUND: "no such account, transaction, block or operation",
   REPLY_TOO_LARGE: "the reply does not fit in the request; pad the request to the length in `detail`",
   NOT_PROVABLE: "the block has a shape for which proofs are ambiguous, so it cannot be proved",
@@ -937,7 +943,7 @@ export interface InfoFrame {
   status: number;
   /** Promise of compact frames. */
   promise: number;
-  /** Bit 0: serves Bitcoin; bit 1: read-only, because storage failed. */
+  /** Bit 0: serves Bitcoin; bit 1: read-only, because storage failed; bit 2: follows another node. */
   flags: number;
   /** Largest datagram accepted. */
   maxDatagram: number;
@@ -1123,10 +1129,15 @@ export interface FeedFrame {
   status: number;
   /** Promise requested; in replies the one made. */
   promise: number;
-  /** Flags; bit 0: only operations that name the account as source or destination. */
+  /**
+   * Flags; bit 0: only operations that name the account as source or destination; bit 1: with the tails of
+   * signed operations.
+   */
   flags: number;
   /** Count: number of entries; 0 in requests. */
   count: number;
+  /** Number of tails; 0 in requests and without the flag. */
+  signed: number;
   /** Cursor: sequence of the first operation wanted, from 1; in replies of the first one after this frame. */
   cursor: bigint;
   /** The account; 0 without the flag. */
@@ -1149,6 +1160,7 @@ export const FeedFrame = {
     promise: 10,
     flags: 11,
     count: 12,
+    signed: 14,
     cursor: 16,
     account: 24,
     timestamp: 40,
@@ -1163,6 +1175,7 @@ export const FeedFrame = {
       promise: view.getUint8(at + 10),
       flags: view.getUint8(at + 11),
       count: view.getUint16(at + 12),
+      signed: view.getUint16(at + 14),
       cursor: view.getBigUint64(at + 16),
       account: bytesAt(view, at + 24, 16).slice() as AccountId,
       timestamp: view.getBigUint64(at + 40),
@@ -1177,6 +1190,7 @@ export const FeedFrame = {
     view.setUint8(at + 10, value.promise);
     view.setUint8(at + 11, value.flags);
     view.setUint16(at + 12, value.count);
+    view.setUint16(at + 14, value.signed);
     view.setBigUint64(at + 16, value.cursor);
     bytesAt(view, at + 24, 16).set(value.account);
     view.setBigUint64(at + 40, value.timestamp);
@@ -1214,6 +1228,32 @@ export const FeedEntry = {
     view.setBigUint64(at + 0, value.sequence);
     Operation.encode(view, at + 8, value.operation);
     view.setBigUint64(at + 72, value.value);
+  },
+} as const;
+
+/** What makes an operation of a feed a signed one, 128 bytes. */
+export interface FeedTail {
+  /** Sequence of the operation. */
+  sequence: bigint;
+  /** The signed operation after its first 64 bytes. */
+  tail: Uint8Array;
+}
+/** Layout of `FeedTail`: its length, the offsets of its fields, and both directions of its codec. */
+export const FeedTail = {
+  LENGTH: 128,
+  at: {
+    sequence: 0,
+    tail: 8,
+  },
+  decode(view: DataView, at = 0): FeedTail {
+    return {
+      sequence: view.getBigUint64(at + 0),
+      tail: bytesAt(view, at + 8, 120).slice(),
+    };
+  },
+  encode(view: DataView, at: number, value: FeedTail): void {
+    view.setBigUint64(at + 0, value.sequence);
+    bytesAt(view, at + 8, 120).set(value.tail);
   },
 } as const;
 

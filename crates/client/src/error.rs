@@ -1,7 +1,7 @@
 //! Errors of the client, with what to do about them.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -54,7 +54,8 @@ pub enum Error {
         source_account: AccountId,
         /// The reason.
         status: Status,
-        /// The source's balance; with `DEPOSIT_REQUIRED` the minimum deposit of the node.
+        /// The source's balance; with `DEPOSIT_REQUIRED` the minimum deposit of the node; with `FOLLOWER` the address
+        /// and port of the node that it follows.
         value: u64,
     },
     /// A reply does not match its request.
@@ -190,6 +191,11 @@ fn explain(command: Command, status: Status, value: u64) -> String {
              or transfer the amount from an account that has it",
             status.name()
         ),
+        // An IPv6 address has no room.
+        (Status::Follower, _) if value != 0 => {
+            let (address, port) = (Ipv4Addr::from_bits((value >> 16) as u32), value as u16);
+            format!("{}: send it to {address}:{port}, which this node follows", status.name())
+        }
         _ => status.to_string(),
     }
 }
@@ -209,6 +215,13 @@ mod tests {
     fn issue(status: Status) -> String {
         let (transaction, source_account) = (TransactionId::from(7_u32), AccountId::from(1_u32));
         Error::Operation { command: Command::Issue, transaction, source_account, status, value: 0 }.to_string()
+    }
+
+    #[test]
+    fn a_follower_names_its_node() {
+        let text = explain(Command::Transfer, Status::Follower, 0x0a00_0007_1ce8);
+        assert_eq!(text, "FOLLOWER: send it to 10.0.0.7:7400, which this node follows");
+        assert!(explain(Command::Transfer, Status::Follower, 0).contains("/status"));
     }
 
     #[test]

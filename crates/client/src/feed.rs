@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use wire::{AccountId, FeedEntry, FeedFrame, MAX_DATAGRAM, Promise, Reply, Status};
+use wire::{AccountId, FeedEntry, FeedFrame, FeedTail, MAX_DATAGRAM, Promise, Reply, Status};
 use zerocopy::IntoBytes;
 
 use crate::{Error, Options};
@@ -47,6 +47,7 @@ const ID: u32 = 1;
 pub struct Feed {
     node: SocketAddr,
     account: Option<AccountId>,
+    has_tails: bool,
     promise: Promise,
     cursor: u64,
     retry_after: Duration,
@@ -65,6 +66,8 @@ pub struct Feed {
 pub struct FeedPart<'a> {
     /// The operations, with ascending sequences.
     pub entries: &'a [FeedEntry],
+    /// What the signed ones have in addition, in the same order; none unless [requested](Feed::with_tails).
+    pub tails: &'a [FeedTail],
     /// Ledger time of the operations, in microseconds since the Unix epoch.
     pub timestamp: u64,
     /// The promise of the operations.
@@ -84,6 +87,7 @@ impl Feed {
         Self {
             node,
             account,
+            has_tails: false,
             promise: options.promise,
             cursor,
             retry_after: options.retry_after,
@@ -95,6 +99,11 @@ impl Feed {
             received: Vec::new(),
             taken: 0,
         }
+    }
+
+    /// The same feed with the tails of signed operations: with them, an operation is the transaction of its block.
+    pub fn with_tails(self) -> Self {
+        Self { has_tails: true, ..self }
     }
 
     /// Sequence of the first operation that [`receive`](Self::receive) has not returned yet.
@@ -143,6 +152,7 @@ impl Feed {
         self.cursor = fixed.cursor.get();
         Ok(FeedPart {
             entries: reply.entries,
+            tails: reply.tails,
             timestamp: fixed.timestamp.get(),
             promise: fixed.promise().map_err(|_| Error::WrongReply)?,
             cursor: self.cursor,
@@ -191,6 +201,7 @@ impl Feed {
         connection.set_nodelay(true)?;
         connection.set_read_timeout(Some(SILENCE))?;
         let request = FeedFrame::new(ID, self.cursor, self.account, self.promise);
+        let request = if self.has_tails { request.with_tails() } else { request };
         let length = FeedFrame::LENGTH as u32;
         connection.write_all(&[&length.to_be_bytes(), request.as_bytes()].concat())?;
         Ok(connection)
@@ -229,6 +240,13 @@ impl Feed {
                 return Err(Error::WrongReply);
             }
             expected = sequence + 1;
+        }
+        let mut entries = reply.entries.iter();
+        for tail in reply.tails {
+            // Each belongs to an entry after that of the previous tail.
+            if !self.has_tails || !entries.any(|entry| entry.sequence == tail.sequence) {
+                return Err(Error::WrongReply);
+            }
         }
         let is_whole = if self.account.is_none() { next == expected } else { next >= expected };
         if is_whole { Ok(None) } else { Err(Error::WrongReply) }

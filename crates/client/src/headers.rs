@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use spv::bitcoin;
-use spv::{ChainKey, Equivocation, Hash, HeaderChain, SealedHeader};
+use spv::{Authority, BlockHeader, ChainKey, Equivocation, Hash, HeaderChain, SealedHeader};
 use wire::{Chain, HeadersFrame, Reply};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -120,6 +120,14 @@ impl Client {
             Relation::Follows(headers, tip) => self.append_headers(chain, headers, tip),
             Relation::Forks(fork) => Err(Error::Reorganised(fork)),
         }
+    }
+
+    /// Fetches the headers that follow `previous` on its chain, up to the length of one reply, and verifies them and
+    /// their seals; none if the node has no more.
+    pub fn headers_after(&mut self, authority: &Authority, previous: &BlockHeader) -> Result<Vec<SealedHeader>, Error> {
+        let (headers, _) = self.own_headers(previous.height.get() + 1)?;
+        spv::check_headers_after(authority, previous, &headers, &mut SealBatches)?;
+        Ok(headers)
     }
 
     /// Appends the node's headers after the local tip, and returns their number.

@@ -279,12 +279,18 @@ impl<O: Observer> BlockBuilder<O> {
             // A small one is finished at once.
             self.continue_snapshot(now)?;
         }
-        let is_large = self.log.segments() > REPLAY_SEGMENTS;
-        let keep = if is_large { self.options.retention } else { self.options.retention.max(self.options.replay) };
-        let since = self.log.timestamp().saturating_sub(keep.as_micros() as u64);
-        self.log.prune(self.log.since(since, tip.end_sequence + 1))?;
-        Ok(())
+        prune(&self.log, self.options.retention, self.options.replay, tip.end_sequence)
     }
+}
+
+/// Prunes the journal. Operations stay that are not in a block, up to `settled`, or that retries and the replay of
+/// signed operations need.
+pub(crate) fn prune(log: &Log, retention: Duration, replay: Duration, settled: u64) -> Result<(), Error> {
+    let is_large = log.segments() > REPLAY_SEGMENTS;
+    let keep = if is_large { retention } else { retention.max(replay) };
+    let since = log.timestamp().saturating_sub(keep.as_micros() as u64);
+    log.prune(log.since(since, settled + 1))?;
+    Ok(())
 }
 
 impl Open {

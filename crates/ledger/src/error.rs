@@ -112,6 +112,24 @@ pub enum Error {
         /// The sequence of its last operation that was read.
         sequence: u64,
     },
+    /// The operations of a followed node are not those of its next block.
+    #[error("the operations that the followed node sent are not those of its block {height}, which its key sealed")]
+    NotOfBlock {
+        /// The height.
+        height: u64,
+    },
+    /// The block that a followed node sealed has another header than its operations lead to.
+    #[error("the followed node's header of block {height} is not the one that its operations lead to")]
+    OtherHeader {
+        /// The height.
+        height: u64,
+    },
+    /// A followed node sent an operation that no journal has.
+    #[error("the followed node sent operation {sequence} with a status or a time that its journal cannot have")]
+    NotOfJournal {
+        /// Its sequence.
+        sequence: u64,
+    },
     /// Executing the journal again gave another result than the recorded one.
     #[error(
         "operation {sequence} was recorded as {recorded} with value {recorded_value}, but replays as {status} with \
@@ -129,4 +147,18 @@ pub enum Error {
         /// Value now.
         value: u64,
     },
+}
+
+impl Error {
+    /// Whether operations, their results and blocks contradict each other.
+    pub fn is_contradiction(&self) -> bool {
+        matches!(
+            self,
+            Self::NotOfBlock { .. }
+                | Self::OtherHeader { .. }
+                | Self::NotOfJournal { .. }
+                | Self::Diverged { .. }
+                | Self::CutChain { .. }
+        )
+    }
 }

@@ -9,7 +9,7 @@
 //! - Only ISSUE creates money; all other operations preserve the sum of balances.
 //!
 //! Start with [`Ledger`] (`engine`), then [`journal`] and [`builder`]. [`ordered`] is the ledger of a replica,
-//! [`state_sync`] transfers one.
+//! [`state_sync`] transfers one, and [`followed`] is a copy that follows another node.
 //!
 //! ```
 //! use std::time::Duration;
@@ -42,6 +42,7 @@ mod balances;
 pub mod builder;
 mod engine;
 mod error;
+pub mod followed;
 mod holds;
 pub mod journal;
 mod linked;

@@ -62,8 +62,23 @@ pub(crate) fn recover_by(
     secret: Secret,
     chain: &OwnChain,
     log: &Arc<Log>,
-    mut watch: impl FnMut(&JournalBatch<'_>) + Send,
+    watch: impl FnMut(&JournalBatch<'_>) + Send,
 ) -> Result<Ledger, Error> {
+    let mut ledger = replay(clock, memory, limits, secret, chain, log, watch)?.finish()?;
+    ledger.set_recall(JournalRecall::new(log.clone()));
+    Ok(ledger)
+}
+
+/// Replays all operations of the journal, and may go on with later ones.
+pub(crate) fn replay(
+    clock: Clock,
+    memory: Option<Memory>,
+    limits: Limits,
+    secret: Secret,
+    chain: &OwnChain,
+    log: &Arc<Log>,
+    mut watch: impl FnMut(&JournalBatch<'_>) + Send,
+) -> Result<Recovery, Error> {
     let tip = chain.tip();
     let (back, settled) = match clock {
         Clock::Own => (limits.retries.retention.max(limits.retries.replay).as_micros() as u64, tip.end_sequence + 1),
@@ -95,9 +110,7 @@ pub(crate) fn recover_by(
     if covered < log.durable() {
         recovery.replay_from(log.reader(covered + 1)?, progress, watch)?;
     }
-    let mut ledger = recovery.finish()?;
-    ledger.set_recall(JournalRecall::new(log.clone()));
-    Ok(ledger)
+    Ok(recovery)
 }
 
 /// Adds all accounts and open holds of the index.
@@ -328,6 +341,11 @@ impl Recovery {
             progress.advance(Stage::Operations, batch.records.len() as u64);
         }
         Ok(())
+    }
+
+    /// The ledger so far.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// Sequence of the next operation.

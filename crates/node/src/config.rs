@@ -4,6 +4,7 @@ mod bitcoin;
 mod check;
 mod cluster;
 mod electrum;
+mod follow;
 mod kv;
 mod page;
 
@@ -23,6 +24,7 @@ pub use bitcoin::Bitcoin;
 use check::Findings;
 pub use cluster::{Cluster, Member, Transport};
 pub use electrum::Electrum;
+pub use follow::Follow;
 pub use kv::{ITEM_SIZES, Kv, KvIo, KvTls};
 pub use page::Page;
 
@@ -79,6 +81,8 @@ pub struct Config {
     pub electrum: Electrum,
     /// The replicas that order together.
     pub cluster: Cluster,
+    /// The node that this one follows.
+    pub follow: Follow,
 }
 
 /// Accounts and retries.
@@ -250,6 +254,7 @@ impl Default for Config {
             bitcoin: Bitcoin::default(),
             electrum: Electrum::default(),
             cluster: Cluster::default(),
+            follow: Follow::default(),
         }
     }
 }
@@ -388,6 +393,7 @@ impl Config {
             findings.refuse("electrum.esplora", "true", "false if `http` is empty");
         }
         self.cluster.find(self, findings);
+        self.follow.find(self, findings);
         if self.promise == Promise::Final && !self.cluster.is_wanted() {
             let allowed = "\"accepted\" or \"durable\" if `cluster.replicas` is empty";
             findings.refuse("promise", "\"final\"", allowed);

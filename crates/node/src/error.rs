@@ -83,6 +83,9 @@ pub enum Error {
     /// The in-NIC ledger cannot be served.
     #[error("cannot serve the in-NIC ledger: {0}")]
     InNic(String),
+    /// The other node cannot be followed.
+    #[error(transparent)]
+    Follow(Box<crate::follow::FollowError>),
     /// The limit of open files leaves too few connections.
     #[error(
         "the limit of open files is {limit}, but the configured connections need {needed}: raise the limit (`ulimit \

@@ -23,6 +23,7 @@ pub mod disk;
 mod electrum_server;
 mod error;
 pub mod feeds;
+mod follow;
 mod follower;
 pub mod http;
 mod in_nic;
@@ -58,6 +59,7 @@ mod workers;
 
 pub use config::{Config, ConfigError};
 pub use error::Error;
+pub use follow::{FollowError, FollowStatus};
 pub use in_nic::InNic;
 pub use node::Node;
 pub use node_state::NodeState;

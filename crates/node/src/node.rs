@@ -1,6 +1,7 @@
 //! A node: start, stop.
 
 mod cluster;
+mod follow;
 mod start;
 
 pub(crate) use start::rate_limit;

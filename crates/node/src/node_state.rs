@@ -23,7 +23,8 @@ use proof::Cache;
 use xdp::{Counter, Gauge, InNicLedger, Program, State};
 
 use crate::{
-    config, disk::Disk, feeds::FeedCounters, follower, replica::order_status::OrderStatus, retries::RetryFigures,
+    config, disk::Disk, feeds::FeedCounters, follow::FollowStatus, follower, replica::order_status::OrderStatus,
+    retries::RetryFigures,
 };
 
 /// State of a node. All figures are counters or gauges that one thread writes and any thread reads.
@@ -90,6 +91,7 @@ pub struct NodeState {
     kv: OnceLock<Arc<kv::service::Service>>,
     electrum: OnceLock<Arc<electrum::Service>>,
     following: OnceLock<Arc<follower::FollowerStatus>>,
+    followed: OnceLock<Arc<FollowStatus>>,
     order: OnceLock<OrderStatus>,
     chain: OnceLock<OwnReader>,
 }
@@ -136,6 +138,7 @@ impl NodeState {
             kv: OnceLock::new(),
             electrum: OnceLock::new(),
             following: OnceLock::new(),
+            followed: OnceLock::new(),
             order: OnceLock::new(),
             chain: OnceLock::new(),
         }
@@ -199,6 +202,21 @@ impl NodeState {
     pub(crate) fn set_following(&self, status: Arc<follower::FollowerStatus>) {
         // A node follows one.
         let _ = self.following.set(status);
+    }
+
+    /// The status of a follower of another node, if this is one.
+    pub fn followed(&self) -> Option<&Arc<FollowStatus>> {
+        self.followed.get()
+    }
+
+    pub(crate) fn set_followed(&self, status: Arc<FollowStatus>) {
+        // A node follows one.
+        let _ = self.followed.set(status);
+    }
+
+    /// Whether this node follows another one that contradicted itself: nothing may be served.
+    pub fn has_diverged(&self) -> bool {
+        self.followed().is_some_and(|status| status.has_diverged())
     }
 
     /// The replica's status, if the node is one.
@@ -313,7 +331,15 @@ impl NodeState {
         if self.builder_failed.load(Relaxed) {
             return Some("the block builder failed: see the log");
         }
-        self.order().and_then(OrderStatus::unready)
+        match self.followed() {
+            Some(status) if status.has_diverged() => {
+                Some("the followed node's operations and blocks contradict each other: nothing is served, see the log")
+            }
+            Some(status) if status.stopped().is_some() => {
+                Some("this node stopped following, and serves the blocks that it has: see /status and the log")
+            }
+            _ => self.order().and_then(OrderStatus::unready),
+        }
     }
 }
 

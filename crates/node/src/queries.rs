@@ -37,6 +37,9 @@ impl Queries {
 
     /// Answers a query, or returns who can answer it.
     pub fn answer(&self, query: QueryKind, datagram: &mut [u8]) -> Answer {
+        if self.node_state.has_diverged() && matches!(query, QueryKind::Proof | QueryKind::Headers) {
+            return Answer::Refuse(Status::Diverged, 0);
+        }
         if query == QueryKind::Proof {
             return self.proofs.answer_cached(datagram).map_or(Answer::Defer, Answer::Reply);
         }
@@ -64,6 +67,9 @@ impl Queries {
         info.status.set(Status::Ok.code());
         info.promise = self.promise.code();
         info.flags = if self.node_state.is_reads_only() { InfoFrame::READS_ONLY } else { 0 };
+        if self.node_state.followed().is_some() {
+            info.flags |= InfoFrame::FOLLOWS;
+        }
         if let Some(bitcoin) = &self.bitcoin {
             info.flags |= InfoFrame::SERVES_BITCOIN;
             info.bitcoin_height.set(bitcoin.view().tip().map_or(0, |tip| tip.height.into()));

@@ -329,23 +329,7 @@ impl HeaderChain {
         seals: &mut impl CheckSeals,
     ) -> Result<Vec<Hash>, HeaderError> {
         let at = height as usize;
-        let (mut previous, mut previous_hash) = (&self.headers[at].header, self.hashes[at]);
-        let mut hashes = Vec::with_capacity(headers.len());
-        for SealedHeader { header, .. } in headers {
-            check_successor(&self.authority, previous, &previous_hash, header)?;
-            previous = header;
-            previous_hash = header.hash();
-            hashes.push(previous_hash);
-        }
-        let sealed: Vec<(Hash, Seal)> = hashes.iter().copied().zip(headers.iter().map(|sealed| sealed.seal)).collect();
-        let forged = match &self.authority {
-            Authority::Key(key) => seals.first_forged(key, &sealed),
-            Authority::Replicas(_) => sealed.iter().position(|(_, seal)| *seal != Seal::NONE),
-        };
-        match forged {
-            Some(forged) => Err(HeaderError::Seal { height: height + 1 + forged as u64 }),
-            None => Ok(hashes),
-        }
+        check_headers_after(&self.authority, &self.headers[at].header, headers, seals)
     }
 
     /// Evidence that the key's holder made two chains, from a header other than the one here.
@@ -386,6 +370,33 @@ impl HeaderChain {
         self.hashes.truncate(keep);
         self.hashes.append(&mut hashes);
         Ok(replaced)
+    }
+}
+
+/// Checks headers, and their seals, that are to follow a header that was checked before. Returns their hashes.
+pub fn check_headers_after(
+    authority: &Authority,
+    previous: &BlockHeader,
+    headers: &[SealedHeader],
+    seals: &mut impl CheckSeals,
+) -> Result<Vec<Hash>, HeaderError> {
+    let first = previous.height.get() + 1;
+    let (mut previous, mut previous_hash) = (previous, previous.hash());
+    let mut hashes = Vec::with_capacity(headers.len());
+    for SealedHeader { header, .. } in headers {
+        check_successor(authority, previous, &previous_hash, header)?;
+        previous = header;
+        previous_hash = header.hash();
+        hashes.push(previous_hash);
+    }
+    let sealed: Vec<(Hash, Seal)> = hashes.iter().copied().zip(headers.iter().map(|sealed| sealed.seal)).collect();
+    let forged = match authority {
+        Authority::Key(key) => seals.first_forged(key, &sealed),
+        Authority::Replicas(_) => sealed.iter().position(|(_, seal)| *seal != Seal::NONE),
+    };
+    match forged {
+        Some(forged) => Err(HeaderError::Seal { height: first + forged as u64 }),
+        None => Ok(hashes),
     }
 }
 

@@ -38,7 +38,7 @@ pub use authority::{
     Authority, ChainKey, HEADER_VERSION, HEADER_VERSION_WITHOUT_INDEX, ORDERED_VERSION, ORDERED_VERSION_WITHOUT_INDEX,
     Seal,
 };
-pub use chain::{HeaderChain, HeaderError};
+pub use chain::{HeaderChain, HeaderError, check_headers_after};
 pub use hash::{Hash, ZERO_HASH};
 pub use header::{BlockHeader, HEADER_SIZE, MAX_BLOCK_TRANSACTIONS, tree_depth};
 pub use index::{

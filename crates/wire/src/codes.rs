@@ -219,6 +219,10 @@ statuses! {
         "the set of replicas has changed, or another change is decided; see `turnpike info`, and sign a change of the present generation";
     45 NotFinal "NOT_FINAL"
         "the replicas have not agreed on the operation in time, so it may still be executed; retry with the same transaction id";
+    46 Follower "FOLLOWER"
+        "the node follows another one and executes nothing; send the operation to the node that it follows, which its value or its /status names";
+    47 Diverged "DIVERGED"
+        "the node follows another one whose operations and blocks contradict each other, so it serves nothing; ask another node, and report it to its operator";
     64 NotFound "NOT_FOUND"
         "no such account, transaction, block or operation";
     65 ReplyTooLarge "REPLY_TOO_LARGE"

@@ -9,6 +9,9 @@ impl InfoFrame {
     /// Flag: the node answers reads only, because its storage failed.
     pub const READS_ONLY: u8 = 2;
 
+    /// Flag: the node follows another one.
+    pub const FOLLOWS: u8 = 4;
+
     /// A request.
     pub fn new(id: u32) -> Self {
         Self { header: FrameHeader::new(FrameType::Info, id), ..Self::default() }
@@ -32,6 +35,11 @@ impl InfoFrame {
     /// Whether the node answers reads only.
     pub fn reads_only(&self) -> bool {
         self.flags & Self::READS_ONLY != 0
+    }
+
+    /// Whether the node follows another one, and so executes nothing itself.
+    pub fn follows(&self) -> bool {
+        self.flags & Self::FOLLOWS != 0
     }
 
     /// The program's version, up to the first byte that is not a visible ASCII character.

@@ -487,7 +487,7 @@ pub struct InfoFrame {
     pub status: U16,
     /// Promise of compact frames.
     pub promise: u8,
-    /// Bit 0: serves Bitcoin; bit 1: read-only, because storage failed.
+    /// Bit 0: serves Bitcoin; bit 1: read-only, because storage failed; bit 2: follows another node.
     pub flags: u8,
     /// Largest datagram accepted.
     pub max_datagram: U32,
@@ -617,7 +617,7 @@ const _: () = {
 
 /// Request for a feed of journalled operations, 72 bytes, and the first 72 bytes of each reply.
 ///
-/// In replies, [`FeedEntry`]s follow.
+/// In replies, [`FeedEntry`]s follow, then [`FeedTail`]s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct FeedFrame {
@@ -627,12 +627,13 @@ pub struct FeedFrame {
     pub status: U16,
     /// Promise requested; in replies the one made.
     pub promise: u8,
-    /// Flags; bit 0: only operations that name the account as source or destination.
+    /// Flags; bit 0: only operations that name the account as source or destination; bit 1: with the tails of
+    /// signed operations.
     pub flags: u8,
     /// Count: number of entries; 0 in requests.
     pub count: U16,
-    /// Reserved.
-    pub reserved: U16,
+    /// Number of tails; 0 in requests and without the flag.
+    pub signed: U16,
     /// Cursor: sequence of the first operation wanted, from 1; in replies of the first one after this frame.
     pub cursor: U64,
     /// The account; 0 without the flag.
@@ -659,7 +660,7 @@ const _: () = {
     assert!(core::mem::offset_of!(FeedFrame, promise) == 10);
     assert!(core::mem::offset_of!(FeedFrame, flags) == 11);
     assert!(core::mem::offset_of!(FeedFrame, count) == 12);
-    assert!(core::mem::offset_of!(FeedFrame, reserved) == 14);
+    assert!(core::mem::offset_of!(FeedFrame, signed) == 14);
     assert!(core::mem::offset_of!(FeedFrame, cursor) == 16);
     assert!(core::mem::offset_of!(FeedFrame, account) == 24);
     assert!(core::mem::offset_of!(FeedFrame, timestamp) == 40);
@@ -690,6 +691,27 @@ const _: () = {
     assert!(core::mem::offset_of!(FeedEntry, sequence) == 0);
     assert!(core::mem::offset_of!(FeedEntry, operation) == 8);
     assert!(core::mem::offset_of!(FeedEntry, value) == 72);
+};
+
+/// What makes an operation of a feed a signed one, 128 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct FeedTail {
+    /// Sequence of the operation.
+    pub sequence: U64,
+    /// The signed operation after its first 64 bytes.
+    pub tail: [u8; 120],
+}
+
+impl FeedTail {
+    /// Length of the fixed part in bytes.
+    pub const LENGTH: usize = 128;
+}
+
+const _: () = {
+    assert!(size_of::<FeedTail>() == FeedTail::LENGTH);
+    assert!(core::mem::offset_of!(FeedTail, sequence) == 0);
+    assert!(core::mem::offset_of!(FeedTail, tail) == 8);
 };
 
 /// The first 16 bytes of a verify frame; messages follow, or in replies [`VerifyResult`]s.

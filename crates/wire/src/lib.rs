@@ -57,7 +57,7 @@ pub use frame::{Finality, Frame, FrameMut, Headers, Proof};
 pub use ids::{AccountId, ParseIdError, TransactionId};
 pub use layouts::{
     BatchHeader, BlsBody, ChangeFrame, CompactEntry, CompactFrame, DelayBody, EcdsaBody, EquihashBody, ErrorFrame,
-    FastBatch, FastCertificate, FastClosingReport, FastOrder, FastReport, FastVote, FeedEntry, FeedFrame,
+    FastBatch, FastCertificate, FastClosingReport, FastOrder, FastReport, FastVote, FeedEntry, FeedFrame, FeedTail,
     FinalityFrame, FrameHeader, FullFrame, FullReply, Groth16Body, HeadersFrame, IndexEntry, IndexReply, InfoFrame,
     MerkleBody, MessageHeader, Operation, ProofReply, ProofRequest, SchnorrBody, SignedOperation, VerifyHeader,
     VerifyResult,

@@ -1,9 +1,9 @@
 //! Parsing of all replies.
 
 use crate::{
-    BatchEntries, BatchHeader, Chain, ChangeFrame, CompactFrame, ErrorFrame, FeedEntry, FeedFrame, FinalityFrame,
-    FrameHeader, FrameType, FullReply, HeadersFrame, IndexEntry, IndexReply, InfoFrame, MAGIC, ProofReply,
-    ProofRequest, Query, REPLY_BIT, Status, VERSION, VerifyHeader, VerifyResult,
+    BatchEntries, BatchHeader, Chain, ChangeFrame, CompactFrame, ErrorFrame, FeedEntry, FeedFrame, FeedTail,
+    FinalityFrame, FrameHeader, FrameType, FullReply, HeadersFrame, IndexEntry, IndexReply, InfoFrame, MAGIC,
+    ProofReply, ProofRequest, Query, REPLY_BIT, Status, VERSION, VerifyHeader, VerifyResult,
 };
 use core::fmt;
 use zerocopy::FromBytes;
@@ -120,6 +120,8 @@ pub struct FeedReply<'a> {
     pub status: Status,
     /// The operations; none in a heartbeat.
     pub entries: &'a [FeedEntry],
+    /// What the signed ones have in addition, if that was requested.
+    pub tails: &'a [FeedTail],
 }
 
 /// Why bytes are not a reply.
@@ -315,11 +317,13 @@ impl<'a> FeedReply<'a> {
         let (fixed, rest) = FeedFrame::ref_from_prefix(bytes).map_err(|_| ReplyError::WrongLength)?;
         let status = known(fixed.status())?;
         known(fixed.promise())?;
-        let entries = <[FeedEntry]>::ref_from_bytes(rest).map_err(|_| ReplyError::WrongLength)?;
-        if entries.len() != usize::from(fixed.count.get()) || !(status.is_ok() || entries.is_empty()) {
+        let entries = <[FeedEntry]>::ref_from_prefix_with_elems(rest, fixed.count.get().into());
+        let (entries, rest) = entries.map_err(|_| ReplyError::WrongLength)?;
+        let tails = <[FeedTail]>::ref_from_bytes(rest).map_err(|_| ReplyError::WrongLength)?;
+        if tails.len() != usize::from(fixed.signed.get()) || !(status.is_ok() || entries.is_empty()) {
             return Err(ReplyError::WrongLength);
         }
-        Ok(Self { fixed, status, entries })
+        Ok(Self { fixed, status, entries, tails })
     }
 }
 

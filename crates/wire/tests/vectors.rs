@@ -248,6 +248,11 @@ fn requests_build() {
         ("feed_from_a_cursor", FeedFrame::new(ID, 0x0102_0304_0506_0708, None, Promise::Final).as_bytes().to_vec()),
         ("feed_of_account", FeedFrame::new(ID, 9, Some(account(KEYED)), Promise::Durable).as_bytes().to_vec()),
         ("feed_of_account_0", FeedFrame::new(ID, 1, Some(AccountId::default()), Promise::Default).as_bytes().to_vec()),
+        ("feed_with_tails", FeedFrame::new(ID, 1, None, Promise::Default).with_tails().as_bytes().to_vec()),
+        (
+            "feed_of_account_with_tails",
+            FeedFrame::new(ID, 1, Some(account(KEYED)), Promise::Default).with_tails().as_bytes().to_vec(),
+        ),
         ("change_of_nothing", ChangeFrame::new(ID, [0; 184]).as_bytes().to_vec()),
         ("verify_equihash", verify(&[equihash(200, 9, 1344, 0)])),
         ("verify_equihash_small", verify(&[equihash(48, 5, 36, EquihashBody::SOLUTION_ONLY), equihash(96, 5, 68, 0)])),
@@ -427,6 +432,14 @@ fn replies_build() {
     let bytes = [feed.as_bytes(), entry(41, wide(42), 42).as_bytes(), entry(42, failed, 7).as_bytes()].concat();
     assert_eq!(bytes.len(), feed.frame_length());
     same("feed", &bytes);
+    let mut signed = FeedFrame::new(ID, 43, None, Promise::Durable).with_tails();
+    signed.header.set_reply();
+    (signed.count, signed.signed, signed.first) = (U16::new(2), U16::new(1), U64::new(11));
+    let tail = FeedTail { sequence: U64::new(42), tail: std::array::from_fn(|at| at as u8) };
+    let entries = &bytes[FeedFrame::LENGTH..];
+    let bytes = [signed.as_bytes(), entries, tail.as_bytes()].concat();
+    assert_eq!(bytes.len(), signed.frame_length());
+    same("feed_with_tails", &bytes);
     let mut feed = FeedFrame::new(ID, 9, Some(account(KEYED)), Promise::Final);
     feed.set_refusal(Status::Pruned);
     feed.first = U64::new(11);

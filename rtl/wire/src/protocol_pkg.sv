@@ -95,6 +95,8 @@ package protocol_pkg;
   localparam logic [15:0] StatusDepositRequired = 16'd43;
   localparam logic [15:0] StatusStaleGeneration = 16'd44;
   localparam logic [15:0] StatusNotFinal = 16'd45;
+  localparam logic [15:0] StatusFollower = 16'd46;
+  localparam logic [15:0] StatusDiverged = 16'd47;
   localparam logic [15:0] StatusNotFound = 16'd64;
   localparam logic [15:0] StatusReplyTooLarge = 16'd65;
   localparam logic [15:0] StatusNotProvable = 16'd66;

@@ -177,6 +177,10 @@ class Status(IntEnum):
     NOT_FINAL = 45
     """the replicas have not agreed on the operation within 5 s, or cannot; it may still be executed, retry with the
     same id"""
+    FOLLOWER = 46
+    """the node follows another one, to which the operation must be sent; nothing was done"""
+    DIVERGED = 47
+    """a follower found that the operations and blocks of its node contradict each other; it serves nothing"""
     NOT_FOUND = 64
     """no such account, transaction, block or operation"""
     REPLY_TOO_LARGE = 65
@@ -229,6 +233,8 @@ _ADVICE: Final = {
     Status.DEPOSIT_REQUIRED: "opening an account needs an issuer's signature, a large enough deposit from a funded account, or a trusted address",
     Status.STALE_GENERATION: "the set of replicas has changed, or another change is decided; see `turnpike info`, and sign a change of the present generation",
     Status.NOT_FINAL: "the replicas have not agreed on the operation in time, so it may still be executed; retry with the same transaction id",
+    Status.FOLLOWER: "the node follows another one and executes nothing; send the operation to the node that it follows, which its value or its /status names",
+    Status.DIVERGED: "the node follows another one whose operations and blocks contradict each other, so it serves nothing; ask another node, and report it to its operator",
     Status.NOT_FOUND: "no such account, transaction, block or operation",
     Status.REPLY_TOO_LARGE: "the reply does not fit in the request; pad the request to the length in `detail`",
     Status.NOT_PROVABLE: "the block has a shape for which proofs are ambiguous, so it cannot be proved",
@@ -425,6 +431,18 @@ class NotFinal(StatusError):
     status = Status.NOT_FINAL
 
 
+class Follower(StatusError):
+    """The node follows another one, to which the operation must be sent; nothing was done."""
+
+    status = Status.FOLLOWER
+
+
+class Diverged(StatusError):
+    """A follower found that the operations and blocks of its node contradict each other; it serves nothing."""
+
+    status = Status.DIVERGED
+
+
 class NotFound(StatusError):
     """No such account, transaction, block or operation."""
 
@@ -493,6 +511,8 @@ __all__ = [
     "DepositRequired",
     "StaleGeneration",
     "NotFinal",
+    "Follower",
+    "Diverged",
     "NotFound",
     "ReplyTooLarge",
     "NotProvable",
@@ -533,6 +553,8 @@ STATUS_ERRORS: Final[dict[Status, type[StatusError]]] = {
     Status.DEPOSIT_REQUIRED: DepositRequired,
     Status.STALE_GENERATION: StaleGeneration,
     Status.NOT_FINAL: NotFinal,
+    Status.FOLLOWER: Follower,
+    Status.DIVERGED: Diverged,
     Status.NOT_FOUND: NotFound,
     Status.REPLY_TOO_LARGE: ReplyTooLarge,
     Status.NOT_PROVABLE: NotProvable,
@@ -955,7 +977,7 @@ class InfoFrame(NamedTuple):
     promise: int = 0
     """Promise of compact frames."""
     flags: int = 0
-    """Bit 0: serves Bitcoin; bit 1: read-only, because storage failed."""
+    """Bit 0: serves Bitcoin; bit 1: read-only, because storage failed; bit 2: follows another node."""
     max_datagram: int = 0
     """Largest datagram accepted."""
     network: bytes = b""

@@ -8,7 +8,7 @@ use std::{
 };
 
 use ledger::journal::{Error, JournalReader};
-use wire::{AccountId, FeedEntry, FeedFrame, MAX_DATAGRAM, Promise, Status, U16, U64};
+use wire::{AccountId, FeedEntry, FeedFrame, FeedTail, MAX_DATAGRAM, Promise, Status, U16, U64};
 use zerocopy::IntoBytes;
 
 use super::{Ended, Source};
@@ -82,7 +82,7 @@ impl Feed {
         match source.log.reader(cursor) {
             Ok(reader) => {
                 feed.reader = Some(reader);
-                feed.push(source, cursor, 0, &[], now);
+                feed.push(source, cursor, 0, (&[], &[]), now);
             }
             Err(error) => feed.fail(source, cursor, &error, now),
         }
@@ -183,23 +183,27 @@ impl Feed {
     fn fill(&mut self, source: &Source, now: Instant) -> usize {
         let Some(mut reader) = self.reader.take() else { return 0 };
         let mut operations = 0;
-        let mut entries = Vec::new();
+        let (mut entries, mut tails) = (Vec::new(), Vec::new());
         while self.sending.len() < BUFFER && operations < ROUND_OPERATIONS {
             let cursor = reader.next_sequence();
-            match reader.next_part(FeedFrame::MAX_ENTRIES) {
+            match reader.next_part(self.reply.max_entries()) {
                 Ok(Some(batch)) => {
                     assert_eq!(batch.first_sequence, cursor, "a feed has no gap");
                     operations += batch.records.len();
                     let next = batch.last_sequence() + 1;
                     entries.clear();
-                    let all = (cursor..).zip(batch.records).map(|(sequence, record)| FeedEntry {
-                        sequence: U64::new(sequence),
-                        operation: record.operation,
-                        value: record.value,
-                    });
-                    entries.extend(all.filter(|entry| self.account.is_none_or(|account| entry.concerns(account))));
+                    tails.clear();
+                    for (sequence, (record, signed)) in (cursor..).zip(batch.entries()) {
+                        let (operation, value) = (record.operation, record.value);
+                        let entry = FeedEntry { sequence: U64::new(sequence), operation, value };
+                        if self.account.is_none_or(|account| entry.concerns(account)) {
+                            entries.push(entry);
+                            let signed = signed.filter(|_| self.reply.has_tails());
+                            tails.extend(signed.map(|signed| FeedTail::new(sequence, &signed)));
+                        }
+                    }
                     if !entries.is_empty() {
-                        self.push(source, next, batch.timestamp, &entries, now);
+                        self.push(source, next, batch.timestamp, (&entries, &tails), now);
                         source.counters.operations.fetch_add(entries.len() as u64, Relaxed);
                     }
                 }
@@ -220,16 +224,24 @@ impl Feed {
         // It was idle for a second, or reads nothing that concerns it.
         reader.release_memory();
         let cursor = reader.next_sequence();
-        self.push(source, cursor, 0, &[], now);
+        self.push(source, cursor, 0, (&[], &[]), now);
     }
 
     /// Appends a frame to the buffer.
-    fn push(&mut self, source: &Source, cursor: u64, timestamp: u64, entries: &[FeedEntry], now: Instant) {
-        assert!(entries.len() <= FeedFrame::MAX_ENTRIES, "a frame fits in a stream");
+    fn push(
+        &mut self,
+        source: &Source,
+        cursor: u64,
+        timestamp: u64,
+        (entries, tails): (&[FeedEntry], &[FeedTail]),
+        now: Instant,
+    ) {
+        assert!(entries.len() <= self.reply.max_entries(), "a frame fits in a stream");
         let durable = source.log.durable();
         assert!(cursor <= durable + 1, "only durable operations are sent");
         let frame = FeedFrame {
             count: U16::new(entries.len() as u16),
+            signed: U16::new(tails.len() as u16),
             cursor: U64::new(cursor),
             timestamp: U64::new(timestamp),
             durable: U64::new(durable),
@@ -237,14 +249,15 @@ impl Feed {
             first: U64::new(source.log.first_sequence()),
             ..self.reply
         };
-        self.append(&frame, entries);
+        self.append(&frame, entries, tails);
         self.wrote = now;
     }
 
-    fn append(&mut self, frame: &FeedFrame, entries: &[FeedEntry]) {
+    fn append(&mut self, frame: &FeedFrame, entries: &[FeedEntry], tails: &[FeedTail]) {
         self.sending.extend_from_slice(&(frame.frame_length() as u32).to_be_bytes());
         self.sending.extend_from_slice(frame.as_bytes());
         self.sending.extend_from_slice(entries.as_bytes());
+        self.sending.extend_from_slice(tails.as_bytes());
         let limit = BUFFER + 2 * (PREFIX + MAX_DATAGRAM);
         assert!(self.sending.len() <= limit, "the buffer has its size, a frame, and a last one");
     }
@@ -270,7 +283,7 @@ impl Feed {
         last.set_refusal(status);
         last.first = U64::new(source.log.first_sequence());
         last.durable = U64::new(source.log.durable());
-        self.append(&last, &[]);
+        self.append(&last, &[], &[]);
         self.reader = None;
         self.end = Some((why, now + source.patience));
     }

@@ -2,6 +2,7 @@
 
 mod bitcoin;
 mod electrum;
+mod follow;
 mod in_nic;
 pub mod kv;
 mod order;
@@ -105,6 +106,9 @@ pub fn render(node_state: &NodeState) -> String {
     }
     if let Some(status) = node_state.following() {
         bitcoin::write(&mut metrics, status);
+    }
+    if let Some(status) = node_state.followed() {
+        follow::write(&mut metrics, status);
     }
     if let Some(status) = node_state.order() {
         order::write(&mut metrics, status);

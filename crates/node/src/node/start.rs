@@ -64,6 +64,9 @@ impl Node {
         if config.cluster.is_wanted() {
             return Self::start_replica(config).map_err(Error::of_replica);
         }
+        if let Some(node) = config.follow.node {
+            return Self::start_follower(config, node);
+        }
         let progress = Arc::default();
         let http = HttpServer::start(config, &progress)?;
         let progress_log = ProgressLog::start(progress.clone())?;

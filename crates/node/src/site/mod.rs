@@ -208,6 +208,9 @@ impl Site for NodeSite {
         match get.path {
             "/" => Reply::text(NODE),
             "/metrics" => Reply::metrics(metrics::render(&self.node_state)),
+            "/health" if self.node_state.has_diverged() => {
+                Reply::text(format!("{}\n", wire::Status::Diverged)).with_status("503 Service Unavailable")
+            }
             "/health" => health(&self.node_state.damage()),
             "/ready" => match self.node_state.unready() {
                 None => match self.node_state.order().and_then(|order| order.note()) {
@@ -216,6 +219,9 @@ impl Site for NodeSite {
                 },
                 Some(reason) => Reply::text(format!("{reason}\n")).with_status("503 Service Unavailable"),
             },
+            _ if self.node_state.has_diverged() => {
+                Reply::text(format!("{}\n", wire::Status::Diverged)).with_status("503 Service Unavailable")
+            }
             _ => match self.access.check_host(get).map(|()| self.listings.answer(get.path, get.query)) {
                 Ok(Ok(list)) => Reply::json(list),
                 Ok(Err(refusal)) => Reply::text(format!("{refusal}\n")).with_status(status(&refusal)),

@@ -128,6 +128,7 @@ impl Reporter {
         ];
         let further = [
             ("replica", "Replica", self.replica()),
+            ("follow", "Followed node", self.follow()),
             ("kv", "Key-value store", self.kv()),
             ("bitcoin", "Bitcoin", self.bitcoin()),
         ];
@@ -234,6 +235,30 @@ impl Reporter {
             ),
             seconds(order.clocks.block_ahead(), "Blocks ahead of this clock"),
             seconds(order.clocks.clock_ahead(), "This clock ahead of the others"),
+        ])
+    }
+
+    fn follow(&self) -> Option<Vec<Row>> {
+        let status = self.node_state.followed()?;
+        let stopped = status.stopped().map(ToString::to_string);
+        let fault = match (&stopped, status.is_up()) {
+            (Some(reason), _) => Some((State::Error, reason.as_str())),
+            (None, false) => {
+                Some((State::Warning, "it does not answer: this node tries again, and serves the blocks that it has"))
+            }
+            (None, true) => None,
+        };
+        let value = match (stopped.is_some(), status.is_up()) {
+            (true, _) => "stopped",
+            (false, true) => "answers",
+            (false, false) => "does not answer",
+        };
+        Some(vec![
+            Row::new("Address, for writes", status.node),
+            Row::judged("State", value, fault),
+            Row::new("Operations to go", thousands(status.behind())),
+            Row::new("Time since this node was level", duration(status.lag())),
+            Row::new("Reconnections", thousands(status.reconnections())),
         ])
     }
 

@@ -24,7 +24,14 @@ const GROUPS: [(&str, &[&str]); 5] = [
 
 /// Examples by command.
 const EXAMPLES: &[(&str, &[&str])] = &[
-    ("serve", &["turnpike serve --data data --trusted 127.0.0.0/8", "turnpike serve --config turnpike.toml"]),
+    (
+        "serve",
+        &[
+            "turnpike serve --data data --trusted 127.0.0.0/8",
+            "turnpike serve --config turnpike.toml",
+            "turnpike serve --data copy --follow 10.0.0.7:7400",
+        ],
+    ),
     ("kv", &["turnpike kv -p 11211 -m 1024 -t 2"]),
     ("cluster init", &["turnpike cluster init --dir cluster --replicas 4 --trusted 127.0.0.0/8"]),
     ("cluster start", &["turnpike cluster start --dir cluster"]),

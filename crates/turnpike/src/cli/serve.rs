@@ -28,6 +28,9 @@ pub struct ServeArgs {
     /// Serve metrics, health and lists over HTTP on this address
     #[arg(long, value_name = "ADDRESS")]
     pub http: Option<SocketAddr>,
+    /// Follow this node: copy its ledger, verify it, answer reads and proofs, and refuse writes
+    #[arg(long, value_name = "NODE")]
+    pub follow: Option<SocketAddr>,
     /// Size the table for this number of accounts
     #[arg(long, value_name = "COUNT")]
     pub accounts: Option<u64>,

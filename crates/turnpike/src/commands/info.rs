@@ -20,6 +20,8 @@ struct Report {
     network: String,
     promise: &'static str,
     reads_only: bool,
+    /// It follows another node.
+    follower: bool,
     accounts: u64,
     durable_sequence: u64,
     height: u64,
@@ -57,6 +59,7 @@ pub fn run(args: &InfoArgs, output: Output) -> Result<(), Error> {
         network: hex::encode(&info.network),
         promise: info.promise().map_or("unknown", wire::Promise::name),
         reads_only: info.reads_only(),
+        follower: info.follows(),
         accounts: info.accounts.get(),
         durable_sequence: info.durable_sequence.get(),
         height: info.tip_height.get(),
@@ -119,6 +122,11 @@ fn describe(report: &Report) -> String {
             thousands(*view),
             signers.len()
         ));
+    }
+    if report.follower {
+        text.push_str(
+            "\nThe node follows another one, and answers reads only. /status over HTTP has its address and the lag.",
+        );
     }
     if report.reads_only {
         text.push_str("\nThe node cannot write its journal, and answers reads only. Check its log and its disk.");

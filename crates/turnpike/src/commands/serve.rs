@@ -21,6 +21,9 @@ struct Ready {
     electrum: Vec<String>,
     network: String,
     chain_key: String,
+    /// The node that this one follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    follows: Option<String>,
     /// Replicas order the chain: `chain_key` is the hash of their set, and quorums sign in place of a key.
     replica: bool,
 }
@@ -49,6 +52,7 @@ pub fn run(args: &ServeArgs, output: Output) -> Result<(), Error> {
             .unwrap_or_default(),
         network: hex::encode(node.network()),
         chain_key: hex::encode(node.chain_key()),
+        follows: config.follow.node.map(|node| node.to_string()),
         replica: config.cluster.is_wanted(),
     };
     output.result(&ready, |ready| {
@@ -59,11 +63,12 @@ pub fn run(args: &ServeArgs, output: Output) -> Result<(), Error> {
             true => String::new(),
             false => format!("\nelectrum {}", ready.electrum.join(", ")),
         };
+        let follows = ready.follows.as_ref().map(|node| format!("\nfollows  {node}")).unwrap_or_default();
         let sealed = match ready.replica {
             true => format!("replicas {} (hash of their set)", ready.chain_key),
             false => format!("sealed   by chain key {}", ready.chain_key),
         };
-        format!("serving  {}{http}{kv}{electrum}\nnetwork  {}\n{sealed}", ready.listen, ready.network)
+        format!("serving  {}{follows}{http}{kv}{electrum}\nnetwork  {}\n{sealed}", ready.listen, ready.network)
     });
     for signal in signals.forever() {
         if signal == SIGHUP {
@@ -117,6 +122,9 @@ pub fn configuration(args: &ServeArgs) -> Result<Config, Error> {
     }
     if let Some(promise) = args.promise {
         config.promise = promise.into();
+    }
+    if args.follow.is_some() {
+        config.follow.node = args.follow;
     }
     if let Some(accounts) = args.accounts {
         config.ledger.accounts = accounts;
