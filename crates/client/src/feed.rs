@@ -9,16 +9,13 @@ use std::time::{Duration, Instant};
 use wire::{AccountId, FeedEntry, FeedFrame, FeedTail, MAX_DATAGRAM, Promise, Reply, Status};
 use zerocopy::IntoBytes;
 
-use crate::{Error, Options};
+use crate::{Error, Options, stream::connect};
 
 /// Length of the prefix of a frame in bytes.
 const PREFIX: usize = 4;
 
 /// Bytes per read: a node writes this much at once.
 const READ_BYTES: usize = 256 << 10;
-
-/// Timeout of a connection attempt.
-const CONNECT: Duration = Duration::from_secs(2);
 
 /// Silence after which a connection counts as lost: five heartbeats.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -197,8 +194,7 @@ impl Feed {
     }
 
     fn subscribe(&mut self) -> io::Result<TcpStream> {
-        let mut connection = TcpStream::connect_timeout(&self.node, CONNECT)?;
-        connection.set_nodelay(true)?;
+        let mut connection = connect(self.node)?;
         connection.set_read_timeout(Some(SILENCE))?;
         let request = FeedFrame::new(ID, self.cursor, self.account, self.promise);
         let request = if self.has_tails { request.with_tails() } else { request };

@@ -28,6 +28,19 @@ const GONE: Duration = Duration::from_millis(50);
 /// Maximum bytes waiting for the connection: those of the largest windows. Further ones count as lost.
 const MAX_WAITING: usize = 16 << 20;
 
+/// Connects to a node, without delay of small writes.
+///
+/// An address of this machine whose node is down may be the port that the kernel gives to this very socket: then it is
+/// connected to itself, and its port is taken when the node starts again.
+pub fn connect(node: SocketAddr) -> io::Result<TcpStream> {
+    let connection = TcpStream::connect_timeout(&node, CONNECT)?;
+    if connection.local_addr()? == node {
+        return Err(ErrorKind::ConnectionRefused.into());
+    }
+    connection.set_nodelay(true)?;
+    Ok(connection)
+}
+
 /// A connection to a node, re-established when it ends.
 #[derive(Debug)]
 pub struct Stream {
@@ -49,8 +62,7 @@ impl Stream {
     }
 
     fn reconnect(&mut self) -> io::Result<()> {
-        let connection = TcpStream::connect_timeout(&self.node, CONNECT)?;
-        connection.set_nodelay(true)?;
+        let connection = connect(self.node)?;
         connection.set_nonblocking(true)?;
         self.connection = Some(connection);
         Ok(())
