@@ -33,7 +33,7 @@ SELECTOR = re.compile(METRIC.pattern + r"(?:\{([^}]*)\})?")
 # Prometheus's own metric, and those of its blackbox exporter.
 FOREIGN = {"up", "probe_success", "probe_ssl_earliest_cert_expiry"}
 # Metrics of hardware, privileges or simulations that a test may lack.
-HARDWARE = re.compile(r"turnpike_(?:in_nic_|xdp_|rtl_|frames_lost_)|memcached_xdp_")
+HARDWARE = re.compile(r"turnpike_(?:in_nic_|xdp_|rtl_|frames_lost_)|memcached_(?:xdp|nic)_")
 
 SOURCES = {"type": "prometheus", "uid": "${datasource}"}
 # Selects what the variables of the dashboard name.

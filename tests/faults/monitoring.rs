@@ -71,6 +71,8 @@ fn panels_and_alerts_select_metrics_that_running_programs_print() {
     fs::write(&config, format!("[kv]\nlisten = [\"{listen}\"]\n")).unwrap();
     let arguments = ["--config", config.as_str(), "--accounts", "1000"];
     let node = node::start(&folder.path().join("data"), "127.0.0.1:0".parse().unwrap(), &arguments);
+    let arguments = ["--accounts", "1000", "--follow", &node.address.to_string()];
+    let follower = node::start(&folder.path().join("copy"), "127.0.0.1:0".parse().unwrap(), &arguments);
     let wallets = Served::start("");
     let port = store.port().to_string();
     let _store = Running::start(&["kv", "-l", "127.0.0.1", "-p", &port, "--http", &http.to_string()]);
@@ -80,8 +82,14 @@ fn panels_and_alerts_select_metrics_that_running_programs_print() {
     let _replica = Running::start(&["serve", "--config", &config]);
 
     let mut arguments = vec!["generate.py".to_owned(), "--against".to_owned()];
-    for (name, http) in [("node", node.http), ("wallets", wallets.process.http), ("store", http), ("replica", replica)]
-    {
+    let pages = [
+        ("node", node.http),
+        ("follower", follower.http),
+        ("wallets", wallets.process.http),
+        ("store", http),
+        ("replica", replica),
+    ];
+    for (name, http) in pages {
         fs::write(path(name), metrics(http)).unwrap();
         arguments.push(path(name));
     }

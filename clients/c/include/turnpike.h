@@ -123,6 +123,12 @@ enum turnpike_client_status
     // The replicas have not agreed on the operation in time, so it may still be executed; retry with the same
     // transaction id.
     TURNPIKE_NOT_FINAL = 45,
+    // The node follows another one and executes nothing; send the operation to the node that it follows, which
+    // its value or its /status names.
+    TURNPIKE_FOLLOWER = 46,
+    // The node follows another one whose operations and blocks contradict each other, so it serves nothing; ask
+    // another node, and report it to its operator.
+    TURNPIKE_DIVERGED = 47,
     // No such account, transaction, block or operation.
     TURNPIKE_NOT_FOUND = 64,
     // The reply does not fit in the request; pad the request to the length in `detail`.
