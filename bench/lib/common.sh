@@ -97,7 +97,8 @@ build_cometbft() {
 
 # median: of the numbers on standard input, one per line.
 median() {
-    sort -n | awk '{ value[NR] = $1 } END { print (NR % 2) ? value[(NR + 1) / 2] : (value[NR / 2] + value[NR / 2 + 1]) / 2 }'
+    # Not rounded to six digits, as awk's default would.
+    sort -n | awk -v OFMT=%.12g '{ value[NR] = $1 } END { print (NR % 2) ? value[(NR + 1) / 2] : (value[NR / 2] + value[NR / 2 + 1]) / 2 }'
 }
 
 # machine: prints a line that describes where figures come from.
