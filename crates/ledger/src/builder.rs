@@ -41,7 +41,7 @@ use wire::{Operation, Status};
 use crate::{
     Error, Snapshots,
     journal::{JournalBatch, JournalReader, Log, Record},
-    snapshots::{Pace, write_at_stop},
+    snapshots::{SnapshotWriter, write_at_stop},
 };
 
 /// When to close blocks and to write snapshots.
@@ -106,9 +106,7 @@ pub struct BlockBuilder<O = ()> {
     closed_at: u64,
     /// When the last snapshot was begun, or the builder was created.
     snapshot_at: u64,
-    pace: Pace,
-    /// The tip of the last snapshot, or the one that the builder began with.
-    snapshot_tip: Tip,
+    snapshots: SnapshotWriter,
 }
 
 impl<O: Observer> BlockBuilder<O> {
@@ -140,8 +138,7 @@ impl<O: Observer> BlockBuilder<O> {
             proposed_end,
             closed_at: now,
             snapshot_at: now,
-            pace: Pace::default(),
-            snapshot_tip: tip,
+            snapshots: SnapshotWriter::new(options.snapshots, tip),
         })
     }
 
@@ -169,7 +166,7 @@ impl<O: Observer> BlockBuilder<O> {
     ///
     /// An error loses nothing: the next step tries again.
     pub fn step(&mut self, now: u64) -> Result<bool, Error> {
-        self.continue_snapshot(now)?;
+        self.snapshots.write_slice(&mut self.chain, now)?;
         if self.is_due(now) {
             self.close_and_maintain(now)?;
             return Ok(true);
@@ -205,7 +202,7 @@ impl<O: Observer> BlockBuilder<O> {
         if self.is_open() {
             self.close()?;
         }
-        if self.tip() == self.snapshot_tip {
+        if self.tip() == *self.snapshots.last() {
             return Ok(());
         }
         // Only such a block can have a snapshot.
@@ -213,14 +210,6 @@ impl<O: Observer> BlockBuilder<O> {
             self.close()?;
         }
         write_at_stop(&mut self.chain)
-    }
-
-    /// Writes a slice of the snapshot, if there is one being written and it is due.
-    fn continue_snapshot(&mut self, now: u64) -> Result<(), Error> {
-        if self.chain.snapshot_left().is_some() && self.pace.take(now) && self.chain.continue_snapshot()? {
-            self.snapshot_tip = self.tip();
-        }
-        Ok(())
     }
 
     /// Whether the open block must close.
@@ -270,16 +259,13 @@ impl<O: Observer> BlockBuilder<O> {
 
     /// Begins a snapshot if it is due, and prunes the journal.
     fn maintain(&mut self, now: u64) -> Result<(), Error> {
-        let tip = self.tip();
         let waited = Duration::from_micros(now.saturating_sub(self.snapshot_at));
-        let is_due = self.options.snapshots.is_due(waited, &self.snapshot_tip, &tip);
-        if is_due && self.chain.snapshot_left().is_none() {
-            self.chain.begin_snapshot()?;
+        if self.snapshots.begin(&mut self.chain, waited)? {
             self.snapshot_at = now;
             // A small one is finished at once.
-            self.continue_snapshot(now)?;
+            self.snapshots.write_slice(&mut self.chain, now)?;
         }
-        prune(&self.log, self.options.retention, self.options.replay, tip.end_sequence)
+        prune(&self.log, self.options.retention, self.options.replay, self.tip().end_sequence)
     }
 }
 

@@ -33,7 +33,7 @@ use crate::{
     builder::{Observer, prune},
     journal::{Batch, Journal, Log, Newest, Record},
     recovery::{Clock, Recovery, replay},
-    snapshots::{Pace, write_at_stop},
+    snapshots::{Slice, SnapshotWriter, write_at_stop},
 };
 
 /// Bytes from which on a batch of the journal is committed although more operations have its time: larger writes cost
@@ -124,9 +124,9 @@ pub struct FollowedLedger<O = ()> {
     /// Time of the last operation.
     time: u64,
     batch: Batch,
+    /// When the last snapshot was begun, or the ledger opened.
     snapshot_at: u64,
-    snapshot_tip: Tip,
-    pace: Pace,
+    snapshots: SnapshotWriter,
 }
 
 impl<O: Observer> FollowedLedger<O> {
@@ -155,8 +155,7 @@ impl<O: Observer> FollowedLedger<O> {
             time: 0,
             batch: Batch::new(),
             snapshot_at: now,
-            snapshot_tip: tip,
-            pace: Pace::default(),
+            snapshots: SnapshotWriter::new(options.snapshots, tip),
         };
         let mut reader = log.reader(tip.end_sequence + 1)?;
         while let Some(batch) = reader.next()? {
@@ -281,7 +280,7 @@ impl<O: Observer> FollowedLedger<O> {
     /// Seals the journal, and writes a snapshot if that takes little time, so that the next start has little to do.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.seal()?;
-        if self.tip() == self.snapshot_tip { Ok(()) } else { write_at_stop(&mut self.chain) }
+        if self.tip() == *self.snapshots.last() { Ok(()) } else { write_at_stop(&mut self.chain) }
     }
 
     /// Number of the first operations that have this number of successful ones, and end with the last of these. `None`
@@ -368,25 +367,18 @@ impl<O: Observer> FollowedLedger<O> {
     }
 
     fn continue_snapshot(&mut self, now: u64) -> Result<(), Error> {
-        while self.chain.snapshot_left().is_some() && self.pace.take(now) {
-            if self.chain.continue_snapshot()? {
-                self.snapshot_tip = self.tip();
-            }
-        }
+        while self.snapshots.write_slice(&mut self.chain, now)? != Slice::None {}
         Ok(())
     }
 
     /// Begins a snapshot if it is due, writes the slices that are due, and prunes the journal.
     fn maintain(&mut self, now: u64) -> Result<(), Error> {
-        let tip = self.tip();
         let waited = Duration::from_micros(now.saturating_sub(self.snapshot_at));
-        let is_due = self.options.snapshots.is_due(waited, &self.snapshot_tip, &tip);
-        if is_due && self.chain.snapshot_left().is_none() {
-            self.chain.begin_snapshot()?;
+        if self.snapshots.begin(&mut self.chain, waited)? {
             self.snapshot_at = now;
         }
         self.continue_snapshot(now)?;
-        prune(self.journal.log(), self.options.retention, self.options.replay, tip.end_sequence)
+        prune(self.journal.log(), self.options.retention, self.options.replay, self.tip().end_sequence)
     }
 }
 

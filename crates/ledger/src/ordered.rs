@@ -31,7 +31,7 @@ use crate::{
     recent,
     recovery::{Clock, recover_by},
     retries::Recall,
-    snapshots::{Pace, write_at_stop},
+    snapshots::{Slice, SnapshotWriter, write_at_stop},
 };
 
 /// Configuration of a replica's ledger.
@@ -125,9 +125,7 @@ pub struct OrderedLedger<O = ()> {
     past: Past,
     /// The time of the block that is being executed, or was last.
     time: u64,
-    /// The tip of the last snapshot, or the tip at the start.
-    snapshot: Tip,
-    pace: Pace,
+    snapshots: SnapshotWriter,
 }
 
 impl<O: Observer> OrderedLedger<O> {
@@ -150,22 +148,11 @@ impl<O: Observer> OrderedLedger<O> {
         if ledger.last_sequence() > covered {
             settle(&mut chain, log.reader(covered + 1)?.next()?, ledger.last_sequence())?;
         }
-        let (snapshot, time) = (chain.tip(), chain.tip().header.timestamp.get());
+        let (snapshots, time) =
+            (SnapshotWriter::new(options.snapshots, chain.tip()), chain.tip().header.timestamp.get());
         let (batch, succeeded) = (Batch::new(), Succeeded::default());
         let past = reading.finish(&chain.reader())?;
-        Ok(Self {
-            ledger,
-            journal,
-            chain,
-            observer,
-            options,
-            batch,
-            succeeded,
-            past,
-            time,
-            snapshot,
-            pace: Pace::default(),
-        })
+        Ok(Self { ledger, journal, chain, observer, options, batch, succeeded, past, time, snapshots })
     }
 
     /// The last block.
@@ -242,7 +229,7 @@ impl<O: Observer> OrderedLedger<O> {
     /// Seals the journal, and writes a snapshot if that takes little time, so that the next start has little to do.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.journal.seal(self.time)?;
-        if self.tip() == self.snapshot {
+        if self.tip() == *self.snapshots.last() {
             return Ok(());
         }
         write_at_stop(&mut self.chain)
@@ -251,21 +238,21 @@ impl<O: Observer> OrderedLedger<O> {
     /// Begins a snapshot if it is due, writes the slices that are due, and prunes the journal after the last one.
     fn maintain(&mut self, tip: &Tip) -> Result<(), Error> {
         let now = tip.header.timestamp.get();
-        let waited = Duration::from_micros(now.saturating_sub(self.snapshot.header.timestamp.get()));
-        let is_due = self.options.snapshots.is_due(waited, &self.snapshot, tip);
-        if is_due && self.chain.snapshot_left().is_none() {
-            self.chain.begin_snapshot()?;
-        }
-        while self.chain.snapshot_left().is_some() && self.pace.take(now) {
-            if self.chain.continue_snapshot()? {
-                self.snapshot = *tip;
-                let log = self.journal.log();
-                let since = log.timestamp().saturating_sub(recent::reach(&self.options.limits.retries));
-                // The last operation stays, because its batch holds the newest times before the remaining operations.
-                log.prune(log.since(since, tip.end_sequence))?;
+        let waited = Duration::from_micros(now.saturating_sub(self.snapshots.last().header.timestamp.get()));
+        self.snapshots.begin(&mut self.chain, waited)?;
+        loop {
+            match self.snapshots.write_slice(&mut self.chain, now)? {
+                Slice::None => return Ok(()),
+                Slice::Written => {}
+                Slice::Last => {
+                    let log = self.journal.log();
+                    let since = log.timestamp().saturating_sub(recent::reach(&self.options.limits.retries));
+                    // The last operation stays, because its batch holds the newest times before the remaining
+                    // operations.
+                    log.prune(log.since(since, tip.end_sequence))?;
+                }
             }
         }
-        Ok(())
     }
 }
 

@@ -26,7 +26,7 @@ impl Snapshots {
     }
 
     /// Whether a snapshot of `tip` is due, `waited` after the one of `last`.
-    pub(crate) fn is_due(&self, waited: Duration, last: &Tip, tip: &Tip) -> bool {
+    fn is_due(&self, waited: Duration, last: &Tip, tip: &Tip) -> bool {
         // This limits the work of a restart, but a snapshot costs in proportion to the accounts. It adds at most 32
         // bytes to the hundred or so that are written for a transaction.
         let most = self.transactions.max(tip.header.accounts.get());
@@ -51,7 +51,7 @@ const LONGEST_AT_STOP: Duration = Duration::from_secs(4);
 
 /// The pace at which a snapshot is written.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pace {
+struct Pace {
     /// When the next slice is due, in microseconds.
     due: u64,
 }
@@ -61,13 +61,66 @@ impl Pace {
     const SLICE: u64 = SNAPSHOT_SLICE as u64 * 1_000_000 / RATE;
 
     /// Whether a slice is due, which the caller then writes.
-    pub(crate) fn take(&mut self, now: u64) -> bool {
+    fn take(&mut self, now: u64) -> bool {
         if now < self.due {
             return false;
         }
         let earliest = now.saturating_sub(BURST * 1_000_000 / RATE);
         self.due = self.due.max(earliest) + Self::SLICE;
         true
+    }
+}
+
+/// A slice of a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slice {
+    /// None was due.
+    None,
+    /// One was written, and others follow.
+    Written,
+    /// The last one was written.
+    Last,
+}
+
+/// Begins the snapshots of a chain when they are due, and writes them slice by slice, at their pace.
+#[derive(Debug)]
+pub(crate) struct SnapshotWriter {
+    conditions: Snapshots,
+    /// The tip of the last snapshot, or the tip at the start.
+    last: Tip,
+    pace: Pace,
+}
+
+impl SnapshotWriter {
+    /// A writer for a chain with this tip.
+    pub fn new(conditions: Snapshots, tip: Tip) -> Self {
+        Self { conditions, last: tip, pace: Pace::default() }
+    }
+
+    /// The tip of the last snapshot, or the tip at the start.
+    pub fn last(&self) -> &Tip {
+        &self.last
+    }
+
+    /// Begins a snapshot if one is due, `waited` after the last, and none is being written. Returns whether it did.
+    pub fn begin(&mut self, chain: &mut OwnChain, waited: Duration) -> Result<bool, Error> {
+        let begins = self.conditions.is_due(waited, &self.last, &chain.tip()) && chain.snapshot_left().is_none();
+        if begins {
+            chain.begin_snapshot()?;
+        }
+        Ok(begins)
+    }
+
+    /// Writes a slice if a snapshot is being written and one is due. `now` is in microseconds.
+    pub fn write_slice(&mut self, chain: &mut OwnChain, now: u64) -> Result<Slice, Error> {
+        if chain.snapshot_left().is_none() || !self.pace.take(now) {
+            return Ok(Slice::None);
+        }
+        if !chain.continue_snapshot()? {
+            return Ok(Slice::Written);
+        }
+        self.last = chain.tip();
+        Ok(Slice::Last)
     }
 }
 
