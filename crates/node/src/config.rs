@@ -20,6 +20,8 @@ use nic::{StreamLimits, rate::RateLimit, selector::Audience};
 use serde::{Deserialize, Serialize};
 use wire::Promise;
 
+use crate::text::from_hex;
+
 pub use bitcoin::Bitcoin;
 use check::Findings;
 pub use cluster::{Cluster, Member, Transport};
@@ -479,17 +481,8 @@ impl std::str::FromStr for PublicKey {
     type Err = ParseKeyError;
 
     fn from_str(text: &str) -> Result<Self, ParseKeyError> {
-        let mut key = [0; 33];
-        if text.len() != 2 * key.len() || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(ParseKeyError);
-        }
-        for (byte, at) in key.iter_mut().zip((0..).step_by(2)) {
-            *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| ParseKeyError)?;
-        }
-        if !matches!(key[0], 2 | 3) {
-            return Err(ParseKeyError);
-        }
-        Ok(Self(key))
+        let key: Option<[u8; 33]> = from_hex(text);
+        key.filter(|key| matches!(key[0], 2 | 3)).map(Self).ok_or(ParseKeyError)
     }
 }
 

@@ -87,7 +87,7 @@ module host_link
   ////////////////////////////////////////////////////////////////////////
   // Receiver, and the packets that it delivered.
 
-  logic link_valid, link_ready, passed_valid, passes_all;
+  logic link_valid, link_ready, passed_valid;
   logic delivered, delivered_last, peer_expects_valid, arrived, room, buffer_ready;
   logic [127:0] delivered_data;
   logic [ 15:0] delivered_keep;
@@ -95,10 +95,9 @@ module host_link
   sequence_t peer_expects, expected;
   logic enters;
   assign enters = !holds || rx_inside_q;
-  assign passes_all = !in_session;
-  assign link_valid = rx_valid_i && enters && !passes_all;
-  assign rx_ready_o = enters && (passes_all ? other_ready_i : link_ready);
-  assign other_valid_o = passes_all ? rx_valid_i && enters : passed_valid;
+  assign link_valid = rx_valid_i && enters && in_session;
+  assign rx_ready_o = enters && (in_session ? link_ready : other_ready_i);
+  assign other_valid_o = in_session ? passed_valid : rx_valid_i && enters;
   host_link_rx u_rx (
       .clk_i,
       .rst_ni              (link_rst_n),

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use super::{Backend, Config, check::Findings, optional_address};
+use crate::text::from_hex;
 
 /// The node that this one follows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,17 +21,7 @@ pub struct Follow {
 impl Follow {
     /// The network id, if one is configured.
     pub fn network_id(&self) -> Option<[u8; 32]> {
-        let digits = self.network.as_bytes();
-        if digits.len() != 64 {
-            return None;
-        }
-        let mut id = [0; 32];
-        for (byte, pair) in id.iter_mut().zip(digits.chunks(2)) {
-            let [high, low] = pair else { return None };
-            let value = |digit: &u8| char::from(*digit).to_digit(16);
-            *byte = (value(high)? << 4 | value(low)?) as u8;
-        }
-        Some(id)
+        from_hex(&self.network)
     }
 
     /// Finds values that are not allowed.
