@@ -77,9 +77,8 @@ INLINE enum counter refer(memory_t state, u64 hash, const struct operation *oper
 		result->status = STATUS_OK;
 		return COUNT_REFER;
 	case ABSENT:
-		result->status = STATUS_SOURCE_UNKNOWN;
-		result->value = 0;
-		return COUNT_REFER;
+		// It does not exist, or it is frozen.
+		return COUNT_HOST;
 	default:
 		return COUNT_CONTENDED;
 	}

@@ -77,9 +77,9 @@ enum status {
 	STATUS_OK = 0,
 	// CREATE of an account that exists
 	STATUS_ACCOUNT_EXISTS = 1,
-	// the source account was never created
+	// the source account does not exist
 	STATUS_SOURCE_UNKNOWN = 2,
-	// the destination account, or the payer of a deposit, was never created
+	// the destination account, or the payer of a deposit, does not exist
 	STATUS_DESTINATION_UNKNOWN = 3,
 	// TRANSFER or HOLD of more than the source has, or a deposit of more than the payer's
 	STATUS_INSUFFICIENT_BALANCE = 4,
@@ -89,6 +89,12 @@ enum status {
 	STATUS_TABLE_FULL = 6,
 	// another operation of the [linked chain](#linked-operations) failed, or was not new
 	STATUS_LINKED_FAILED = 7,
+	// TRANSFER, HOLD, deposit, FREEZE or CLOSE of a [frozen account](#frozen-and-closed-accounts)
+	STATUS_ACCOUNT_FROZEN = 8,
+	// UNFREEZE of an account that is not frozen
+	STATUS_ACCOUNT_NOT_FROZEN = 9,
+	// CLOSE of an account whose balance is not 0
+	STATUS_ACCOUNT_NOT_EMPTY = 10,
 	// ISSUE, TRANSFER, HOLD, CAPTURE or deposit of 0
 	STATUS_ZERO_AMOUNT = 16,
 	// source and destination are the same, or source and payer
@@ -97,7 +103,8 @@ enum status {
 	STATUS_TRANSACTION_ID_REUSED = 18,
 	// the transaction id is too old for its retries to be recognised
 	STATUS_EXPIRED = 19,
-	// a [linked chain](#linked-operations) that is cut off, too long, contains a REFER, or is not as signed
+	// a [linked chain](#linked-operations) that is cut off, too long, not as signed, or has REFER, FREEZE or
+	// UNFREEZE
 	STATUS_LINKED_INVALID = 20,
 	// no open [hold](#holds) has this payer, receiver, transaction id and expiry
 	STATUS_HOLD_UNKNOWN = 21,
@@ -143,6 +150,8 @@ enum status {
 	// a [follower](#followers) found that the operations and blocks of its node contradict each other; it serves
 	// nothing
 	STATUS_DIVERGED = 47,
+	// FREEZE or UNFREEZE without `ledger.freezing`
+	STATUS_FREEZING_DISABLED = 48,
 	// no such account, transaction, block or operation
 	STATUS_NOT_FOUND = 64,
 	// the reply does not fit in the request's length; `detail` has the length needed

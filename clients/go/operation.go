@@ -78,13 +78,29 @@ func (f Operation) HoldID() AccountID {
 	return AccountID(hash[:16])
 }
 
+// Freeze returns an operation that freezes an account: it receives, but cannot pay. Only an issuer's [Signer] can
+// authorise it for a keyed account.
+func Freeze(account AccountID) Operation {
+	return Operation{Command: CommandFreeze, Source: account}
+}
+
+// Unfreeze returns an operation that lets a frozen account pay again.
+func Unfreeze(account AccountID) Operation {
+	return Operation{Command: CommandUnfreeze, Source: account}
+}
+
+// Close returns an operation that closes an account, whose balance must be 0.
+func Close(account AccountID) Operation {
+	return Operation{Command: CommandClose, Source: account}
+}
+
 // Refer returns an operation that reads the balance of an account.
 func Refer(account AccountID) Operation {
 	return Operation{Command: CommandRefer, Source: account}
 }
 
 // Linked returns the operation linked with the next one of [Client.ExecuteBatch]: they succeed together, or nothing
-// changes. Up to 64 operations form a chain; all but the last are linked, and none is a Refer. The one that fails has its
+// changes. Up to 64 operations form a chain; all but the last are linked, and none is a Refer, Freeze or Unfreeze. The one that fails has its
 // status, and the others have StatusLinkedFailed.
 func (f Operation) Linked() Operation {
 	f.Flags |= flagLinked

@@ -49,6 +49,22 @@ func parseProof(frame []byte) (reply, proofRequest, error) {
 	return r, request, nil
 }
 
+// Marks of an entry beside the position of its latest transaction.
+const (
+	holdBit   = 1 << 31
+	frozenBit = 1 << 30
+)
+
+// IsFrozen reports whether the entry is that of an account that cannot pay.
+func (f *IndexEntry) IsFrozen() bool {
+	return f.Position&frozenBit != 0
+}
+
+// LatestPosition returns the position of the latest transaction in its block.
+func (f *IndexEntry) LatestPosition() uint32 {
+	return f.Position &^ (holdBit | frozenBit)
+}
+
 // BalanceProof proves the balance of an account as of a block, or that there is no such account.
 type BalanceProof struct {
 	// Entry has the balance and the position of the latest transaction; nil if the account does not exist.

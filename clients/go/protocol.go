@@ -114,6 +114,12 @@ const (
 	CommandRelease Command = 7
 	// Ends an expired hold: the source takes all of it back.
 	CommandReclaim Command = 8
+	// Stops all payments of the source account, until an UNFREEZE.
+	CommandFreeze Command = 9
+	// Lets a frozen account pay again.
+	CommandUnfreeze Command = 10
+	// Removes the source account, whose balance is 0.
+	CommandClose Command = 11
 )
 
 // String returns the name in the protocol.
@@ -135,6 +141,12 @@ func (code Command) String() string {
 		return "RELEASE"
 	case CommandReclaim:
 		return "RECLAIM"
+	case CommandFreeze:
+		return "FREEZE"
+	case CommandUnfreeze:
+		return "UNFREEZE"
+	case CommandClose:
+		return "CLOSE"
 	}
 	return "Command(" + strconv.Itoa(int(code)) + ")"
 }
@@ -226,9 +238,9 @@ const (
 	StatusOk Status = 0
 	// The account already exists; use it, or create one with another id.
 	StatusAccountExists Status = 1
-	// The source account was never created; create it first.
+	// The source account does not exist; create it first.
 	StatusSourceUnknown Status = 2
-	// The destination, or the payer of the deposit, was never created; create it first.
+	// The destination, or the payer of the deposit, does not exist; create it first.
 	StatusDestinationUnknown Status = 3
 	// The paying account holds less than the amount; pay less, or fund it first.
 	StatusInsufficientBalance Status = 4
@@ -240,6 +252,12 @@ const (
 	// Another operation of the linked chain failed, so none was executed; see its status, then send the chain with new
 	// ids.
 	StatusLinkedFailed Status = 7
+	// An issuer has frozen the account, so it cannot pay; ask the issuer to unfreeze it.
+	StatusAccountFrozen Status = 8
+	// The account is not frozen; nothing is to be done.
+	StatusAccountNotFrozen Status = 9
+	// The account still has a balance; transfer it first.
+	StatusAccountNotEmpty Status = 10
 	// The amount is 0; use an amount of at least 1.
 	StatusZeroAmount Status = 16
 	// Source and destination are the same account; name another destination.
@@ -249,8 +267,8 @@ const (
 	// The transaction id is too old for its retries to be recognised, so the operation may have been executed; look it
 	// up by its id before sending another.
 	StatusExpired Status = 19
-	// The batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed
-	// one; correct the chain.
+	// The batch ends inside a linked chain, or the chain is too long, contains a REFER, FREEZE or UNFREEZE, or differs
+	// from the signed one; correct the chain.
 	StatusLinkedInvalid Status = 20
 	// There is no such open hold: it was never made or has ended, or one of its fields differs; look it up by its id.
 	StatusHoldUnknown Status = 21
@@ -299,6 +317,8 @@ const (
 	// The node follows another one whose operations and blocks contradict each other, so it serves nothing; ask
 	// another node, and report it to its operator.
 	StatusDiverged Status = 47
+	// No account of this network can be frozen; its operators allow it by `ledger.freezing`.
+	StatusFreezingDisabled Status = 48
 	// No such account, transaction, block or operation.
 	StatusNotFound Status = 64
 	// The reply does not fit in the request; pad the request to the length in `detail`.
@@ -333,6 +353,12 @@ func (code Status) String() string {
 		return "TABLE_FULL"
 	case StatusLinkedFailed:
 		return "LINKED_FAILED"
+	case StatusAccountFrozen:
+		return "ACCOUNT_FROZEN"
+	case StatusAccountNotFrozen:
+		return "ACCOUNT_NOT_FROZEN"
+	case StatusAccountNotEmpty:
+		return "ACCOUNT_NOT_EMPTY"
 	case StatusZeroAmount:
 		return "ZERO_AMOUNT"
 	case StatusSelfTransfer:
@@ -385,6 +411,8 @@ func (code Status) String() string {
 		return "FOLLOWER"
 	case StatusDiverged:
 		return "DIVERGED"
+	case StatusFreezingDisabled:
+		return "FREEZING_DISABLED"
 	case StatusNotFound:
 		return "NOT_FOUND"
 	case StatusReplyTooLarge:
@@ -409,9 +437,9 @@ func (code Status) Advice() string {
 	case StatusAccountExists:
 		return "the account already exists; use it, or create one with another id"
 	case StatusSourceUnknown:
-		return "the source account was never created; create it first"
+		return "the source account does not exist; create it first"
 	case StatusDestinationUnknown:
-		return "the destination, or the payer of the deposit, was never created; create it first"
+		return "the destination, or the payer of the deposit, does not exist; create it first"
 	case StatusInsufficientBalance:
 		return "the paying account holds less than the amount; pay less, or fund it first"
 	case StatusOverflow:
@@ -420,6 +448,12 @@ func (code Status) Advice() string {
 		return "the account table is full, or the rest is reserved for trusted addresses; the operator must raise the number of accounts"
 	case StatusLinkedFailed:
 		return "another operation of the linked chain failed, so none was executed; see its status, then send the chain with new ids"
+	case StatusAccountFrozen:
+		return "an issuer has frozen the account, so it cannot pay; ask the issuer to unfreeze it"
+	case StatusAccountNotFrozen:
+		return "the account is not frozen; nothing is to be done"
+	case StatusAccountNotEmpty:
+		return "the account still has a balance; transfer it first"
 	case StatusZeroAmount:
 		return "the amount is 0; use an amount of at least 1"
 	case StatusSelfTransfer:
@@ -429,7 +463,7 @@ func (code Status) Advice() string {
 	case StatusExpired:
 		return "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another"
 	case StatusLinkedInvalid:
-		return "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one; correct the chain"
+		return "the batch ends inside a linked chain, or the chain is too long, contains a REFER, FREEZE or UNFREEZE, or differs from the signed one; correct the chain"
 	case StatusHoldUnknown:
 		return "there is no such open hold: it was never made or has ended, or one of its fields differs; look it up by its id"
 	case StatusHoldExpired:
@@ -472,6 +506,8 @@ func (code Status) Advice() string {
 		return "the node follows another one and executes nothing; send the operation to the node that it follows, which its value or its /status names"
 	case StatusDiverged:
 		return "the node follows another one whose operations and blocks contradict each other, so it serves nothing; ask another node, and report it to its operator"
+	case StatusFreezingDisabled:
+		return "no account of this network can be frozen; its operators allow it by `ledger.freezing`"
 	case StatusNotFound:
 		return "no such account, transaction, block or operation"
 	case StatusReplyTooLarge:
@@ -876,7 +912,7 @@ type IndexEntry struct {
 	Balance uint64
 	// Height of the block of its latest transaction.
 	Height uint32
-	// Position of its latest transaction in that block.
+	// Position of its latest transaction in that block; bit 31: hold; bit 30: frozen.
 	Position uint32
 }
 

@@ -101,7 +101,8 @@ LEDGER = Row("Ledger", [
     Panel("Blocks after the last index root", "short", [("turnpike_height - turnpike_index_height", "{{instance}}")],
           "Balance proofs are as of the last block that states the index root."),
     Panel("Accounts", "short", values(accounts="turnpike_accounts", for_everybody="turnpike_accounts_unreserved",
-                                      holds="turnpike_holds", limit="turnpike_accounts_limit"),
+                                      frozen="turnpike_frozen_accounts", holds="turnpike_holds",
+                                      limit="turnpike_accounts_limit"),
           "Above the second line only trusted senders open accounts. The limit is that of accounts, and that of open "
           "holds (TABLE_FULL)."),
     Panel("Memory of retries in use", "percentunit", [("turnpike_retry_operations / (turnpike_retry_capacity > 0)",

@@ -53,9 +53,9 @@ enum turnpike_client_status
     TURNPIKE_OK = 0,
     // The account already exists; use it, or create one with another id.
     TURNPIKE_ACCOUNT_EXISTS = 1,
-    // The source account was never created; create it first.
+    // The source account does not exist; create it first.
     TURNPIKE_SOURCE_UNKNOWN = 2,
-    // The destination, or the payer of the deposit, was never created; create it first.
+    // The destination, or the payer of the deposit, does not exist; create it first.
     TURNPIKE_DESTINATION_UNKNOWN = 3,
     // The paying account holds less than the amount; pay less, or fund it first.
     TURNPIKE_INSUFFICIENT_BALANCE = 4,
@@ -67,6 +67,12 @@ enum turnpike_client_status
     // Another operation of the linked chain failed, so none was executed; see its status, then send the chain
     // with new ids.
     TURNPIKE_LINKED_FAILED = 7,
+    // An issuer has frozen the account, so it cannot pay; ask the issuer to unfreeze it.
+    TURNPIKE_ACCOUNT_FROZEN = 8,
+    // The account is not frozen; nothing is to be done.
+    TURNPIKE_ACCOUNT_NOT_FROZEN = 9,
+    // The account still has a balance; transfer it first.
+    TURNPIKE_ACCOUNT_NOT_EMPTY = 10,
     // The amount is 0; use an amount of at least 1.
     TURNPIKE_ZERO_AMOUNT = 16,
     // Source and destination are the same account; name another destination.
@@ -76,8 +82,8 @@ enum turnpike_client_status
     // The transaction id is too old for its retries to be recognised, so the operation may have been executed;
     // look it up by its id before sending another.
     TURNPIKE_EXPIRED = 19,
-    // The batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the
-    // signed one; correct the chain.
+    // The batch ends inside a linked chain, or the chain is too long, contains a REFER, FREEZE or UNFREEZE, or
+    // differs from the signed one; correct the chain.
     TURNPIKE_LINKED_INVALID = 20,
     // There is no such open hold: it was never made or has ended, or one of its fields differs; look it up by
     // its id.
@@ -129,6 +135,8 @@ enum turnpike_client_status
     // The node follows another one whose operations and blocks contradict each other, so it serves nothing; ask
     // another node, and report it to its operator.
     TURNPIKE_DIVERGED = 47,
+    // No account of this network can be frozen; its operators allow it by `ledger.freezing`.
+    TURNPIKE_FREEZING_DISABLED = 48,
     // No such account, transaction, block or operation.
     TURNPIKE_NOT_FOUND = 64,
     // The reply does not fit in the request; pad the request to the length in `detail`.
@@ -237,6 +245,12 @@ enum turnpike_command
     TURNPIKE_COMMAND_RELEASE = 7,
     // Ends an expired hold: the source takes all of it back.
     TURNPIKE_COMMAND_RECLAIM = 8,
+    // Stops all payments of the source account, until an UNFREEZE.
+    TURNPIKE_COMMAND_FREEZE = 9,
+    // Lets a frozen account pay again.
+    TURNPIKE_COMMAND_UNFREEZE = 10,
+    // Removes the source account, whose balance is 0.
+    TURNPIKE_COMMAND_CLOSE = 11,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -440,8 +454,10 @@ typedef struct {
     uint32_t latest_position;
     // Whether the account exists; if not, that is proved.
     bool exists;
+    // Whether the account is frozen, so it cannot pay.
+    bool is_frozen;
     // Zero.
-    uint8_t reserved[7];
+    uint8_t reserved[6];
 } turnpike_balance_proof;
 
 // A transaction that is proved to be in a block, so it was executed.
@@ -657,6 +673,15 @@ turnpike_client_status turnpike_operation_release(turnpike_operation *operation,
 // Fills an operation by which the source takes back all of an expired hold. `hold` is the operation that made it, with
 // its transaction id.
 turnpike_client_status turnpike_operation_reclaim(turnpike_operation *operation, const turnpike_operation *hold);
+
+// Fills an operation that freezes an account: it receives, but cannot pay. An issuer signs for an account with a key.
+turnpike_client_status turnpike_operation_freeze(turnpike_operation *operation, const turnpike_id *account);
+
+// Fills an operation that lets a frozen account pay again.
+turnpike_client_status turnpike_operation_unfreeze(turnpike_operation *operation, const turnpike_id *account);
+
+// Fills an operation that closes an account, whose balance must be 0.
+turnpike_client_status turnpike_operation_close(turnpike_operation *operation, const turnpike_id *account);
 
 // Fills an operation that reads the balance of an account.
 turnpike_client_status turnpike_operation_refer(turnpike_operation *operation, const turnpike_id *account);

@@ -15,9 +15,9 @@ pub enum ClientStatus {
     TurnpikeOk = 0,
     /// The account already exists; use it, or create one with another id.
     TurnpikeAccountExists = 1,
-    /// The source account was never created; create it first.
+    /// The source account does not exist; create it first.
     TurnpikeSourceUnknown = 2,
-    /// The destination, or the payer of the deposit, was never created; create it first.
+    /// The destination, or the payer of the deposit, does not exist; create it first.
     TurnpikeDestinationUnknown = 3,
     /// The paying account holds less than the amount; pay less, or fund it first.
     TurnpikeInsufficientBalance = 4,
@@ -29,6 +29,12 @@ pub enum ClientStatus {
     /// Another operation of the linked chain failed, so none was executed; see its status, then send the chain
     /// with new ids.
     TurnpikeLinkedFailed = 7,
+    /// An issuer has frozen the account, so it cannot pay; ask the issuer to unfreeze it.
+    TurnpikeAccountFrozen = 8,
+    /// The account is not frozen; nothing is to be done.
+    TurnpikeAccountNotFrozen = 9,
+    /// The account still has a balance; transfer it first.
+    TurnpikeAccountNotEmpty = 10,
     /// The amount is 0; use an amount of at least 1.
     TurnpikeZeroAmount = 16,
     /// Source and destination are the same account; name another destination.
@@ -38,8 +44,8 @@ pub enum ClientStatus {
     /// The transaction id is too old for its retries to be recognised, so the operation may have been executed;
     /// look it up by its id before sending another.
     TurnpikeExpired = 19,
-    /// The batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the
-    /// signed one; correct the chain.
+    /// The batch ends inside a linked chain, or the chain is too long, contains a REFER, FREEZE or UNFREEZE, or
+    /// differs from the signed one; correct the chain.
     TurnpikeLinkedInvalid = 20,
     /// There is no such open hold: it was never made or has ended, or one of its fields differs; look it up by
     /// its id.
@@ -91,6 +97,8 @@ pub enum ClientStatus {
     /// The node follows another one whose operations and blocks contradict each other, so it serves nothing; ask
     /// another node, and report it to its operator.
     TurnpikeDiverged = 47,
+    /// No account of this network can be frozen; its operators allow it by `ledger.freezing`.
+    TurnpikeFreezingDisabled = 48,
     /// No such account, transaction, block or operation.
     TurnpikeNotFound = 64,
     /// The reply does not fit in the request; pad the request to the length in `detail`.
@@ -152,7 +160,7 @@ impl ClientStatus {
     /// All of them, in the order of their codes.
     ///
     /// cbindgen:ignore
-    pub(crate) const ALL: [Self; 60] = [
+    pub(crate) const ALL: [Self; 64] = [
         Self::TurnpikeOk,
         Self::TurnpikeAccountExists,
         Self::TurnpikeSourceUnknown,
@@ -161,6 +169,9 @@ impl ClientStatus {
         Self::TurnpikeOverflow,
         Self::TurnpikeTableFull,
         Self::TurnpikeLinkedFailed,
+        Self::TurnpikeAccountFrozen,
+        Self::TurnpikeAccountNotFrozen,
+        Self::TurnpikeAccountNotEmpty,
         Self::TurnpikeZeroAmount,
         Self::TurnpikeSelfTransfer,
         Self::TurnpikeTransactionIdReused,
@@ -187,6 +198,7 @@ impl ClientStatus {
         Self::TurnpikeNotFinal,
         Self::TurnpikeFollower,
         Self::TurnpikeDiverged,
+        Self::TurnpikeFreezingDisabled,
         Self::TurnpikeNotFound,
         Self::TurnpikeReplyTooLarge,
         Self::TurnpikeNotProvable,
@@ -226,6 +238,9 @@ impl ClientStatus {
             Self::TurnpikeOverflow => c"OVERFLOW",
             Self::TurnpikeTableFull => c"TABLE_FULL",
             Self::TurnpikeLinkedFailed => c"LINKED_FAILED",
+            Self::TurnpikeAccountFrozen => c"ACCOUNT_FROZEN",
+            Self::TurnpikeAccountNotFrozen => c"ACCOUNT_NOT_FROZEN",
+            Self::TurnpikeAccountNotEmpty => c"ACCOUNT_NOT_EMPTY",
             Self::TurnpikeZeroAmount => c"ZERO_AMOUNT",
             Self::TurnpikeSelfTransfer => c"SELF_TRANSFER",
             Self::TurnpikeTransactionIdReused => c"TRANSACTION_ID_REUSED",
@@ -252,6 +267,7 @@ impl ClientStatus {
             Self::TurnpikeNotFinal => c"NOT_FINAL",
             Self::TurnpikeFollower => c"FOLLOWER",
             Self::TurnpikeDiverged => c"DIVERGED",
+            Self::TurnpikeFreezingDisabled => c"FREEZING_DISABLED",
             Self::TurnpikeNotFound => c"NOT_FOUND",
             Self::TurnpikeReplyTooLarge => c"REPLY_TOO_LARGE",
             Self::TurnpikeNotProvable => c"NOT_PROVABLE",
@@ -286,17 +302,20 @@ impl ClientStatus {
         match self {
 Self::TurnpikeOk => c"done, at the promise that the reply names",
 Self::TurnpikeAccountExists => c"the account already exists",
-Self::TurnpikeSourceUnknown => c"the source account was never created",
-Self::TurnpikeDestinationUnknown => c"the destination, or the payer of the deposit, was never created",
+Self::TurnpikeSourceUnknown => c"the source account does not exist",
+Self::TurnpikeDestinationUnknown => c"the destination, or the payer of the deposit, does not exist",
 Self::TurnpikeInsufficientBalance => c"the paying account holds less than the amount",
 Self::TurnpikeOverflow => c"the new balance would not fit in 64 bits",
 Self::TurnpikeTableFull => c"the account table is full, or the rest is reserved for trusted addresses",
 Self::TurnpikeLinkedFailed => c"another operation of the linked chain failed, so none was executed",
+Self::TurnpikeAccountFrozen => c"an issuer has frozen the account, so it cannot pay",
+Self::TurnpikeAccountNotFrozen => c"the account is not frozen",
+Self::TurnpikeAccountNotEmpty => c"the account still has a balance",
 Self::TurnpikeZeroAmount => c"the amount is 0",
 Self::TurnpikeSelfTransfer => c"source and destination are the same account",
 Self::TurnpikeTransactionIdReused => c"the source used this transaction id for another operation",
 Self::TurnpikeExpired => c"the transaction id is too old for its retries to be recognised, so the operation may have been executed",
-Self::TurnpikeLinkedInvalid => c"the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one",
+Self::TurnpikeLinkedInvalid => c"the batch ends inside a linked chain, or the chain is too long, contains a REFER, FREEZE or UNFREEZE, or differs from the signed one",
 Self::TurnpikeHoldUnknown => c"there is no such open hold: it was never made or has ended, or one of its fields differs",
 Self::TurnpikeHoldExpired => c"the hold's expiry is over, so only the payer can end it, by RECLAIM",
 Self::TurnpikeHoldNotExpired => c"the hold has not expired",
@@ -318,6 +337,7 @@ Self::TurnpikeStaleGeneration => c"the set of replicas has changed, or another c
 Self::TurnpikeNotFinal => c"the replicas have not agreed on the operation in time, so it may still be executed",
 Self::TurnpikeFollower => c"the node follows another one and executes nothing",
 Self::TurnpikeDiverged => c"the node follows another one whose operations and blocks contradict each other, so it serves nothing",
+Self::TurnpikeFreezingDisabled => c"no account of this network can be frozen",
 Self::TurnpikeNotFound => c"no such account, transaction, block or operation",
 Self::TurnpikeReplyTooLarge => c"the reply does not fit in the request",
 Self::TurnpikeNotProvable => c"the block has a shape for which proofs are ambiguous, so it cannot be proved",
@@ -358,6 +378,9 @@ Self::TurnpikeInternal => c"the library failed",
             Self::TurnpikeOverflow => c"transfer or issue less",
             Self::TurnpikeTableFull => c"the operator must raise the number of accounts",
             Self::TurnpikeLinkedFailed => c"see its status, then send the chain with new ids",
+            Self::TurnpikeAccountFrozen => c"ask the issuer to unfreeze it",
+            Self::TurnpikeAccountNotFrozen => c"nothing is to be done",
+            Self::TurnpikeAccountNotEmpty => c"transfer it first",
             Self::TurnpikeZeroAmount => c"use an amount of at least 1",
             Self::TurnpikeSelfTransfer => c"name another destination",
             Self::TurnpikeTransactionIdReused => c"use a new id",
@@ -386,6 +409,7 @@ Self::TurnpikeInternal => c"the library failed",
                 c"send the operation to the node that it follows, which its value or its /status names"
             }
             Self::TurnpikeDiverged => c"ask another node, and report it to its operator",
+            Self::TurnpikeFreezingDisabled => c"its operators allow it by `ledger.freezing`",
             Self::TurnpikeNotFound => c"",
             Self::TurnpikeReplyTooLarge => c"pad the request to the length in `detail`",
             Self::TurnpikeNotProvable => c"",
@@ -438,6 +462,12 @@ pub enum Command {
     Release = 7,
     /// Ends an expired hold: the source takes all of it back.
     Reclaim = 8,
+    /// Stops all payments of the source account, until an UNFREEZE.
+    Freeze = 9,
+    /// Lets a frozen account pay again.
+    Unfreeze = 10,
+    /// Removes the source account, whose balance is 0.
+    Close = 11,
 }
 
 /// Promise that a reply makes. Later ones are stronger.

@@ -233,6 +233,27 @@ pub unsafe extern "C" fn turnpike_operation_reclaim(operation: *mut Operation, h
     unsafe { end(operation, hold, wire::Operation::reclaim) }
 }
 
+/// Fills an operation that freezes an account: it receives, but cannot pay. An issuer signs for an account with a key.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_operation_freeze(operation: *mut Operation, account: *const Id) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    unsafe { fill(operation, Command::Freeze, account, None, 0, 0) }
+}
+
+/// Fills an operation that lets a frozen account pay again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_operation_unfreeze(operation: *mut Operation, account: *const Id) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    unsafe { fill(operation, Command::Unfreeze, account, None, 0, 0) }
+}
+
+/// Fills an operation that closes an account, whose balance must be 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_operation_close(operation: *mut Operation, account: *const Id) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    unsafe { fill(operation, Command::Close, account, None, 0, 0) }
+}
+
 /// Fills an operation that reads the balance of an account.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_operation_refer(operation: *mut Operation, account: *const Id) -> ClientStatus {

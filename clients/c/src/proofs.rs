@@ -31,8 +31,10 @@ pub struct BalanceProof {
     pub latest_position: u32,
     /// Whether the account exists; if not, that is proved.
     pub exists: bool,
+    /// Whether the account is frozen, so it cannot pay.
+    pub is_frozen: bool,
     /// Zero.
-    pub reserved: [u8; 7],
+    pub reserved: [u8; 6],
 }
 
 /// A transaction that is proved to be in a block, so it was executed.
@@ -63,6 +65,7 @@ impl BalanceProof {
             latest_height: entry.latest().height,
             latest_position: entry.latest().position,
             exists: true,
+            is_frozen: entry.is_frozen(),
             ..absent
         })
     }

@@ -33,7 +33,7 @@ export {
 } from "./ids.js";
 export { type Finality, LightClient, type ProvedBalance } from "./light.js";
 export * as operation from "./operation.js";
-export { IndexProof, type PathStep, TransactionProof } from "./proof.js";
+export { IndexProof, type PathStep, TransactionProof, isFrozen, latestPosition } from "./proof.js";
 export {
   ADVICE,
   Command,

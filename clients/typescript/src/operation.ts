@@ -109,7 +109,22 @@ function endOf({ source, destination, transaction, contract }: Operation, end: C
 
 /** Whether a command ends a hold: then its transaction id is that of the hold, in the name of the destination. */
 export function endsHold(command: number): boolean {
-  return command > Command.HOLD;
+  return command === Command.CAPTURE || command === Command.RELEASE || command === Command.RECLAIM;
+}
+
+/** FREEZE of an account: it receives, but cannot pay. An issuer signs for a keyed account. */
+export function freeze(account: AccountId, fields: OperationFields = {}): Operation {
+  return operation("FREEZE", account, NOBODY, 0n, fields);
+}
+
+/** UNFREEZE: lets a frozen account pay again. */
+export function unfreeze(account: AccountId, fields: OperationFields = {}): Operation {
+  return operation("UNFREEZE", account, NOBODY, 0n, fields);
+}
+
+/** CLOSE of an account, whose balance must be 0. */
+export function close(account: AccountId, fields: OperationFields = {}): Operation {
+  return operation("CLOSE", account, NOBODY, 0n, fields);
 }
 
 /** REFER: reads the balance of an account. */

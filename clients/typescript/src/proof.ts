@@ -12,6 +12,20 @@ const HASH = 32;
 const MAX_LEAF_ENTRIES = 16;
 const PATH_BITS = 64;
 
+// Marks of an entry beside the position of its latest transaction: that of a hold, and that of a frozen account.
+const HOLD_BIT = 2 ** 31;
+const FROZEN_BIT = 2 ** 30;
+
+/** The position of the latest transaction in its block. */
+export function latestPosition(entry: IndexEntry): number {
+  return entry.position & (FROZEN_BIT - 1);
+}
+
+/** Whether the entry is that of an account that cannot pay. */
+export function isFrozen(entry: IndexEntry): boolean {
+  return entry.position % HOLD_BIT >= FROZEN_BIT;
+}
+
 /** The fixed part of a reply with a proof, and a reader of the rest. */
 function fixed<T>(frame: Uint8Array, layout: { LENGTH: number; decode(view: DataView): T }): [T, Reader] {
   if (frame.length < layout.LENGTH) throw truncated();
@@ -153,7 +167,7 @@ export class TransactionProof {
   /** Whether it created the account, changed its balance, or made or ended a hold of it or for it. */
   involves(account: AccountId): boolean {
     const { operation } = this;
-    const hasBoth = operation.command === Command.TRANSFER || operation.command >= Command.HOLD;
+    const hasBoth = [Command.TRANSFER, Command.HOLD].some((command) => command === operation.command);
     const other = hasBoth ? operation.destination : namerOf(operation);
     return equal(operation.source, account) || equal(other, account);
   }

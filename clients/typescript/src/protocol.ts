@@ -74,6 +74,12 @@ export const Command = {
   RELEASE: 7,
   /** Ends an expired hold: the source takes all of it back. */
   RECLAIM: 8,
+  /** Stops all payments of the source account, until an UNFREEZE. */
+  FREEZE: 9,
+  /** Lets a frozen account pay again. */
+  UNFREEZE: 10,
+  /** Removes the source account, whose balance is 0. */
+  CLOSE: 11,
 } as const;
 /** A name in `Command`. */
 export type CommandName = keyof typeof Command;
@@ -156,9 +162,9 @@ export const Status = {
   OK: 0,
   /** CREATE of an account that exists. */
   ACCOUNT_EXISTS: 1,
-  /** The source account was never created. */
+  /** The source account does not exist. */
   SOURCE_UNKNOWN: 2,
-  /** The destination account, or the payer of a deposit, was never created. */
+  /** The destination account, or the payer of a deposit, does not exist. */
   DESTINATION_UNKNOWN: 3,
   /** TRANSFER or HOLD of more than the source has, or a deposit of more than the payer's. */
   INSUFFICIENT_BALANCE: 4,
@@ -168,6 +174,12 @@ export const Status = {
   TABLE_FULL: 6,
   /** Another operation of the linked chain failed, or was not new. */
   LINKED_FAILED: 7,
+  /** TRANSFER, HOLD, deposit, FREEZE or CLOSE of a frozen account. */
+  ACCOUNT_FROZEN: 8,
+  /** UNFREEZE of an account that is not frozen. */
+  ACCOUNT_NOT_FROZEN: 9,
+  /** CLOSE of an account whose balance is not 0. */
+  ACCOUNT_NOT_EMPTY: 10,
   /** ISSUE, TRANSFER, HOLD, CAPTURE or deposit of 0. */
   ZERO_AMOUNT: 16,
   /** Source and destination are the same, or source and payer. */
@@ -176,7 +188,7 @@ export const Status = {
   TRANSACTION_ID_REUSED: 18,
   /** The transaction id is too old for its retries to be recognised. */
   EXPIRED: 19,
-  /** A linked chain that is cut off, too long, contains a REFER, or is not as signed. */
+  /** A linked chain that is cut off, too long, not as signed, or has REFER, FREEZE or UNFREEZE. */
   LINKED_INVALID: 20,
   /** No open hold has this payer, receiver, transaction id and expiry. */
   HOLD_UNKNOWN: 21,
@@ -223,6 +235,8 @@ export const Status = {
   FOLLOWER: 46,
   /** A follower found that the operations and blocks of its node contradict each other; it serves nothing. */
   DIVERGED: 47,
+  /** FREEZE or UNFREEZE without `ledger.freezing`. */
+  FREEZING_DISABLED: 48,
   /** No such account, transaction, block or operation. */
   NOT_FOUND: 64,
   /** The reply does not fit in the request's length; `detail` has the length needed. */
@@ -243,17 +257,20 @@ export type StatusName = keyof typeof Status;
 export const ADVICE: Readonly<Record<StatusName, string>> = {
   OK: "done, at the promise that the reply names",
   ACCOUNT_EXISTS: "the account already exists; use it, or create one with another id",
-  SOURCE_UNKNOWN: "the source account was never created; create it first",
-  DESTINATION_UNKNOWN: "the destination, or the payer of the deposit, was never created; create it first",
+  SOURCE_UNKNOWN: "the source account does not exist; create it first",
+  DESTINATION_UNKNOWN: "the destination, or the payer of the deposit, does not exist; create it first",
   INSUFFICIENT_BALANCE: "the paying account holds less than the amount; pay less, or fund it first",
   OVERFLOW: "the new balance would not fit in 64 bits; transfer or issue less",
   TABLE_FULL: "the account table is full, or the rest is reserved for trusted addresses; the operator must raise the number of accounts",
   LINKED_FAILED: "another operation of the linked chain failed, so none was executed; see its status, then send the chain with new ids",
+  ACCOUNT_FROZEN: "an issuer has frozen the account, so it cannot pay; ask the issuer to unfreeze it",
+  ACCOUNT_NOT_FROZEN: "the account is not frozen; nothing is to be done",
+  ACCOUNT_NOT_EMPTY: "the account still has a balance; transfer it first",
   ZERO_AMOUNT: "the amount is 0; use an amount of at least 1",
   SELF_TRANSFER: "source and destination are the same account; name another destination",
   TRANSACTION_ID_REUSED: "the source used this transaction id for another operation; use a new id",
   EXPIRED: "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another",
-  LINKED_INVALID: "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one; correct the chain",
+  LINKED_INVALID: "the batch ends inside a linked chain, or the chain is too long, contains a REFER, FREEZE or UNFREEZE, or differs from the signed one; correct the chain",
   HOLD_UNKNOWN: "there is no such open hold: it was never made or has ended, or one of its fields differs; look it up by its id",
   HOLD_EXPIRED: "the hold's expiry is over, so only the payer can end it, by RECLAIM; ask for another hold",
   HOLD_NOT_EXPIRED: "the hold has not expired; wait until then, or ask the receiver to release it",
@@ -275,6 +292,7 @@ export const ADVICE: Readonly<Record<StatusName, string>> = {
   NOT_FINAL: "the replicas have not agreed on the operation in time, so it may still be executed; retry with the same transaction id",
   FOLLOWER: "the node follows another one and executes nothing; send the operation to the node that it follows, which its value or its /status names",
   DIVERGED: "the node follows another one whose operations and blocks contradict each other, so it serves nothing; ask another node, and report it to its operator",
+  FREEZING_DISABLED: "no account of this network can be frozen; its operators allow it by `ledger.freezing`",
   NOT_FOUND: "no such account, transaction, block or operation",
   REPLY_TOO_LARGE: "the reply does not fit in the request; pad the request to the length in `detail`",
   NOT_PROVABLE: "the block has a shape for which proofs are ambiguous, so it cannot be proved",
@@ -851,7 +869,7 @@ export interface IndexEntry {
   balance: bigint;
   /** Height of the block of its latest transaction. */
   height: number;
-  /** Position of its latest transaction in that block. */
+  /** Position of its latest transaction in that block; bit 31: hold; bit 30: frozen. */
   position: number;
 }
 /** Layout of `IndexEntry`: its length, the offsets of its fields, and both directions of its codec. */

@@ -1,4 +1,5 @@
-//! The accounts: balances in the hash table, open holds in another, and the total issued minus paid deposits.
+//! The accounts: balances in the hash table, frozen accounts and open holds in two others, and the total issued minus
+//! paid deposits.
 
 use chain::index::hold_id;
 use table::{Config, EntryIndex, Hash, Region, Seed, Table};
@@ -10,6 +11,8 @@ use crate::{Error, balances::HoldKey};
 #[derive(Debug)]
 pub(crate) struct Accounts {
     table: Table<16, 8>,
+    /// Accounts that are frozen. Not part of `table`, so no tier below the host finds them.
+    frozen: Table<16, 8>,
     /// Amounts of open holds, by their ids in the index. Not part of `table`, in which tiers below the host find
     /// accounts that can spend their balances.
     holds: Table<16, 8>,
@@ -20,18 +23,28 @@ pub(crate) struct Accounts {
     sum: u64,
 }
 
+/// The entry of an account.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AccountEntry {
+    /// Of one that can spend its balance.
+    Active(EntryIndex),
+    /// Of a frozen one.
+    Frozen(EntryIndex),
+}
+
 impl Accounts {
     /// Creates an empty table, in the given memory or in its own.
     pub fn new(limit: usize, seed: Seed, region: Option<Region>) -> Result<Self, Error> {
         let config = Config::new(limit).seed(seed);
         let too_large = |reason| Error::Memory { accounts: limit, reason };
-        // It takes memory only once there are holds.
+        // They take memory only once they have entries.
+        let frozen = Table::with_capacity(&config).map_err(too_large)?;
         let holds = Table::with_capacity(&config).map_err(too_large)?;
         let table = match region {
             Some(region) => Table::with_region(&config.near(), region),
             None => Table::with_capacity(&config),
         };
-        Ok(Self { table: table.map_err(too_large)?, holds, limit, issued: 0, sum: 0 })
+        Ok(Self { table: table.map_err(too_large)?, frozen, holds, limit, issued: 0, sum: 0 })
     }
 
     /// Memory for `limit` accounts, in bytes.
@@ -40,13 +53,18 @@ impl Accounts {
     }
 
     pub fn len(&self) -> usize {
-        self.table.len()
+        self.table.len() + self.frozen.len()
+    }
+
+    /// Number of frozen accounts.
+    pub fn frozen(&self) -> usize {
+        self.frozen.len()
     }
 
     /// Whether no account can be added. It depends on the configured number alone, not on where the table happens to
     /// have room.
     pub fn is_full(&self) -> bool {
-        self.table.len() >= self.limit
+        self.len() >= self.limit
     }
 
     pub fn limit(&self) -> usize {
@@ -57,7 +75,7 @@ impl Accounts {
         self.issued
     }
 
-    /// Hashes an id, for both tables: they have the same seed.
+    /// Hashes an id, for all tables: they have the same seed.
     #[inline(always)]
     pub fn hash(&self, id: &AccountId) -> Hash {
         self.table.hash(&id.0)
@@ -81,19 +99,47 @@ impl Accounts {
     }
 
     #[inline(always)]
-    pub fn find(&self, hash: Hash, account: &AccountId) -> Option<EntryIndex> {
-        self.table.find(hash, &account.0)
+    pub fn find(&self, hash: Hash, account: &AccountId) -> Option<AccountEntry> {
+        match self.table.find(hash, &account.0) {
+            Some(entry) => Some(AccountEntry::Active(entry)),
+            None if self.frozen.is_empty() => None,
+            None => self.find_frozen(hash, account),
+        }
+    }
+
+    #[cold]
+    fn find_frozen(&self, hash: Hash, account: &AccountId) -> Option<AccountEntry> {
+        self.frozen.find(hash, &account.0).map(AccountEntry::Frozen)
     }
 
     #[inline(always)]
-    pub fn balance(&self, entry: EntryIndex) -> u64 {
-        u64::from_ne_bytes(self.table.value(entry))
+    pub fn balance(&self, entry: AccountEntry) -> u64 {
+        u64::from_ne_bytes(match entry {
+            AccountEntry::Active(entry) => self.table.value(entry),
+            AccountEntry::Frozen(entry) => self.frozen.value(entry),
+        })
     }
 
     #[inline(always)]
-    pub fn set_balance(&mut self, entry: EntryIndex, balance: u64) {
+    pub fn set_balance(&mut self, entry: AccountEntry, balance: u64) {
         self.sum = self.sum.wrapping_add(balance).wrapping_sub(self.balance(entry));
-        self.table.set_value(entry, balance.to_ne_bytes());
+        match entry {
+            AccountEntry::Active(entry) => self.table.set_value(entry, balance.to_ne_bytes()),
+            AccountEntry::Frozen(entry) => self.frozen.set_value(entry, balance.to_ne_bytes()),
+        }
+    }
+
+    /// Freezes an account, or ends that. Fails if the table has no room for it, and changes nothing then.
+    pub fn set_frozen(&mut self, entry: AccountEntry, is_frozen: bool) -> Result<(), table::Full> {
+        let (account, balance) = (self.account(entry), self.balance(entry).to_ne_bytes());
+        let (from, to) = match (entry, is_frozen) {
+            (AccountEntry::Active(_), true) => (&mut self.table, &mut self.frozen),
+            (AccountEntry::Frozen(_), false) => (&mut self.frozen, &mut self.table),
+            (AccountEntry::Active(_), false) | (AccountEntry::Frozen(_), true) => return Ok(()),
+        };
+        to.insert(&account.0, balance)?;
+        from.remove(&account.0);
+        Ok(())
     }
 
     /// Adds an account that does not exist yet. Fails if the table has no room.
@@ -104,9 +150,10 @@ impl Accounts {
         Ok(())
     }
 
-    /// Removes an account with a balance of 0.
+    /// Removes an account that is not frozen and has a balance of 0.
     pub fn remove(&mut self, account: &AccountId) {
-        self.table.remove(&account.0);
+        let balance = self.table.remove(&account.0);
+        assert_eq!(balance, Some([0; 8]), "an account that is removed has no balance");
     }
 
     /// Number of open holds.
@@ -154,8 +201,11 @@ impl Accounts {
     }
 
     /// The account of an entry.
-    pub fn account(&self, entry: EntryIndex) -> AccountId {
-        AccountId(self.table.key(entry))
+    pub fn account(&self, entry: AccountEntry) -> AccountId {
+        AccountId(match entry {
+            AccountEntry::Active(entry) => self.table.key(entry),
+            AccountEntry::Frozen(entry) => self.frozen.key(entry),
+        })
     }
 
     /// Panics if the balances do not add up to the issued amount. A node that then sends no further reply loses
@@ -181,6 +231,6 @@ impl Accounts {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (AccountId, u64)> + '_ {
-        self.table.iter().map(|(_, key, value)| (AccountId(key), u64::from_ne_bytes(value)))
+        self.table.iter().chain(self.frozen.iter()).map(|(_, key, value)| (AccountId(key), u64::from_ne_bytes(value)))
     }
 }

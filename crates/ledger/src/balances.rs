@@ -1,9 +1,9 @@
 //! The balances that commands are applied to: the accounts themselves, or a draft of changes to them.
 
-use table::{EntryIndex, Full, Hash};
+use table::{Full, Hash};
 use wire::{AccountId, Operation};
 
-use crate::accounts::Accounts;
+use crate::accounts::{AccountEntry, Accounts};
 
 /// The [id](chain::index::hold_id) of a hold, and its hash in the tables.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct HoldKey {
 
 /// Balances of accounts.
 pub(crate) trait Balances {
-    /// An account that was found. It is valid until its balance is set.
+    /// An account that was found. It is valid until the account is changed.
     type Entry: Copy;
 
     fn find(&self, hash: Hash, account: &AccountId) -> Option<Self::Entry>;
@@ -24,6 +24,11 @@ pub(crate) trait Balances {
     fn is_full(&self) -> bool;
     /// Adds an account that does not exist, with a balance of 0.
     fn create(&mut self, account: &AccountId) -> Result<(), Full>;
+    fn is_frozen(&self, entry: Self::Entry) -> bool;
+    /// Freezes an account, or ends that.
+    fn set_frozen(&mut self, entry: Self::Entry, is_frozen: bool) -> Result<(), Full>;
+    /// Removes an account that is not frozen and has a balance of 0.
+    fn close(&mut self, entry: Self::Entry);
     /// The key of the hold that an operation makes or ends.
     fn hold_key(&self, operation: &Operation) -> HoldKey;
     /// The amount of an open hold.
@@ -41,20 +46,20 @@ pub(crate) trait Balances {
 }
 
 impl Balances for Accounts {
-    type Entry = EntryIndex;
+    type Entry = AccountEntry;
 
     #[inline(always)]
-    fn find(&self, hash: Hash, account: &AccountId) -> Option<EntryIndex> {
+    fn find(&self, hash: Hash, account: &AccountId) -> Option<AccountEntry> {
         self.find(hash, account)
     }
 
     #[inline(always)]
-    fn balance(&self, entry: EntryIndex) -> u64 {
+    fn balance(&self, entry: AccountEntry) -> u64 {
         self.balance(entry)
     }
 
     #[inline(always)]
-    fn set_balance(&mut self, entry: EntryIndex, balance: u64) {
+    fn set_balance(&mut self, entry: AccountEntry, balance: u64) {
         self.set_balance(entry, balance);
     }
 
@@ -64,6 +69,19 @@ impl Balances for Accounts {
 
     fn create(&mut self, account: &AccountId) -> Result<(), Full> {
         self.create(account, 0)
+    }
+
+    #[inline(always)]
+    fn is_frozen(&self, entry: AccountEntry) -> bool {
+        matches!(entry, AccountEntry::Frozen(_))
+    }
+
+    fn set_frozen(&mut self, entry: AccountEntry, is_frozen: bool) -> Result<(), Full> {
+        self.set_frozen(entry, is_frozen)
+    }
+
+    fn close(&mut self, entry: AccountEntry) {
+        self.remove(&self.account(entry));
     }
 
     fn hold_key(&self, operation: &Operation) -> HoldKey {
@@ -100,8 +118,9 @@ impl Balances for Accounts {
 struct Change {
     account: AccountId,
     /// Its entry in the table; `None` if the draft creates it.
-    entry: Option<EntryIndex>,
+    entry: Option<AccountEntry>,
     balance: u64,
+    is_closed: bool,
 }
 
 /// A hold that a draft adds, or removes.
@@ -153,7 +172,7 @@ pub(crate) struct Changes {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Entry {
     /// It is as in the table.
-    Unchanged(EntryIndex),
+    Unchanged(AccountEntry),
     /// The position of its change.
     Changed(usize),
 }
@@ -168,6 +187,20 @@ impl<'a> Draft<'a> {
     /// Returns the changes.
     pub fn finish(self) -> Changes {
         self.changes
+    }
+
+    /// The change of an account, new if it is the first one.
+    fn change(&mut self, entry: Entry) -> &mut Change {
+        let changes = &mut self.changes.accounts;
+        let position = match entry {
+            Entry::Changed(position) => position,
+            Entry::Unchanged(entry) => {
+                let (account, balance) = (self.accounts.account(entry), self.accounts.balance(entry));
+                changes.push(Change { account, entry: Some(entry), balance, is_closed: false });
+                changes.len() - 1
+            }
+        };
+        &mut changes[position]
     }
 }
 
@@ -194,9 +227,12 @@ impl Changes {
                 return Err(change.hold.id);
             }
         }
-        for &Change { account, entry, balance } in &self.accounts {
+        for &Change { account, entry, balance, is_closed } in &self.accounts {
             let entry = entry.or_else(|| accounts.find(accounts.hash(&account), &account));
             accounts.set_balance(entry.expect("it was created above"), balance);
+            if is_closed {
+                accounts.remove(&account);
+            }
         }
         accounts.issue(self.issued);
         accounts.withdraw(self.withdrawn);
@@ -209,6 +245,7 @@ impl Balances for Draft<'_> {
 
     fn find(&self, hash: Hash, account: &AccountId) -> Option<Entry> {
         match self.changes.accounts.iter().position(|change| change.account == *account) {
+            Some(position) if self.changes.accounts[position].is_closed => None,
             Some(position) => Some(Entry::Changed(position)),
             None => self.accounts.find(hash, account).map(Entry::Unchanged),
         }
@@ -222,23 +259,40 @@ impl Balances for Draft<'_> {
     }
 
     fn set_balance(&mut self, entry: Entry, balance: u64) {
-        match entry {
-            Entry::Unchanged(entry) => {
-                let account = self.accounts.account(entry);
-                self.changes.accounts.push(Change { account, entry: Some(entry), balance });
-            }
-            Entry::Changed(position) => self.changes.accounts[position].balance = balance,
-        }
+        self.change(entry).balance = balance;
     }
 
+    /// The place of an account that the draft closes is free after the draft.
     fn is_full(&self) -> bool {
         self.accounts.len() + self.changes.created >= self.accounts.limit()
     }
 
     fn create(&mut self, account: &AccountId) -> Result<(), Full> {
-        self.changes.accounts.push(Change { account: *account, entry: None, balance: 0 });
         self.changes.created += 1;
+        match self.changes.accounts.iter_mut().find(|change| change.account == *account) {
+            // One that the draft closes keeps its entry.
+            Some(change) => change.is_closed = false,
+            None => {
+                self.changes.accounts.push(Change { account: *account, entry: None, balance: 0, is_closed: false });
+            }
+        }
         Ok(())
+    }
+
+    fn is_frozen(&self, entry: Entry) -> bool {
+        let entry = match entry {
+            Entry::Unchanged(entry) => Some(entry),
+            Entry::Changed(position) => self.changes.accounts[position].entry,
+        };
+        entry.is_some_and(|entry| self.accounts.is_frozen(entry))
+    }
+
+    fn set_frozen(&mut self, _: Entry, _: bool) -> Result<(), Full> {
+        unreachable!("a chain has no FREEZE and no UNFREEZE")
+    }
+
+    fn close(&mut self, entry: Entry) {
+        self.change(entry).is_closed = true;
     }
 
     fn hold_key(&self, operation: &Operation) -> HoldKey {

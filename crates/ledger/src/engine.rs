@@ -4,16 +4,16 @@
 //! in small groups, in three passes: hash and prefetch the lines of the tables, prefetch the entries that they point
 //! to, execute.
 
-use table::{EntryIndex, Hash, Region};
+use table::{Hash, Region};
 use wire::{AccountId, Command, Operation, SignedOperation, Status, U64};
 
 use crate::{
     Error,
-    accounts::Accounts,
+    accounts::{AccountEntry, Accounts},
     balances::{Balances, Changes, HoldKey},
     holds,
     journal::Record,
-    linked,
+    lifecycle, linked,
     retries::{self, Fill, Known, Now, Recall, Retries},
     secret::Secret,
 };
@@ -124,6 +124,8 @@ pub struct Ledger {
     pub(crate) last_sequence: u64,
     /// Other replicas execute the same and must reach the same state.
     is_replica: bool,
+    /// Whether accounts can be frozen, and unfrozen.
+    allows_freezing: bool,
     /// Memory for the changes of linked chains.
     pub(crate) changes: Changes,
 }
@@ -150,7 +152,14 @@ impl Ledger {
         let retries = Retries::new(&limits.retries, next_sequence, &secret, retries);
         let retries = retries.map_err(|reason| Error::RetryMemory { limits: limits.retries, reason })?;
         let accounts = Accounts::new(limits.accounts, secret.seed(), accounts)?;
-        Ok(Self { accounts, retries, last_sequence: next_sequence - 1, is_replica: false, changes: Changes::default() })
+        Ok(Self {
+            accounts,
+            retries,
+            last_sequence: next_sequence - 1,
+            is_replica: false,
+            allows_freezing: false,
+            changes: Changes::default(),
+        })
     }
 
     /// Sets the source for replies to retries that only the journal holds in full.
@@ -163,9 +172,25 @@ impl Ledger {
         self.is_replica = true;
     }
 
+    /// Sets whether new operations may freeze accounts, and unfreeze them; at first they may not.
+    pub fn allow_freezing(&mut self, is_allowed: bool) {
+        self.allows_freezing = is_allowed;
+    }
+
     /// Number of accounts.
     pub fn accounts(&self) -> usize {
         self.accounts.len()
+    }
+
+    /// Whether an account exists and is frozen.
+    pub fn is_frozen(&self, account: &AccountId) -> bool {
+        let found = self.accounts.find(self.accounts.hash(account), account);
+        found.is_some_and(|entry| self.accounts.is_frozen(entry))
+    }
+
+    /// Number of frozen accounts.
+    pub fn frozen(&self) -> usize {
+        self.accounts.frozen()
     }
 
     /// The amount of an open hold, by its [id](spv::hash::hold_id).
@@ -350,6 +375,7 @@ impl Ledger {
             Err(status) => return untraced(status),
             Ok(Command::Refer) if source.is_none() => return untraced(Status::SourceUnknown),
             Ok(Command::Refer) => return untraced(Status::Ok),
+            Ok(command) if command.freezes() && !self.allows_freezing => return untraced(Status::FreezingDisabled),
             Ok(command) => command,
         };
         match self.retries.known(hashes.identity, operation, signed_at, now) {
@@ -375,6 +401,7 @@ impl Ledger {
     pub fn outlook(&mut self, operation: &Operation, signed_at: u64, now: Now) -> Outlook {
         let command = match check(operation, signed_at != 0) {
             Err(_) | Ok(Command::Refer) => return Outlook::Settled,
+            Ok(command) if command.freezes() && !self.allows_freezing => return Outlook::Settled,
             Ok(command) => command,
         };
         let hashes = self.hash(operation);
@@ -421,7 +448,7 @@ impl Ledger {
         &mut self,
         command: Command,
         operation: &Operation,
-        source: Option<EntryIndex>,
+        source: Option<AccountEntry>,
         hashes: &Hashes,
         hold: Option<&HoldKey>,
         time: Option<u64>,
@@ -442,15 +469,28 @@ impl Ledger {
     }
 
     #[inline(always)]
-    pub(crate) fn balance_of(&self, account: Option<EntryIndex>) -> u64 {
+    pub(crate) fn balance_of(&self, account: Option<AccountEntry>) -> u64 {
         account.map_or(0, |entry| self.accounts.balance(entry))
     }
 }
 
 /// The refusal of a signed operation whose paying account does not exist, if so. Anybody can sign for such an account,
-/// so it must use neither memory nor disk.
+/// so it must use neither memory nor disk. The end of a hold that is open can do without.
 #[inline(always)]
 pub(crate) fn unknown_payer<B: Balances>(
+    balances: &B,
+    command: Command,
+    operation: &Operation,
+    source: Option<B::Entry>,
+    destination: Hash,
+) -> Option<Status> {
+    let refusal = missing_account(balances, command, operation, source, destination)?;
+    let is_held = || balances.held(&balances.hold_key(operation)).is_some();
+    (!command.ends_hold() || !is_held()).then_some(refusal)
+}
+
+#[inline(always)]
+fn missing_account<B: Balances>(
     balances: &B,
     command: Command,
     operation: &Operation,
@@ -500,8 +540,11 @@ pub(crate) fn apply<B: Balances>(
         Command::Refer => Ok(balance_of(balances)),
         Command::Hold => holds::hold(balances, operation, source, hashes.destination, hold, time),
         Command::Capture | Command::Release | Command::Reclaim => {
-            holds::end(balances, command, operation, source, hashes.destination, hold, time)
+            holds::end(balances, command, operation, source, hashes, hold, time)
         }
+        Command::Freeze => lifecycle::freeze(balances, source),
+        Command::Unfreeze => lifecycle::unfreeze(balances, source),
+        Command::Close => lifecycle::close(balances, source),
     };
     match result {
         Ok(value) => (Status::Ok, value),
@@ -526,6 +569,9 @@ fn create<B: Balances>(
         None => None,
         Some(account) => {
             let payer = balances.find(hashes.destination, &account).ok_or(Status::DestinationUnknown)?;
+            if balances.is_frozen(payer) {
+                return Err(Status::AccountFrozen);
+            }
             let balance = balances.balance(payer);
             Some((payer, balance.checked_sub(operation.amount()).ok_or(Status::InsufficientBalance)?))
         }
@@ -557,6 +603,9 @@ fn transfer<B: Balances>(
     let amount = operation.amount.get();
     let source = source.ok_or(Status::SourceUnknown)?;
     let destination = balances.find(hash, &operation.destination).ok_or(Status::DestinationUnknown)?;
+    if balances.is_frozen(source) {
+        return Err(Status::AccountFrozen);
+    }
     let left = balances.balance(source).checked_sub(amount).ok_or(Status::InsufficientBalance)?;
     let received = balances.balance(destination).checked_add(amount).ok_or(Status::Overflow)?;
     balances.set_balance(source, left);

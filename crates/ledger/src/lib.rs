@@ -45,6 +45,7 @@ mod error;
 pub mod followed;
 mod holds;
 pub mod journal;
+mod lifecycle;
 mod linked;
 pub mod ordered;
 mod past;

@@ -155,6 +155,11 @@ impl<O: Observer> OrderedLedger<O> {
         Ok(Self { ledger, journal, chain, observer, options, batch, succeeded, past, time, snapshots })
     }
 
+    /// Sets whether operations may [freeze](Ledger::allow_freezing) accounts: the same on all replicas.
+    pub fn allow_freezing(&mut self, is_allowed: bool) {
+        self.ledger.allow_freezing(is_allowed);
+    }
+
     /// The last block.
     pub fn tip(&self) -> Tip {
         self.chain.tip()

@@ -138,16 +138,17 @@ fn fill(accounts: &mut Accounts, index: &Index, progress: &Progress) -> Result<(
 /// Adds an entry of the index: an account, or an open hold.
 fn add(accounts: &mut Accounts, hash: Hash, entry: &IndexEntry) -> Result<(), Error> {
     let (id, amount) = (AccountId(entry.account), entry.balance.get());
-    let too_many = Error::TooManyAccounts { limit: accounts.limit() };
+    let limit = accounts.limit();
+    let too_many = || Error::TooManyAccounts { limit };
     if entry.is_hold() {
         let hold = HoldKey { id, hash };
         if accounts.held(&hold).is_some() {
             return Err(Error::AccountTwice(id));
         }
         if accounts.is_full_of_holds() {
-            return Err(too_many);
+            return Err(too_many());
         }
-        accounts.add_hold(&hold, amount).map_err(|_| too_many)?;
+        accounts.add_hold(&hold, amount).map_err(|_| too_many())?;
         accounts.issue(amount.into());
         return Ok(());
     }
@@ -155,9 +156,13 @@ fn add(accounts: &mut Accounts, hash: Hash, entry: &IndexEntry) -> Result<(), Er
         return Err(Error::AccountTwice(id));
     }
     if accounts.is_full() {
-        return Err(too_many);
+        return Err(too_many());
     }
-    accounts.create(&id, amount).map_err(|_| too_many)
+    accounts.create(&id, amount).map_err(|_| too_many())?;
+    match accounts.find(hash, &id).filter(|_| entry.is_frozen()) {
+        Some(account) => accounts.set_frozen(account, true).map_err(|_| too_many()),
+        None => Ok(()),
+    }
 }
 
 /// The time of the operations that are replayed.

@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use common::{account, transaction};
 use model::{Model, Outcome};
@@ -20,11 +20,13 @@ const NOW: Now = Now { elapsed: 0, unix: 1_000_000 };
 type Journal = Vec<(Operation, u64)>;
 
 fn ledger() -> Ledger {
-    Ledger::new(LIMITS, Secret::default()).unwrap()
+    let mut ledger = Ledger::new(LIMITS, Secret::default()).unwrap();
+    ledger.allow_freezing(true);
+    ledger
 }
 
 fn model() -> Model {
-    let mut model = Model::new(ACCOUNTS);
+    let mut model = Model::new(ACCOUNTS).allow_freezing();
     model.set_time(NOW.unix);
     model
 }
@@ -42,7 +44,7 @@ fn amount() -> impl Strategy<Value = u64> {
 
 /// Few accounts, some of which never fit in the table, and few transaction ids, so that there are retries and reuses.
 fn operation() -> impl Strategy<Value = Operation> {
-    let fields = (0u16..52, 0u64..32, 0u64..32, amount(), 0u64..400, 0u32..40);
+    let fields = (0u16..62, 0u64..32, 0u64..32, amount(), 0u64..400, 0u32..40);
     fields.prop_map(|(kind, source, destination, amount, id, odd)| {
         let (source, destination, id) = (account(source), account(destination), transaction(id));
         let mut operation = match kind {
@@ -51,6 +53,9 @@ fn operation() -> impl Strategy<Value = Operation> {
             14..18 => Operation::refer(id, source),
             18 => Operation::new(wire::Command::Create, id, source, destination, amount),
             19..40 => Operation::transfer(id, source, destination, amount),
+            52..54 => Operation::freeze(id, source),
+            54..57 => Operation::unfreeze(id, source),
+            57..62 => Operation::close(id, source),
             // Few of them, so that holds are ended. Time stands still at the first second.
             _ => {
                 let (id, source, destination) = (transaction(odd.into()), account(odd as u64 % 5), account(7));
@@ -64,7 +69,7 @@ fn operation() -> impl Strategy<Value = Operation> {
             }
         };
         match odd {
-            0 => operation.command = 9,
+            0 => operation.command = 12,
             1 => operation.status.set(Status::NotAuthorised.code()),
             2 => operation.status.set(0xfff0),
             3 => operation.contract.set(7),
@@ -105,6 +110,9 @@ fn assert_same(ledger: &Ledger, model: &Model) {
     let balances: BTreeMap<_, _> = ledger.iter().collect();
     assert_eq!(balances, *model.balances());
     assert_eq!(ledger.accounts(), model.balances().len());
+    let frozen = BTreeSet::from_iter(balances.keys().copied().filter(|account| ledger.is_frozen(account)));
+    assert_eq!(frozen, *model.frozen());
+    assert_eq!(ledger.frozen(), frozen.len());
     let holds: BTreeMap<_, _> = ledger.iter_holds().collect();
     let id = |(payer, receiver, transaction, expiry): &model::HoldName| {
         wire::AccountId(spv::hash::hold_id(&payer.0, &receiver.0, &transaction.0, *expiry))
@@ -132,10 +140,15 @@ fn recover(limits: Limits, journal: &Journal, covered: usize, first: usize) -> R
         height: 1.into(),
         position: position.into(),
     };
-    balances.iter().try_for_each(|account| recovery.entry(&entry(account, 0)))?;
+    balances.iter().try_for_each(|account| {
+        let mark = if balances.is_frozen(&account.0) { spv::FROZEN_BIT } else { 0 };
+        recovery.entry(&entry(account, mark))
+    })?;
     balances.iter_holds().try_for_each(|hold| recovery.entry(&entry(hold, spv::HOLD_BIT)))?;
     journal[first..].iter().try_for_each(|(operation, value)| recovery.operation(operation, *value))?;
-    recovery.finish()
+    let mut ledger = recovery.finish()?;
+    ledger.allow_freezing(true);
+    Ok(ledger)
 }
 
 proptest! {
@@ -341,7 +354,7 @@ fn what_the_journal_has_no_room_for_is_refused() {
         Operation::create(transaction(1), account(1)),
         Operation::refer(transaction(2), account(2)),
         refused,
-        Operation { command: 9, ..Operation::default() },
+        Operation { command: 12, ..Operation::default() },
         Operation::issue(transaction(4), account(4), 1),
     ];
     for (room, expected) in [

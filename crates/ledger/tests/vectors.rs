@@ -59,6 +59,10 @@ const HOLDS: &str = "\
 # hexadecimal, big-endian as on the wire.
 ";
 
+const LIFECYCLE: &str = "\
+# Operations of one ledger of 6 accounts, in order: accounts that are frozen and closed. Lines are as in holds.txt.
+";
+
 fn path_of_holds() -> PathBuf {
     folder().join("holds.txt")
 }
@@ -309,7 +313,7 @@ fn operations() -> Vec<Operation> {
         Operation::new(Command::Refer, next(), a, b, 0),
         Operation::new(Command::Refer, next(), a, AccountId::ZERO, 1),
     ];
-    for code in [0_u16, 9, 0xf9ff] {
+    for code in [0_u16, 12, 0xf9ff] {
         let mut operation = Operation::transfer(next(), b, a, 1);
         [operation.flags, operation.command] = code.to_be_bytes();
         operations.push(operation);
@@ -382,26 +386,108 @@ fn deposits_give_what_the_vectors_say() {
     });
 }
 
+/// Every status that freezing and closing accounts can get from the ledger, for holds of closed accounts too.
+fn lifecycle() -> Vec<(u32, Operation)> {
+    let [a, b, c, unknown] = [1, 2, 3, 99].map(account);
+    let mut id = 100;
+    let mut next = || {
+        id += 1;
+        transaction(id)
+    };
+    let hold = Operation::hold(next(), a, b, 30, 0);
+    let lasting = Operation::hold(next(), a, b, 20, 1000);
+    let full = Operation::hold(next(), a, b, 10, 0);
+    let operations = [
+        Operation::create(next(), a),
+        Operation::create(next(), b),
+        Operation::issue(next(), a, 100),
+        Operation::freeze(next(), unknown),
+        Operation::unfreeze(next(), unknown),
+        Operation::close(next(), unknown),
+        Operation::unfreeze(next(), a),
+        hold,
+        lasting,
+        full,
+        Operation::freeze(next(), a),
+        Operation::freeze(next(), a),
+        Operation::transfer(next(), a, b, 1),
+        Operation::transfer(next(), a, b, 1000),
+        Operation::hold(next(), a, b, 1, 0),
+        Operation::close(next(), a),
+        Operation::capture(&hold, 12),
+        Operation::issue(next(), a, 1),
+        Operation::transfer(next(), b, a, 2),
+        Operation::refer(next(), a),
+        Operation::unfreeze(next(), a),
+        Operation::close(next(), a),
+        Operation::transfer(next(), a, b, 61),
+        Operation::close(next(), a),
+        Operation::refer(next(), a),
+        Operation::transfer(next(), b, a, 1),
+        Operation::capture(&full, 10),
+        Operation::refer(next(), a),
+        Operation::reclaim(&lasting),
+        Operation::release(&lasting),
+        Operation::refer(next(), a),
+        Operation::create(next(), a),
+        Operation { destination: b, ..Operation::freeze(next(), a) },
+        Operation { amount: 1.into(), ..Operation::unfreeze(next(), a) },
+        Operation { amount: 1.into(), ..Operation::close(next(), a) },
+    ];
+    // Of a receiver that closes its account, and of a payer when the table is full.
+    let alone = Operation::hold(next(), a, c, 20, 1000);
+    let more = [
+        Operation::create(next(), c),
+        alone,
+        Operation::reclaim(&alone),
+        Operation::close(next(), c),
+        Operation::capture(&alone, 1),
+        Operation::close(next(), a),
+        Operation::create(next(), account(11)),
+        Operation::create(next(), account(12)),
+        Operation::create(next(), account(13)),
+        Operation::create(next(), account(14)),
+        Operation::create(next(), account(15)),
+        Operation::reclaim(&alone),
+        Operation::close(next(), account(15)),
+        Operation::reclaim(&alone),
+    ];
+    operations.into_iter().chain(more).map(|operation| (1, operation)).collect()
+}
+
 #[test]
 fn holds_give_what_the_vectors_say() {
-    let mut model = Model::new(ACCOUNTS);
-    let mut rendered = HOLDS.to_owned();
-    for (time, operation) in holds() {
+    let seen = check_timed(&path_of_holds(), HOLDS, holds());
+    // Not HOLD_EXISTS: as long as the first HOLD is remembered, another one of its name is its retry.
+    let of_holds = 21..=24;
+    assert!(of_holds.chain([0, 2, 3, 4, 5, 6, 16, 17]).all(|code| seen.contains(&code)), "{seen:?}");
+}
+
+#[test]
+fn frozen_and_closed_accounts_give_what_the_vectors_say() {
+    let seen = check_timed(&folder().join("lifecycle.txt"), LIFECYCLE, lifecycle());
+    assert!([0, 1, 2, 3, 6, 8, 9, 10, 23, 33].iter().all(|code| seen.contains(code)), "{seen:?}");
+}
+
+/// Checks the ledger against a file of operations with their times. Returns the statuses in it.
+fn check_timed(path: &Path, heading: &str, operations: Vec<(u32, Operation)>) -> BTreeSet<u16> {
+    let mut model = Model::new(ACCOUNTS).allow_freezing();
+    let mut rendered = heading.to_owned();
+    for (time, operation) in operations {
         model.set_time(u64::from(time) * 1_000_000);
         let Outcome { status, value, .. } = model.execute(&operation);
         let _ = writeln!(rendered, "{time:08x} {} {:04x} {value:016x}", hex(operation.as_bytes()), status.code());
     }
-    let text = up_to_date(&path_of_holds(), &rendered);
+    let text = up_to_date(path, &rendered);
     let mut ledger = ledger();
+    ledger.allow_freezing(true);
     let mut seen = BTreeSet::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let (time, line) = line.split_at(9);
         let now = Now { elapsed: 0, unix: u64::from(u32::from_str_radix(time.trim(), 16).unwrap()) * 1_000_000 };
         seen.insert(check_line(&mut ledger, line, now, |operation| operation));
     }
-    // Not HOLD_EXISTS: as long as the first HOLD is remembered, another one of its name is its retry.
-    let of_holds = 21..=24;
-    assert!(of_holds.chain([0, 2, 3, 4, 5, 6, 16, 17]).all(|code| seen.contains(&code)), "{seen:?}");
+    seen
 }
 
 fn ledger() -> Ledger {

@@ -28,7 +28,7 @@ pub const FRAMES: usize = 16;
 pub struct Rules {
     /// The network id, which signatures cover.
     pub network: [u8; 32],
-    /// Keys that may sign ISSUE, and CREATE of others' accounts.
+    /// Keys that may sign ISSUE, FREEZE and UNFREEZE, and CREATE of others' accounts.
     pub issuers: Vec<PublicKey>,
     /// The least that an account pays for opening another.
     pub deposit: u64,
@@ -100,13 +100,13 @@ impl Rules {
         let (operation, key) = (&signed.operation, &signed.public_key);
         match operation.command() {
             Ok(Command::Create) => self.check_create(operation, key, trusted),
-            Ok(Command::Issue) if !self.is_issuer(key) => Err(Status::NotIssuer),
-            Ok(Command::Issue) => Ok(()),
+            Ok(command) if command.is_of_issuer() && !self.is_issuer(key) => Err(Status::NotIssuer),
+            Ok(Command::Issue | Command::Freeze | Command::Unfreeze) => Ok(()),
             Ok(_) if operation.signer() != account_of(key) => Err(Status::NotAuthorised),
             // An open hold takes room, as an account does.
             Ok(Command::Hold) if !trusted && operation.amount() < self.deposit => Err(Status::DepositRequired),
             Ok(Command::Hold | Command::Capture | Command::Release | Command::Reclaim) => Ok(()),
-            Ok(Command::Transfer | Command::Refer) => Ok(()),
+            Ok(Command::Transfer | Command::Refer | Command::Close) => Ok(()),
             Err(status) => Err(status),
         }
     }

@@ -105,6 +105,8 @@ pub struct Ledger {
     pub deposit: u64,
     /// The share of the accounts that only trusted senders open, in percent.
     pub reserved: u64,
+    /// Whether issuers may freeze accounts.
+    pub freezing: bool,
 }
 
 /// The block builder.
@@ -271,6 +273,7 @@ impl Default for Ledger {
             signed_operations: 3_300_000,
             deposit: 100,
             reserved: 10,
+            freezing: false,
         }
     }
 }

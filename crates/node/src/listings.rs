@@ -54,6 +54,9 @@ pub struct Account {
     /// its HOLD.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_hold: bool,
+    /// Whether the account is frozen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_frozen: bool,
 }
 
 /// A part of an account's history.
@@ -454,6 +457,7 @@ impl From<&IndexEntry> for Account {
             latest_height: latest.height,
             latest_position: latest.position,
             is_hold: entry.is_hold(),
+            is_frozen: entry.is_frozen(),
         }
     }
 }

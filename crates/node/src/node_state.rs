@@ -44,6 +44,8 @@ pub struct NodeState {
     pub started: Instant,
     /// Number of accounts.
     pub accounts: AtomicU64,
+    /// Number of frozen accounts.
+    pub frozen: AtomicU64,
     /// Number of open holds.
     pub holds: AtomicU64,
     /// Number of accounts that the table holds.
@@ -112,6 +114,7 @@ impl NodeState {
             cache,
             started: Instant::now(),
             accounts: AtomicU64::new(0),
+            frozen: AtomicU64::new(0),
             holds: AtomicU64::new(0),
             accounts_limit: ledger.accounts,
             accounts_unreserved: ledger.unreserved(),
@@ -258,9 +261,10 @@ impl NodeState {
         self.tier.get().map_or(0, |(_, program, _)| program.count(counter))
     }
 
-    /// Publishes how many accounts and open holds there are.
+    /// Publishes how many accounts, frozen accounts and open holds there are.
     pub(crate) fn count_entries(&self, ledger: &Ledger) {
         self.accounts.store(ledger.accounts() as u64, Relaxed);
+        self.frozen.store(ledger.frozen() as u64, Relaxed);
         self.holds.store(ledger.holds() as u64, Relaxed);
     }
 

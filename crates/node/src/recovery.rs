@@ -43,7 +43,8 @@ pub fn recover(config: &Config, memory: Option<ledger::Memory>, progress: &Arc<P
     let sealer = sealer.map_or_else(|| sealing::resume(config, chain.authority()), Ok)?;
     let bitcoin = follower::open(&config.bitcoin, &data)?;
     let secret = Secret::from_seed(layout::random()?);
-    let ledger = ledger::recover_within(memory, config.ledger.limits(), secret, &chain, journal.log())?;
+    let mut ledger = ledger::recover_within(memory, config.ledger.limits(), secret, &chain, journal.log())?;
+    ledger.allow_freezing(config.ledger.freezing);
     tell_clocks(&ledger, journal.log().timestamp());
     report(progress);
     let height = chain.tip().height();

@@ -18,6 +18,9 @@ pub const MAX_DEPTH: usize = 64;
 /// Marks the entry of a hold, in its position: no block has 2^31 transactions.
 pub const HOLD_BIT: u32 = 1 << 31;
 
+/// Marks the entry of a frozen account, in its position.
+pub const FROZEN_BIT: u32 = 1 << 30;
+
 /// Where a transaction is: the height of its block and its position in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Locator {
@@ -37,19 +40,24 @@ pub struct IndexEntry {
     pub balance: U64,
     /// Height of the block with its latest transaction; that of a hold is its HOLD.
     pub height: U32,
-    /// Position of that transaction, and [`HOLD_BIT`] if the entry is a hold's.
+    /// Position of that transaction, and a mark: [`HOLD_BIT`] of a hold, [`FROZEN_BIT`] of a frozen account.
     pub position: U32,
 }
 
 impl IndexEntry {
     /// Where the account's latest transaction is.
     pub fn latest(&self) -> Locator {
-        Locator { height: self.height.get(), position: self.position.get() & !HOLD_BIT }
+        Locator { height: self.height.get(), position: self.position.get() & !(HOLD_BIT | FROZEN_BIT) }
     }
 
     /// Whether it is the entry of an open hold, not of an account.
     pub fn is_hold(&self) -> bool {
         self.position.get() & HOLD_BIT != 0
+    }
+
+    /// Whether it is the entry of a frozen account.
+    pub fn is_frozen(&self) -> bool {
+        self.position.get() & FROZEN_BIT != 0
     }
 }
 

@@ -32,6 +32,7 @@ impl OperationText<'_> {
         let other = match Command::ALL.iter().find(|command| command.name() == self.command) {
             Some(Command::Create) if self.amount > 0 => Some("payer"),
             Some(Command::Create | Command::Issue | Command::Refer) => None,
+            Some(Command::Freeze | Command::Unfreeze | Command::Close) => None,
             // Commands of a newer node are printed in full.
             Some(Command::Transfer | Command::Hold | Command::Capture | Command::Release | Command::Reclaim) | None => {
                 Some("destination")

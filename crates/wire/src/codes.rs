@@ -74,6 +74,12 @@ codes! {
         Release = 7 "RELEASE",
         /// Ends an expired hold: the source takes all of it back.
         Reclaim = 8 "RECLAIM",
+        /// Stops all payments of the source account, until an UNFREEZE.
+        Freeze = 9 "FREEZE",
+        /// Lets a frozen account pay again.
+        Unfreeze = 10 "UNFREEZE",
+        /// Removes the source account, whose balance is 0.
+        Close = 11 "CLOSE",
     }
 }
 
@@ -160,9 +166,9 @@ statuses! {
     1 AccountExists "ACCOUNT_EXISTS"
         "the account already exists; use it, or create one with another id";
     2 SourceUnknown "SOURCE_UNKNOWN"
-        "the source account was never created; create it first";
+        "the source account does not exist; create it first";
     3 DestinationUnknown "DESTINATION_UNKNOWN"
-        "the destination, or the payer of the deposit, was never created; create it first";
+        "the destination, or the payer of the deposit, does not exist; create it first";
     4 InsufficientBalance "INSUFFICIENT_BALANCE"
         "the paying account holds less than the amount; pay less, or fund it first";
     5 Overflow "OVERFLOW"
@@ -171,6 +177,12 @@ statuses! {
         "the account table is full, or the rest is reserved for trusted addresses; the operator must raise the number of accounts";
     7 LinkedFailed "LINKED_FAILED"
         "another operation of the linked chain failed, so none was executed; see its status, then send the chain with new ids";
+    8 AccountFrozen "ACCOUNT_FROZEN"
+        "an issuer has frozen the account, so it cannot pay; ask the issuer to unfreeze it";
+    9 AccountNotFrozen "ACCOUNT_NOT_FROZEN"
+        "the account is not frozen; nothing is to be done";
+    10 AccountNotEmpty "ACCOUNT_NOT_EMPTY"
+        "the account still has a balance; transfer it first";
     16 ZeroAmount "ZERO_AMOUNT"
         "the amount is 0; use an amount of at least 1";
     17 SelfTransfer "SELF_TRANSFER"
@@ -180,7 +192,7 @@ statuses! {
     19 Expired "EXPIRED"
         "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another";
     20 LinkedInvalid "LINKED_INVALID"
-        "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one; correct the chain";
+        "the batch ends inside a linked chain, or the chain is too long, contains a REFER, FREEZE or UNFREEZE, or differs from the signed one; correct the chain";
     21 HoldUnknown "HOLD_UNKNOWN"
         "there is no such open hold: it was never made or has ended, or one of its fields differs; look it up by its id";
     22 HoldExpired "HOLD_EXPIRED"
@@ -223,6 +235,8 @@ statuses! {
         "the node follows another one and executes nothing; send the operation to the node that it follows, which its value or its /status names";
     47 Diverged "DIVERGED"
         "the node follows another one whose operations and blocks contradict each other, so it serves nothing; ask another node, and report it to its operator";
+    48 FreezingDisabled "FREEZING_DISABLED"
+        "no account of this network can be frozen; its operators allow it by `ledger.freezing`";
     64 NotFound "NOT_FOUND"
         "no such account, transaction, block or operation";
     65 ReplyTooLarge "REPLY_TOO_LARGE"

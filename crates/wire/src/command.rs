@@ -9,6 +9,7 @@ impl Command {
         match self {
             Self::Create | Self::Issue | Self::Transfer => true,
             Self::Hold | Self::Capture | Self::Release | Self::Reclaim => true,
+            Self::Freeze | Self::Unfreeze | Self::Close => true,
             Self::Refer => false,
         }
     }
@@ -25,6 +26,29 @@ impl Command {
         match self {
             Self::Capture | Self::Release | Self::Reclaim => true,
             Self::Create | Self::Issue | Self::Transfer | Self::Refer | Self::Hold => false,
+            Self::Freeze | Self::Unfreeze | Self::Close => false,
         }
+    }
+
+    /// Whether only an issuer's key may sign it.
+    #[inline]
+    pub const fn is_of_issuer(self) -> bool {
+        match self {
+            Self::Issue | Self::Freeze | Self::Unfreeze => true,
+            Self::Create | Self::Transfer | Self::Refer | Self::Close => false,
+            Self::Hold | Self::Capture | Self::Release | Self::Reclaim => false,
+        }
+    }
+
+    /// Whether it can be in a [linked chain](crate::linked). A payment depends on no FREEZE and no UNFREEZE.
+    #[inline]
+    pub const fn is_linkable(self) -> bool {
+        self.is_executed() && !self.freezes()
+    }
+
+    /// Whether it freezes an account or ends that.
+    #[inline]
+    pub const fn freezes(self) -> bool {
+        matches!(self, Self::Freeze | Self::Unfreeze)
     }
 }

@@ -416,7 +416,7 @@ pub struct IndexEntry {
     pub balance: U64,
     /// Height of the block of its latest transaction.
     pub height: U32,
-    /// Position of its latest transaction in that block.
+    /// Position of its latest transaction in that block; bit 31: hold; bit 30: frozen.
     pub position: U32,
 }
 

@@ -4,12 +4,12 @@
 //!
 //! 1. It ends within its batch: the last entry has no such flag.
 //! 2. It has at most [`LONGEST_CHAIN`] entries.
-//! 3. It has no REFER, which changes nothing that others could depend on.
+//! 3. It has no REFER, FREEZE or UNFREEZE, on which no payment depends.
 //! 4. If it is signed, all of its transaction ids [commit to it](Operation::BOUND); if not, none.
 //!
 //! An entry that is not linked is a chain of one, and its id commits to none.
 
-use crate::{Command, Operation, SignedOperation, Status, TransactionId, U16};
+use crate::{Operation, SignedOperation, Status, TransactionId, U16};
 
 /// Maximum number of entries of a chain: enough for the legs and fees of a payment, and few enough that the ledger can
 /// execute a chain on a list of changes that it searches from start to end.
@@ -98,7 +98,7 @@ pub fn is_well_formed<E: AsRef<Operation>>(chain: &[E]) -> bool {
             chain.len() <= LONGEST_CHAIN
                 && !has(last, Operation::LINKED)
                 && chain.iter().all(|entry| has(entry, Operation::BOUND) == bound)
-                && !chain.iter().any(|entry| entry.as_ref().command() == Ok(Command::Refer))
+                && !chain.iter().any(|entry| entry.as_ref().command().is_ok_and(|command| !command.is_linkable()))
         }
     }
 }

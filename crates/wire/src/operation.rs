@@ -61,6 +61,21 @@ impl Operation {
         Self::new(Command::Refer, transaction, account, AccountId::ZERO, 0)
     }
 
+    /// FREEZE of an account.
+    pub const fn freeze(transaction: TransactionId, account: AccountId) -> Self {
+        Self::new(Command::Freeze, transaction, account, AccountId::ZERO, 0)
+    }
+
+    /// UNFREEZE of an account.
+    pub const fn unfreeze(transaction: TransactionId, account: AccountId) -> Self {
+        Self::new(Command::Unfreeze, transaction, account, AccountId::ZERO, 0)
+    }
+
+    /// CLOSE of an account.
+    pub const fn close(transaction: TransactionId, account: AccountId) -> Self {
+        Self::new(Command::Close, transaction, account, AccountId::ZERO, 0)
+    }
+
     /// HOLD of an amount of the source for the destination, until `expiry`, in seconds since the Unix epoch; 0 if it
     /// does not expire.
     pub const fn hold(
@@ -173,7 +188,7 @@ impl Operation {
                 Some(self.destination)
             }
             Command::Create => self.payer(),
-            Command::Issue | Command::Refer => None,
+            Command::Issue | Command::Refer | Command::Freeze | Command::Unfreeze | Command::Close => None,
         }
     }
 
@@ -197,7 +212,8 @@ impl Operation {
         (self.namer(), self.transaction, self.ends_hold())
     }
 
-    /// The account that it acts for, whose key must sign it, unless it is an ISSUE or a CREATE without a deposit.
+    /// The account that it acts for. Its key must sign the operation, unless [an issuer's](Command::is_of_issuer) must,
+    /// or it is a CREATE without a deposit.
     #[inline]
     pub fn signer(&self) -> AccountId {
         match self.command() {
@@ -246,10 +262,13 @@ impl Operation {
             Command::Release | Command::Reclaim if amount => Status::Malformed,
             Command::Release | Command::Reclaim if self.source == self.destination => Status::SelfTransfer,
             Command::Release | Command::Reclaim => Status::Ok,
-            Command::Create | Command::Issue | Command::Refer if !self.destination.is_zero() => Status::Malformed,
+            _ if !self.destination.is_zero() => Status::Malformed,
             Command::Issue if !amount => Status::ZeroAmount,
-            Command::Create | Command::Refer if amount => Status::Malformed,
-            Command::Create | Command::Issue | Command::Refer => Status::Ok,
+            Command::Issue => Status::Ok,
+            Command::Create | Command::Refer | Command::Freeze | Command::Unfreeze | Command::Close if amount => {
+                Status::Malformed
+            }
+            Command::Create | Command::Refer | Command::Freeze | Command::Unfreeze | Command::Close => Status::Ok,
         }
     }
 

@@ -103,6 +103,9 @@ fn statuses_tell_what_becomes_of_a_request() {
         Status::Overflow,
         Status::TableFull,
         Status::LinkedFailed,
+        Status::AccountFrozen,
+        Status::AccountNotFrozen,
+        Status::AccountNotEmpty,
     ];
     for status in Status::ALL {
         assert_eq!(status.is_ok(), *status == Status::Ok);

@@ -35,7 +35,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     let id = prop_oneof![any::<u128>(), any::<u32>().prop_map(u128::from), Just(0), timed];
     let amount = prop_oneof![any::<u64>(), any::<u32>().prop_map(u64::from), Just(0)];
     let flags = prop_oneof![4 => Just(0), 2 => Just(Operation::TIMED), 1 => any::<u8>()];
-    ((flags, 0..10u8), 0..3u16, 0..2u32, id.clone(), id.clone(), id, amount).prop_map(
+    ((flags, 0..13u8), 0..3u16, 0..2u32, id.clone(), id.clone(), id, amount).prop_map(
         |((flags, command), status, contract, transaction, source, destination, amount)| Operation {
             flags,
             command,
@@ -97,16 +97,16 @@ proptest! {
         let zero = (operation.destination.is_zero(), operation.amount() == 0);
         let has_time = operation.transaction.0[6] >> 4 == 7 && operation.transaction.0[8] >> 6 == 2;
         let (timed, linked, bound) = (operation.flags & 1 != 0, operation.flags & 2 != 0, operation.flags & 4 != 0);
-        let well_timed = !timed || has_time && !bound && operation.command < 6;
+        let well_timed = !timed || has_time && !bound && !(6..9).contains(&operation.command);
         let [plain, signed] = [!bound, bound || !linked].map(|is_bound| operation.flags < 8 && well_timed && is_bound);
         let table = |is_well_flagged: bool| match (operation.command, zero) {
             _ if operation.status.get() != 0 => Status::Malformed,
-            (0 | 9, _) => Status::UnknownCommand,
+            (0 | 12, _) => Status::UnknownCommand,
             _ if !is_well_flagged => Status::Malformed,
             (7 | 8, (_, false)) => Status::Malformed,
             (3 | 5 | 6, (_, true)) => Status::ZeroAmount,
             (3 | 5..9, _) if operation.source == operation.destination => Status::SelfTransfer,
-            (1 | 4, (true, true)) | (2, (true, false)) | (3 | 5..9, _) => Status::Ok,
+            (1 | 4 | 9..12, (true, true)) | (2, (true, false)) | (3 | 5..9, _) => Status::Ok,
             (2, (true, true)) => Status::ZeroAmount,
             _ => Status::Malformed,
         };

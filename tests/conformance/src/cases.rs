@@ -5,6 +5,7 @@ mod compact;
 mod frames;
 mod full;
 mod holds;
+mod lifecycle;
 mod limits;
 mod queries;
 mod retries;
@@ -19,6 +20,7 @@ pub fn all() -> impl Iterator<Item = Case> {
         batch::CASES,
         full::CASES,
         holds::CASES,
+        lifecycle::CASES,
         queries::CASES,
         verify::CASES,
         frames::CASES,

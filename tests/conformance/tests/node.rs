@@ -21,7 +21,7 @@ fn conforms(filter: &str, retries: Option<SmallMemory>) -> usize {
         issuers: vec![ISSUER_KEY.parse().unwrap()],
         ..Config::default()
     };
-    config.ledger.accounts = 4096;
+    (config.ledger.accounts, config.ledger.freezing) = (4096, true);
     config.blocks.interval = 50;
     config.limits.rate = 2000;
     if let Some(SmallMemory { operations, time }) = retries {

@@ -56,7 +56,7 @@ fn config(library: PathBuf, data: &Path, listen: &str, trusted: &str, promise: P
         promise,
         ..Config::default()
     };
-    config.ledger.accounts = 4096;
+    (config.ledger.accounts, config.ledger.freezing) = (4096, true);
     config.blocks.interval = 50;
     // With a rate the node answers proofs.
     config.limits.rate = 0;

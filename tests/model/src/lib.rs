@@ -3,7 +3,7 @@
 //!
 //! It shares no code with the ledger: it checks the form of operations again, and keeps every operation ever executed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use wire::{AccountId, Command, Operation, SignedOperation, Status, TransactionId};
 
@@ -40,11 +40,26 @@ pub type HoldName = (AccountId, AccountId, TransactionId, u32);
 /// An operation of a batch, and the same with its signature.
 type Entry = (Operation, Option<SignedOperation>);
 
-/// The issued sum, the balances of changed accounts, and the changed hold before an operation.
-type Undo = (u128, Vec<(AccountId, Option<u64>)>, Option<(HoldName, Option<u64>)>);
+/// What an operation changes, or what takes that back.
+#[derive(Clone, Debug, Default)]
+struct Changes {
+    /// Accounts with their new balances, `None` if they are closed.
+    accounts: Vec<(AccountId, Option<u64>)>,
+    /// A hold with its amount, `None` if it ends.
+    hold: Option<(HoldName, Option<u64>)>,
+    /// An account, and whether it is frozen now.
+    frozen: Option<(AccountId, bool)>,
+}
 
-/// What an operation changes: accounts with their new balances, and a hold with its amount, `None` if it ends.
-type Changes = (Vec<(AccountId, u64)>, Option<(HoldName, Option<u64>)>);
+impl From<Vec<(AccountId, u64)>> for Changes {
+    fn from(balances: Vec<(AccountId, u64)>) -> Self {
+        let accounts = balances.into_iter().map(|(account, balance)| (account, Some(balance))).collect();
+        Self { accounts, ..Self::default() }
+    }
+}
+
+/// The issued sum before an operation, and what takes back its changes.
+type Undo = (u128, Changes);
 
 /// Accounts, and every operation ever executed.
 #[derive(Clone, Debug)]
@@ -52,6 +67,10 @@ pub struct Model {
     limit: usize,
     balances: BTreeMap<AccountId, u64>,
     holds: BTreeMap<HoldName, u64>,
+    frozen: BTreeSet<AccountId>,
+    allows_freezing: bool,
+    /// Number of accounts that the linked chain being executed has closed: their places are free after it.
+    closed_in_chain: usize,
     issued: u128,
     /// When operations are executed, in microseconds since the Unix epoch.
     time: u64,
@@ -71,8 +90,30 @@ impl Default for Model {
 impl Model {
     /// Creates a model with room for `limit` accounts, and for `limit` holds.
     pub fn new(limit: usize) -> Self {
-        let (balances, holds, sequences) = (BTreeMap::new(), BTreeMap::new(), HashMap::new());
-        Self { limit, balances, holds, issued: 0, time: 0, log: Vec::new(), undo: Vec::new(), sequences }
+        Self {
+            limit,
+            balances: BTreeMap::new(),
+            holds: BTreeMap::new(),
+            frozen: BTreeSet::new(),
+            allows_freezing: false,
+            closed_in_chain: 0,
+            issued: 0,
+            time: 0,
+            log: Vec::new(),
+            undo: Vec::new(),
+            sequences: HashMap::new(),
+        }
+    }
+
+    /// Lets operations freeze accounts.
+    pub fn allow_freezing(mut self) -> Self {
+        self.allows_freezing = true;
+        self
+    }
+
+    /// The frozen accounts.
+    pub fn frozen(&self) -> &BTreeSet<AccountId> {
+        &self.frozen
     }
 
     /// Sets when the next operations are executed, in microseconds since the Unix epoch.
@@ -167,7 +208,9 @@ impl Model {
         let is_valid = (2..=64).contains(&chain.len())
             && !is_linked(&chain[chain.len() - 1].0)
             && chain.iter().all(|entry| is_bound(entry) == is_bound(&chain[0]))
-            && chain.iter().all(|(operation, _)| operation.command() != Ok(Command::Refer));
+            && chain.iter().all(|(operation, _)| {
+                !matches!(operation.command(), Ok(Command::Refer | Command::Freeze | Command::Unfreeze))
+            });
         if !is_valid {
             return (0..chain.len()).map(|position| untraced(position, Status::LinkedInvalid)).collect();
         }
@@ -202,7 +245,9 @@ impl Model {
             if outcomes.last().is_some_and(|outcome| outcome.status != Status::Ok) {
                 break;
             }
+            self.closed_in_chain += usize::from(operation.command() == Ok(Command::Close));
         }
+        self.closed_in_chain = 0;
         let failed = match outcomes.iter().position(|outcome| outcome.status != Status::Ok) {
             None => return outcomes,
             Some(failed) => failed,
@@ -215,7 +260,7 @@ impl Model {
             if is_fresh {
                 self.record(
                     Executed { operation: *operation, signed: *signed, status, value },
-                    (self.issued, Vec::new(), None),
+                    (self.issued, Changes::default()),
                 );
             }
             Outcome { status, value, is_fresh }
@@ -247,13 +292,19 @@ impl Model {
                 untraced(Status::TransactionIdReused)
             };
         }
-        // Anybody can sign for an account that was never created.
-        let is_receivers = matches!(command, Command::Capture | Command::Release);
-        if signed.is_some() && is_receivers && !self.balances.contains_key(&operation.destination) {
-            return untraced(Status::DestinationUnknown);
+        if command_freezes(command) && !self.allows_freezing {
+            return untraced(Status::FreezingDisabled);
         }
-        if signed.is_some() && balance.is_none() && !is_receivers && command != Command::Create {
-            return untraced(Status::SourceUnknown);
+        // Anybody can sign for an account that does not exist. If it is a party of an open hold, it has existed.
+        let is_receivers = matches!(command, Command::Capture | Command::Release);
+        let is_party = ends_hold(operation) && self.holds.contains_key(&hold_name(operation));
+        if signed.is_some() && !is_party {
+            if is_receivers && !self.balances.contains_key(&operation.destination) {
+                return untraced(Status::DestinationUnknown);
+            }
+            if balance.is_none() && !is_receivers && command != Command::Create {
+                return untraced(Status::SourceUnknown);
+            }
         }
         if operation.payer().is_some_and(|payer| !self.balances.contains_key(&payer)) {
             return untraced(Status::DestinationUnknown);
@@ -264,33 +315,67 @@ impl Model {
         if status != Status::Ok && (ends_hold(operation) || status.code() >= 16) {
             return untraced(status);
         }
-        let (accounts, hold) = changes.unwrap_or_default();
         let issued_before = self.issued;
-        let undo = accounts.iter().map(|&(account, balance)| (account, self.balances.insert(account, balance)));
-        let undo = Vec::from_iter(undo);
-        let hold = hold.map(|(name, amount)| match amount {
-            Some(amount) => (name, self.holds.insert(name, amount)),
-            None => (name, self.holds.remove(&name)),
-        });
+        let undo = self.apply(changes.unwrap_or_default());
         if status == Status::Ok {
             self.issued = issued(self.issued, command, operation.amount());
         }
         let value = self.balance(operation.source);
-        self.record(Executed { operation: *operation, signed, status, value }, (issued_before, undo, hold));
+        self.record(Executed { operation: *operation, signed, status, value }, (issued_before, undo));
         Outcome { status, value, is_fresh: true }
+    }
+
+    /// Makes changes. Returns those that take them back.
+    fn apply(&mut self, Changes { accounts, hold, frozen }: Changes) -> Changes {
+        let set = |(account, balance)| {
+            let before = match balance {
+                Some(balance) => self.balances.insert(account, balance),
+                None => self.balances.remove(&account),
+            };
+            (account, before)
+        };
+        Changes {
+            accounts: accounts.into_iter().map(set).collect(),
+            hold: hold.map(|(name, amount)| match amount {
+                Some(amount) => (name, self.holds.insert(name, amount)),
+                None => (name, self.holds.remove(&name)),
+            }),
+            frozen: frozen.map(|(account, is_frozen)| match is_frozen {
+                true => (account, !self.frozen.insert(account)),
+                false => (account, self.frozen.remove(&account)),
+            }),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.balances.len() + self.closed_in_chain >= self.limit
     }
 
     fn changes(&self, command: Command, operation: &Operation, balance: Option<u64>) -> Result<Changes, Status> {
         if command == Command::Hold || ends_hold(operation) {
             return self.hold_changes(command, operation, balance);
         }
-        self.account_changes(command, operation, balance).map(|accounts| (accounts, None))
+        if command_freezes(command) || command == Command::Close {
+            return self.lifecycle_changes(command, operation.source, balance);
+        }
+        self.account_changes(command, operation, balance).map(Changes::from)
+    }
+
+    fn lifecycle_changes(&self, command: Command, account: AccountId, balance: Option<u64>) -> Result<Changes, Status> {
+        let balance = balance.ok_or(Status::SourceUnknown)?;
+        match (command, self.frozen.contains(&account)) {
+            (Command::Unfreeze, true) => Ok(Changes { frozen: Some((account, false)), ..Changes::default() }),
+            (Command::Unfreeze, false) => Err(Status::AccountNotFrozen),
+            (_, true) => Err(Status::AccountFrozen),
+            (Command::Freeze, false) => Ok(Changes { frozen: Some((account, true)), ..Changes::default() }),
+            _ if balance > 0 => Err(Status::AccountNotEmpty),
+            _ => Ok(Changes { accounts: vec![(account, None)], ..Changes::default() }),
+        }
     }
 
     fn hold_changes(&self, command: Command, operation: &Operation, balance: Option<u64>) -> Result<Changes, Status> {
         let &Operation { source, destination, .. } = operation;
-        let expiry = operation.contract.get();
-        let name = (source, destination, operation.transaction, expiry);
+        let (name, expiry) = (hold_name(operation), operation.contract.get());
         let is_expired = expiry != 0 && self.time >= u64::from(expiry) * 1_000_000;
         let receiver = self.balances.get(&destination).copied();
         if command == Command::Hold {
@@ -300,23 +385,33 @@ impl Model {
             return match left {
                 _ if is_expired => Err(Status::HoldExpired),
                 _ if self.holds.contains_key(&name) => Err(Status::HoldExists),
+                _ if self.frozen.contains(&source) => Err(Status::AccountFrozen),
                 Ok(_) if self.holds.len() >= self.limit => Err(Status::TableFull),
-                left => Ok((vec![(source, left?)], Some((name, Some(operation.amount()))))),
+                left => Ok(Changes { hold: Some((name, Some(operation.amount()))), ..vec![(source, left?)].into() }),
             };
         }
         let held = *self.holds.get(&name).ok_or(Status::HoldUnknown)?;
         let captured = match command {
             Command::Capture if is_expired => return Err(Status::HoldExpired),
-            Command::Reclaim if !is_expired => return Err(Status::HoldNotExpired),
+            Command::Reclaim if !is_expired && receiver.is_some() => return Err(Status::HoldNotExpired),
             Command::Capture if operation.amount() > held => return Err(Status::HoldExceeded),
             Command::Capture => operation.amount(),
             _ => 0,
         };
-        let add = |balance: Option<u64>, amount| {
-            balance.expect("no account is closed").checked_add(amount).ok_or(Status::Overflow)
-        };
-        let accounts = vec![(source, add(balance, held - captured)?), (destination, add(receiver, captured)?)];
-        Ok((accounts, Some((name, None))))
+        // Both may have closed their accounts. What the payer gets back opens its account again.
+        let add = |balance: u64, amount| balance.checked_add(amount).ok_or(Status::Overflow);
+        let returned = held - captured;
+        let left = add(balance.unwrap_or(0), returned)?;
+        let received = receiver.map(|balance| add(balance, captured)).transpose()?;
+        if received.is_none() && captured > 0 {
+            return Err(Status::DestinationUnknown);
+        }
+        if balance.is_none() && returned > 0 && self.is_full() {
+            return Err(Status::TableFull);
+        }
+        let payer = (balance.is_some() || returned > 0).then_some((source, left));
+        let receiver = received.map(|received| (destination, received));
+        Ok(Changes { hold: Some((name, None)), ..Vec::from_iter(payer.into_iter().chain(receiver)).into() })
     }
 
     /// The accounts that an operation changes, with their new balances.
@@ -330,13 +425,15 @@ impl Model {
         let known = |account: AccountId| self.balances.get(&account).copied();
         let add = |balance: u64| balance.checked_add(operation.amount()).ok_or(Status::Overflow);
         let take = |balance: u64| balance.checked_sub(operation.amount()).ok_or(Status::InsufficientBalance);
+        let can_pay = |account| if self.frozen.contains(&account) { Err(Status::AccountFrozen) } else { Ok(()) };
         match command {
             Command::Create => match balance {
                 Some(_) => Err(Status::AccountExists),
-                None if self.balances.len() >= self.limit => Err(Status::TableFull),
+                None if self.is_full() => Err(Status::TableFull),
                 None if destination.is_zero() => Ok(vec![(source, 0)]),
                 None => {
                     let held = known(destination).ok_or(Status::DestinationUnknown)?;
+                    can_pay(destination)?;
                     Ok(vec![(source, 0), (destination, take(held)?)])
                 }
             },
@@ -344,12 +441,14 @@ impl Model {
             Command::Transfer => {
                 let held = balance.ok_or(Status::SourceUnknown)?;
                 let received = known(destination).ok_or(Status::DestinationUnknown)?;
+                can_pay(source)?;
                 Ok(vec![(source, take(held)?), (destination, add(received)?)])
             }
             Command::Refer => Ok(Vec::new()),
             Command::Hold | Command::Capture | Command::Release | Command::Reclaim => {
                 unreachable!("they change a hold")
             }
+            Command::Freeze | Command::Unfreeze | Command::Close => unreachable!("they change no balance"),
         }
     }
 
@@ -368,21 +467,9 @@ impl Model {
     }
 
     fn revert(&mut self, sequence: u64) {
-        for (executed, (issued, undo, hold)) in
-            self.log.drain(sequence as usize..).zip(self.undo.drain(sequence as usize..)).rev()
-        {
-            for (account, balance) in undo {
-                match balance {
-                    Some(balance) => self.balances.insert(account, balance),
-                    None => self.balances.remove(&account),
-                };
-            }
-            if let Some((name, amount)) = hold {
-                match amount {
-                    Some(amount) => self.holds.insert(name, amount),
-                    None => self.holds.remove(&name),
-                };
-            }
+        let reverted = self.log.split_off(sequence as usize).into_iter().zip(self.undo.split_off(sequence as usize));
+        for (executed, (issued, undo)) in reverted.rev() {
+            self.apply(undo);
             self.sequences.remove(&identity(&executed.operation, executed.signed.is_some()));
             self.issued = issued;
         }
@@ -396,7 +483,17 @@ fn issued(before: u128, command: Command, amount: u64) -> u128 {
         Command::Create => before - u128::from(amount),
         Command::Transfer | Command::Refer => before,
         Command::Hold | Command::Capture | Command::Release | Command::Reclaim => before,
+        Command::Freeze | Command::Unfreeze | Command::Close => before,
     }
+}
+
+fn command_freezes(command: Command) -> bool {
+    matches!(command, Command::Freeze | Command::Unfreeze)
+}
+
+/// The name of the hold that an operation makes or ends.
+fn hold_name(operation: &Operation) -> HoldName {
+    (operation.source, operation.destination, operation.transaction, operation.contract.get())
 }
 
 fn ends_hold(operation: &Operation) -> bool {
@@ -444,11 +541,16 @@ fn form(operation: &Operation, is_signed: bool) -> Result<Command, Status> {
             Some(Status::SelfTransfer)
         }
         Command::Create if is_signed && has_destination => None,
-        Command::Create | Command::Refer if has_destination || amount != 0 => Some(Status::Malformed),
+        Command::Create | Command::Refer | Command::Freeze | Command::Unfreeze | Command::Close
+            if has_destination || amount != 0 =>
+        {
+            Some(Status::Malformed)
+        }
         Command::Issue if has_destination => Some(Status::Malformed),
         Command::Issue if amount == 0 => Some(Status::ZeroAmount),
         Command::Create | Command::Issue | Command::Transfer | Command::Refer => None,
         Command::Hold | Command::Capture | Command::Release | Command::Reclaim => None,
+        Command::Freeze | Command::Unfreeze | Command::Close => None,
     };
     refusal.map_or(Ok(command), Err)
 }
@@ -463,7 +565,7 @@ mod tests {
         /// The wire's own check confirms the model's.
         #[test]
         fn forms_are_those_of_the_wire(
-            command in 0u8..10, source in 0u32..3, destination in 0u32..3, amount in 0u64..2, flags in 0u8..9,
+            command in 0u8..13, source in 0u32..3, destination in 0u32..3, amount in 0u64..2, flags in 0u8..9,
             random in any::<u128>(), is_signed in any::<bool>(),
         ) {
             let id = if flags & 1 != 0 { TransactionId::timed(7, random) } else { TransactionId::from(random) };

@@ -341,6 +341,9 @@ impl Client {
                 Some(operation) => operation,
                 None => Operation::refer(transaction, source),
             },
+            65..67 => Operation::freeze(transaction, source),
+            67..72 => Operation::unfreeze(transaction, source),
+            72..75 => Operation::close(transaction, source),
             _ => Operation::transfer(transaction, source, self.anyones(), 1 + self.random.below(200)),
         }
     }

@@ -33,7 +33,7 @@ impl DerefMut for Model {
 impl Model {
     /// Creates a model with room for `limit` accounts.
     pub fn new(limit: usize) -> Self {
-        Self { plain: model::Model::new(limit), promised: 0 }
+        Self { plain: model::Model::new(limit).allow_freezing(), promised: 0 }
     }
 
     pub fn promised(&self) -> u64 {

@@ -100,7 +100,8 @@ impl Process {
         seed[..8].copy_from_slice(&random.number().to_le_bytes());
         let limits = Limits { accounts: ACCOUNTS, retries: RETRIES };
         let log = journal.log().clone();
-        let ledger = ledger::recover(limits, Secret::from_seed(seed), &chain, &log)?;
+        let mut ledger = ledger::recover(limits, Secret::from_seed(seed), &chain, &log)?;
+        ledger.allow_freezing(true);
         compare(&ledger, opened.last_sequence, &mut model.lock().unwrap());
 
         let options = builder::Options {
@@ -245,4 +246,6 @@ fn compare(ledger: &Ledger, last_sequence: u64, model: &mut Model) {
     assert_eq!(*model.balances(), balances);
     let holds = model.holds().iter().map(|(name, amount)| (hold_id(name), *amount));
     assert_eq!(holds.collect::<BTreeMap<_, _>>(), ledger.iter_holds().collect());
+    assert!(model.frozen().iter().all(|account| ledger.is_frozen(account)));
+    assert_eq!(ledger.frozen(), model.frozen().len());
 }

@@ -3,7 +3,7 @@
 import { toHex } from "turnpike/bytes.js";
 import type { HeaderChain } from "turnpike/chain.js";
 import { commandName } from "turnpike/errors.js";
-import type { IndexProof, PathStep, TransactionProof } from "turnpike/proof.js";
+import { type IndexProof, type PathStep, type TransactionProof, isFrozen, latestPosition } from "turnpike/proof.js";
 import type { IndexEntry } from "turnpike/protocol.js";
 import { grouped } from "../lib/format.js";
 import type { Step, Voucher } from "./proved.js";
@@ -26,7 +26,8 @@ export function claimOfBalance(account: string, entry: IndexEntry | undefined): 
   return [
     ["Account", account],
     ["Balance", grouped(entry.balance)],
-    ["Latest transaction", `${entry.height}:${entry.position}`],
+    ...(isFrozen(entry) ? [["State", "frozen: it cannot pay"] satisfies [string, string]] : []),
+    ["Latest transaction", `${entry.height}:${latestPosition(entry)}`],
   ];
 }
 

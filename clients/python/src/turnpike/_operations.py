@@ -110,6 +110,21 @@ class Operation:
         return int.from_bytes(_hash.hold(named)[:16], "big")
 
     @classmethod
+    def freeze(cls, account: int) -> Operation:
+        """Freezes an account: it receives, but cannot pay. An issuer signs for a keyed account."""
+        return cls(Command.FREEZE, account)
+
+    @classmethod
+    def unfreeze(cls, account: int) -> Operation:
+        """Lets a frozen account pay again."""
+        return cls(Command.UNFREEZE, account)
+
+    @classmethod
+    def close(cls, account: int, *, linked: bool = False) -> Operation:
+        """Closes an account, whose balance must be 0."""
+        return cls(Command.CLOSE, account, linked=linked)
+
+    @classmethod
     def refer(cls, account: int) -> Operation:
         """Reads the balance of an account."""
         return cls(Command.REFER, account)

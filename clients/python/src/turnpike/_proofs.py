@@ -18,6 +18,9 @@ from .errors import InvalidProof, UnknownBlock
 
 _MAX_LEAF = 16
 _MAX_DEPTH = 64
+# Marks of an entry beside the position of its latest transaction: that of a hold, and that of a frozen account.
+_HOLD_BIT = 1 << 31
+_FROZEN_BIT = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,8 @@ class IndexEntry:
     """Height of the block of its latest transaction."""
     position: int
     """Position of that transaction in the block."""
+    is_frozen: bool = False
+    """Whether the account cannot pay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,8 @@ class IndexProof:
             raise InvalidProof("the path does not lead to the header's index root; ask another node")
         for entry in map(protocol.IndexEntry.unpack, self.entries):
             if entry.account == key:
-                return IndexEntry(account, entry.balance, entry.height, entry.position)
+                position = entry.position & ~(_HOLD_BIT | _FROZEN_BIT)
+                return IndexEntry(account, entry.balance, entry.height, position, bool(entry.position & _FROZEN_BIT))
         return None
 
     def _check_leaf(self, route: int, accounts: int) -> None:

@@ -72,6 +72,12 @@ class Command(IntEnum):
     """Ends a hold: the destination gives all of it back to the source."""
     RECLAIM = 8
     """Ends an expired hold: the source takes all of it back."""
+    FREEZE = 9
+    """Stops all payments of the source account, until an UNFREEZE."""
+    UNFREEZE = 10
+    """Lets a frozen account pay again."""
+    CLOSE = 11
+    """Removes the source account, whose balance is 0."""
 
 
 class Promise(IntEnum):
@@ -117,9 +123,9 @@ class Status(IntEnum):
     ACCOUNT_EXISTS = 1
     """CREATE of an account that exists"""
     SOURCE_UNKNOWN = 2
-    """the source account was never created"""
+    """the source account does not exist"""
     DESTINATION_UNKNOWN = 3
-    """the destination account, or the payer of a deposit, was never created"""
+    """the destination account, or the payer of a deposit, does not exist"""
     INSUFFICIENT_BALANCE = 4
     """TRANSFER or HOLD of more than the source has, or a deposit of more than the payer's"""
     OVERFLOW = 5
@@ -128,6 +134,12 @@ class Status(IntEnum):
     """the account table is full, or the rest is reserved for trusted senders"""
     LINKED_FAILED = 7
     """another operation of the linked chain failed, or was not new"""
+    ACCOUNT_FROZEN = 8
+    """TRANSFER, HOLD, deposit, FREEZE or CLOSE of a frozen account"""
+    ACCOUNT_NOT_FROZEN = 9
+    """UNFREEZE of an account that is not frozen"""
+    ACCOUNT_NOT_EMPTY = 10
+    """CLOSE of an account whose balance is not 0"""
     ZERO_AMOUNT = 16
     """ISSUE, TRANSFER, HOLD, CAPTURE or deposit of 0"""
     SELF_TRANSFER = 17
@@ -137,7 +149,7 @@ class Status(IntEnum):
     EXPIRED = 19
     """the transaction id is too old for its retries to be recognised"""
     LINKED_INVALID = 20
-    """a linked chain that is cut off, too long, contains a REFER, or is not as signed"""
+    """a linked chain that is cut off, too long, not as signed, or has REFER, FREEZE or UNFREEZE"""
     HOLD_UNKNOWN = 21
     """no open hold has this payer, receiver, transaction id and expiry"""
     HOLD_EXPIRED = 22
@@ -181,6 +193,8 @@ class Status(IntEnum):
     """the node follows another one, to which the operation must be sent; nothing was done"""
     DIVERGED = 47
     """a follower found that the operations and blocks of its node contradict each other; it serves nothing"""
+    FREEZING_DISABLED = 48
+    """FREEZE or UNFREEZE without `ledger.freezing`"""
     NOT_FOUND = 64
     """no such account, transaction, block or operation"""
     REPLY_TOO_LARGE = 65
@@ -203,17 +217,20 @@ class Status(IntEnum):
 _ADVICE: Final = {
     Status.OK: "done, at the promise that the reply names",
     Status.ACCOUNT_EXISTS: "the account already exists; use it, or create one with another id",
-    Status.SOURCE_UNKNOWN: "the source account was never created; create it first",
-    Status.DESTINATION_UNKNOWN: "the destination, or the payer of the deposit, was never created; create it first",
+    Status.SOURCE_UNKNOWN: "the source account does not exist; create it first",
+    Status.DESTINATION_UNKNOWN: "the destination, or the payer of the deposit, does not exist; create it first",
     Status.INSUFFICIENT_BALANCE: "the paying account holds less than the amount; pay less, or fund it first",
     Status.OVERFLOW: "the new balance would not fit in 64 bits; transfer or issue less",
     Status.TABLE_FULL: "the account table is full, or the rest is reserved for trusted addresses; the operator must raise the number of accounts",
     Status.LINKED_FAILED: "another operation of the linked chain failed, so none was executed; see its status, then send the chain with new ids",
+    Status.ACCOUNT_FROZEN: "an issuer has frozen the account, so it cannot pay; ask the issuer to unfreeze it",
+    Status.ACCOUNT_NOT_FROZEN: "the account is not frozen; nothing is to be done",
+    Status.ACCOUNT_NOT_EMPTY: "the account still has a balance; transfer it first",
     Status.ZERO_AMOUNT: "the amount is 0; use an amount of at least 1",
     Status.SELF_TRANSFER: "source and destination are the same account; name another destination",
     Status.TRANSACTION_ID_REUSED: "the source used this transaction id for another operation; use a new id",
     Status.EXPIRED: "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another",
-    Status.LINKED_INVALID: "the batch ends inside a linked chain, or the chain is too long, contains a REFER, or differs from the signed one; correct the chain",
+    Status.LINKED_INVALID: "the batch ends inside a linked chain, or the chain is too long, contains a REFER, FREEZE or UNFREEZE, or differs from the signed one; correct the chain",
     Status.HOLD_UNKNOWN: "there is no such open hold: it was never made or has ended, or one of its fields differs; look it up by its id",
     Status.HOLD_EXPIRED: "the hold's expiry is over, so only the payer can end it, by RECLAIM; ask for another hold",
     Status.HOLD_NOT_EXPIRED: "the hold has not expired; wait until then, or ask the receiver to release it",
@@ -235,6 +252,7 @@ _ADVICE: Final = {
     Status.NOT_FINAL: "the replicas have not agreed on the operation in time, so it may still be executed; retry with the same transaction id",
     Status.FOLLOWER: "the node follows another one and executes nothing; send the operation to the node that it follows, which its value or its /status names",
     Status.DIVERGED: "the node follows another one whose operations and blocks contradict each other, so it serves nothing; ask another node, and report it to its operator",
+    Status.FREEZING_DISABLED: "no account of this network can be frozen; its operators allow it by `ledger.freezing`",
     Status.NOT_FOUND: "no such account, transaction, block or operation",
     Status.REPLY_TOO_LARGE: "the reply does not fit in the request; pad the request to the length in `detail`",
     Status.NOT_PROVABLE: "the block has a shape for which proofs are ambiguous, so it cannot be proved",
@@ -251,13 +269,13 @@ class AccountExists(StatusError):
 
 
 class SourceUnknown(StatusError):
-    """The source account was never created."""
+    """The source account does not exist."""
 
     status = Status.SOURCE_UNKNOWN
 
 
 class DestinationUnknown(StatusError):
-    """The destination account, or the payer of a deposit, was never created."""
+    """The destination account, or the payer of a deposit, does not exist."""
 
     status = Status.DESTINATION_UNKNOWN
 
@@ -286,6 +304,24 @@ class LinkedFailed(StatusError):
     status = Status.LINKED_FAILED
 
 
+class AccountFrozen(StatusError):
+    """TRANSFER, HOLD, deposit, FREEZE or CLOSE of a frozen account."""
+
+    status = Status.ACCOUNT_FROZEN
+
+
+class AccountNotFrozen(StatusError):
+    """UNFREEZE of an account that is not frozen."""
+
+    status = Status.ACCOUNT_NOT_FROZEN
+
+
+class AccountNotEmpty(StatusError):
+    """CLOSE of an account whose balance is not 0."""
+
+    status = Status.ACCOUNT_NOT_EMPTY
+
+
 class ZeroAmount(StatusError):
     """ISSUE, TRANSFER, HOLD, CAPTURE or deposit of 0."""
 
@@ -311,7 +347,7 @@ class Expired(StatusError):
 
 
 class LinkedInvalid(StatusError):
-    """A linked chain that is cut off, too long, contains a REFER, or is not as signed."""
+    """A linked chain that is cut off, too long, not as signed, or has REFER, FREEZE or UNFREEZE."""
 
     status = Status.LINKED_INVALID
 
@@ -443,6 +479,12 @@ class Diverged(StatusError):
     status = Status.DIVERGED
 
 
+class FreezingDisabled(StatusError):
+    """FREEZE or UNFREEZE without `ledger.freezing`."""
+
+    status = Status.FREEZING_DISABLED
+
+
 class NotFound(StatusError):
     """No such account, transaction, block or operation."""
 
@@ -487,6 +529,9 @@ __all__ = [
     "Overflow",
     "TableFull",
     "LinkedFailed",
+    "AccountFrozen",
+    "AccountNotFrozen",
+    "AccountNotEmpty",
     "ZeroAmount",
     "SelfTransfer",
     "TransactionIdReused",
@@ -513,6 +558,7 @@ __all__ = [
     "NotFinal",
     "Follower",
     "Diverged",
+    "FreezingDisabled",
     "NotFound",
     "ReplyTooLarge",
     "NotProvable",
@@ -529,6 +575,9 @@ STATUS_ERRORS: Final[dict[Status, type[StatusError]]] = {
     Status.OVERFLOW: Overflow,
     Status.TABLE_FULL: TableFull,
     Status.LINKED_FAILED: LinkedFailed,
+    Status.ACCOUNT_FROZEN: AccountFrozen,
+    Status.ACCOUNT_NOT_FROZEN: AccountNotFrozen,
+    Status.ACCOUNT_NOT_EMPTY: AccountNotEmpty,
     Status.ZERO_AMOUNT: ZeroAmount,
     Status.SELF_TRANSFER: SelfTransfer,
     Status.TRANSACTION_ID_REUSED: TransactionIdReused,
@@ -555,6 +604,7 @@ STATUS_ERRORS: Final[dict[Status, type[StatusError]]] = {
     Status.NOT_FINAL: NotFinal,
     Status.FOLLOWER: Follower,
     Status.DIVERGED: Diverged,
+    Status.FREEZING_DISABLED: FreezingDisabled,
     Status.NOT_FOUND: NotFound,
     Status.REPLY_TOO_LARGE: ReplyTooLarge,
     Status.NOT_PROVABLE: NotProvable,
@@ -907,7 +957,7 @@ class IndexEntry(NamedTuple):
     height: int = 0
     """Height of the block of its latest transaction."""
     position: int = 0
-    """Position of its latest transaction in that block."""
+    """Position of its latest transaction in that block; bit 31: hold; bit 30: frozen."""
 
     def pack(self) -> bytes:
         """The bytes of the fixed part, reserved ones zero."""

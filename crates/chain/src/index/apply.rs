@@ -6,7 +6,7 @@ use super::pages::At;
 use super::touches::{Role, Touch, Touches};
 use super::{Index, Pending, created};
 use crate::links::{Link, Links};
-use spv::{HOLD_BIT, IndexEntry, Locator};
+use spv::{FROZEN_BIT, HOLD_BIT, IndexEntry, Locator};
 use table::prefetch;
 use thiserror::Error;
 use wire::{AccountId, Operation};
@@ -29,6 +29,12 @@ pub enum Effect {
     Overflow,
     /// Ends a hold that is not open.
     HoldUnknown,
+    /// Takes an amount from a frozen account, closes it, or freezes it again.
+    Frozen,
+    /// Ends the freeze of an account that is not frozen.
+    NotFrozen,
+    /// Closes an account that has a balance.
+    NotEmpty,
     /// Is a REFER or an unknown command, or has the same account twice.
     NotATransaction,
 }
@@ -154,23 +160,43 @@ impl Index {
             self.create(pending, location.path, touch, latest);
             return Ok((touch.role == Role::Created).then_some(Link::NONE));
         }
-        let at = found.ok_or(Effect::AccountUnknown)?;
+        let at = match found {
+            Some(at) => at,
+            // The payer of a hold that ends has closed its account, and gets an amount back.
+            None if touch.role == Role::Returned && touch.amount > 0 => {
+                self.create(pending, location.path, touch, latest);
+                return Ok(None);
+            }
+            // One of the two has closed its account, and gets nothing.
+            None if matches!(touch.role, Role::Returned | Role::Receiver) && touch.amount == 0 => return Ok(None),
+            None => return Err(Effect::AccountUnknown),
+        };
         let entry = self.pages[at];
         if entry.is_hold() != (touch.role == Role::Ended) {
             return Err(if entry.is_hold() { Effect::AccountUnknown } else { Effect::HoldUnknown });
         }
-        let balance = entry.balance.get();
-        let balance = match touch.role {
+        let (balance, is_frozen) = (entry.balance.get(), entry.is_frozen());
+        let (balance, is_frozen) = match touch.role {
             Role::Ended => {
                 self.remove(pending, location.path, &entry, latest.height);
                 return Ok(None);
             }
-            Role::Sender | Role::Payer => balance.checked_sub(touch.amount).ok_or(Effect::Underflow)?,
+            Role::Sender | Role::Payer | Role::Frozen | Role::Closed if is_frozen => return Err(Effect::Frozen),
+            Role::Closed if balance > 0 => return Err(Effect::NotEmpty),
+            Role::Closed => {
+                self.remove(pending, location.path, &entry, latest.height);
+                return Ok(Some(entry.latest().into()));
+            }
+            Role::Unfrozen if !is_frozen => return Err(Effect::NotFrozen),
+            Role::Frozen => (balance, true),
+            Role::Unfrozen => (balance, false),
+            Role::Sender | Role::Payer => (balance.checked_sub(touch.amount).ok_or(Effect::Underflow)?, false),
             Role::Created | Role::Held | Role::Issued | Role::Receiver | Role::Returned => {
-                balance.checked_add(touch.amount).ok_or(Effect::Overflow)?
+                (balance.checked_add(touch.amount).ok_or(Effect::Overflow)?, is_frozen)
             }
         };
-        Ok(Some(self.update(pending, location.path, at, balance, latest)))
+        let mark = if is_frozen { FROZEN_BIT } else { 0 };
+        Ok(Some(self.update(pending, location.path, at, balance, latest, mark)))
     }
 
     /// Finds the entry. It is not at its predicted place if something was inserted meanwhile, if another account has
@@ -184,9 +210,9 @@ impl Index {
         self.trie.find(&self.pages, location.path, account)
     }
 
-    /// Changes an entry, and returns its previous latest transaction.
+    /// Changes an account's entry, and returns its previous latest transaction. `mark` is [`FROZEN_BIT`] or 0.
     #[inline]
-    fn update(&mut self, pending: &mut Pending, path: u64, at: At, balance: u64, latest: Locator) -> Link {
+    fn update(&mut self, pending: &mut Pending, path: u64, at: At, balance: u64, latest: Locator, mark: u32) -> Link {
         let entry = &mut self.pages[at];
         let before = entry.latest();
         let cell = self.trie.touch(pending, path);
@@ -195,13 +221,17 @@ impl Index {
         }
         entry.balance = balance.into();
         entry.height = latest.height.into();
-        entry.position = latest.position.into();
+        entry.position = (latest.position | mark).into();
         before.into()
     }
 
     fn create(&mut self, pending: &mut Pending, path: u64, touch: &Touch, latest: Locator) {
-        // The amount of a CREATE is the payer's deposit.
-        let (balance, mark) = if touch.role == Role::Held { (touch.amount, HOLD_BIT) } else { (0, 0) };
+        let (balance, mark) = match touch.role {
+            Role::Held => (touch.amount, HOLD_BIT),
+            Role::Returned => (touch.amount, 0),
+            // The amount of a CREATE is the payer's deposit.
+            _ => (0, 0),
+        };
         let entry = IndexEntry {
             account: touch.account.0,
             balance: balance.into(),
@@ -212,18 +242,23 @@ impl Index {
         self.accounts += 1;
     }
 
-    /// Removes the entry of a hold that the block at this height ends.
+    /// Removes the entry of a hold that the block at this height ends, or of an account that it closes.
     fn remove(&mut self, pending: &mut Pending, path: u64, entry: &IndexEntry, height: u32) {
         let cell = self.trie.touch(pending, path);
-        // One that this block has added is in no earlier state.
-        if entry.height.get() != height {
+        let is_of_earlier_block = entry.height.get() != height;
+        if is_of_earlier_block {
             self.images.add(cell, *entry);
+        }
+        // A hold that this block has added is in no earlier state. An account that it has changed may be.
+        if is_of_earlier_block || !entry.is_hold() {
             self.images.add_tombstone(cell, entry.account, height);
         }
-        if let Some(ended) = &mut self.ended_holds
-            && entry.height.get() <= ended.since
+        // A hold that was added after the snapshot began is added again from its HOLD. An account may be older than its
+        // latest transaction; if it is not, its CREATE is before that and is not applied again.
+        if let Some(removed) = &mut self.removed
+            && (entry.height.get() <= removed.since || !entry.is_hold())
         {
-            ended.entries.push(*entry);
+            removed.entries.push(*entry);
         }
         self.trie.remove(&mut self.pages, pending, path, &AccountId(entry.account));
         self.accounts -= 1;

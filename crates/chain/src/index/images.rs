@@ -4,8 +4,8 @@
 //! Not every block publishes the index, so up to three states are visible: the **published** one, to which proofs lead;
 //! the **committed** one, after the last block; and that of the open block. Images stay until the next publication, and
 //! the height in an entry says which states it belongs to: the entry as of a block is the newest one of the account
-//! that is not above the block's height. For a hold that has ended since, that is a **tombstone**, which follows the
-//! image of its entry.
+//! that is not above the block's height. For a hold that has ended since, or an account that was closed, that is a
+//! **tombstone**, which follows the image of its entry.
 //!
 //! Image numbers keep counting up; raising the first valid number discards those before a publication. So the list
 //! heads in the cells need no reset.
@@ -57,9 +57,9 @@ impl Images {
         self.images.push(Image { entry, next: std::mem::replace(&mut cell.image, number) });
     }
 
-    /// Adds the tombstone of a hold of the cell, which the block at this height ends.
-    pub(super) fn add_tombstone(&mut self, cell: &mut Cell, hold: [u8; 16], height: u32) {
-        let entry = IndexEntry { account: hold, balance: 0.into(), height: height.into(), position: TOMBSTONE.into() };
+    /// Adds the tombstone of an entry of the cell, which the block at this height removes.
+    pub(super) fn add_tombstone(&mut self, cell: &mut Cell, account: [u8; 16], height: u32) {
+        let entry = IndexEntry { account, balance: 0.into(), height: height.into(), position: TOMBSTONE.into() };
         self.add(cell, entry);
     }
 

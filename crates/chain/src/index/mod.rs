@@ -63,20 +63,22 @@ pub fn hold_id(operation: &Operation) -> AccountId {
     AccountId(spv::hash::hold_id(&source.0, &destination.0, &transaction.0, contract.get()))
 }
 
-/// The account or hold that an operation adds.
+/// The account or hold that an operation adds, or may add.
 fn created(operation: &Operation) -> Option<AccountId> {
     match operation.command().ok()? {
         Command::Create => Some(operation.source),
         Command::Hold => Some(hold_id(operation)),
+        // The amount that returns to a payer opens its account again if that was closed.
+        Command::Capture | Command::Release | Command::Reclaim => Some(operation.source),
         Command::Issue | Command::Transfer | Command::Refer => None,
-        Command::Capture | Command::Release | Command::Reclaim => None,
+        Command::Freeze | Command::Unfreeze | Command::Close => None,
     }
 }
 
-/// The entries of holds that were open after a block and have ended since. A block that is reverted may leave some that
-/// have not.
+/// The last entries of holds that were open after a block and have ended since, and of accounts that were closed since.
+/// A block that is reverted may leave some that were not.
 #[derive(Debug)]
-struct EndedHolds {
+struct Removed {
     /// Height of the block.
     since: u32,
     entries: Vec<IndexEntry>,
@@ -94,7 +96,7 @@ pub struct Index {
     /// Whether some entries are ahead of the blocks that are applied.
     is_catching_up: bool,
     /// Those of the snapshot being written, if any.
-    ended_holds: Option<EndedHolds>,
+    removed: Option<Removed>,
 }
 
 impl Default for Index {
@@ -118,7 +120,7 @@ impl Index {
             open: None,
             images: Images::new(0),
             is_catching_up: false,
-            ended_holds: None,
+            removed: None,
         }
     }
 
@@ -216,11 +218,11 @@ impl Index {
     /// From now on, a transaction that an entry includes already is not applied again, whether it is before the entry's
     /// latest one or is that one: the entries are from a snapshot that was written while blocks were added.
     ///
-    /// `ended` are the holds that were open when the snapshot began, and may have ended before their entries were
-    /// written: the transactions that end them need those.
-    pub fn begin_catching_up(&mut self, pending: &mut Pending, ended: &[IndexEntry]) {
+    /// `removed` are the entries that were removed after the snapshot began, in that order, and perhaps before they
+    /// were written: the transactions of those accounts and the ends of those holds need them.
+    pub fn begin_catching_up(&mut self, pending: &mut Pending, removed: &[IndexEntry]) {
         self.is_catching_up = true;
-        for entry in ended {
+        for entry in removed {
             let path = account_path(&AccountId(entry.account));
             if self.trie.find(&self.pages, path, &AccountId(entry.account)).is_none() {
                 self.trie.prepare(&mut self.pages, pending, &mut self.images, &[path]);
@@ -230,15 +232,14 @@ impl Index {
         }
     }
 
-    /// From now on, keeps the entries of holds that were open after the block at a height, and end: for a snapshot that
-    /// begins there.
-    pub fn keep_ended_holds(&mut self, height: u32) {
-        self.ended_holds = Some(EndedHolds { since: height, entries: Vec::new() });
+    /// From now on, keeps the entries that are removed: for a snapshot that begins after the block at a height.
+    pub fn keep_removed(&mut self, height: u32) {
+        self.removed = Some(Removed { since: height, entries: Vec::new() });
     }
 
     /// Returns these entries, and keeps no more.
-    pub fn take_ended_holds(&mut self) -> Vec<IndexEntry> {
-        self.ended_holds.take().map_or(Vec::new(), |ended| ended.entries)
+    pub fn take_removed(&mut self) -> Vec<IndexEntry> {
+        self.removed.take().map_or(Vec::new(), |removed| removed.entries)
     }
 
     /// Ends it: all entries are as of the same block.

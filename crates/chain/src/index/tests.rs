@@ -74,12 +74,17 @@ fn apply_plainly(model: &mut Model, operation: &Operation, latest: Locator) -> O
             account: account.0,
             balance: balance.into(),
             height: latest.height.into(),
-            position: latest.position.into(),
+            position: (latest.position | entry.position.get() & 1 << 30).into(),
         };
         Link::from(before)
     };
     let balance = |model: &Model, account: &AccountId| Some(model.get(&key(account))?.balance.get());
+    let is_frozen = |model: &Model, account: &AccountId| model.get(&key(account)).is_some_and(IndexEntry::is_frozen);
     let amount = operation.amount.get();
+    let pays = if matches!(operation.command, 3 | 5 | 9 | 11) { Some(operation.source) } else { operation.payer() };
+    if pays.is_some_and(|payer| is_frozen(model, &payer)) {
+        return None;
+    }
     match operation.command {
         1 if balance(model, &operation.source).is_none() => {
             let destination = match operation.payer() {
@@ -108,23 +113,50 @@ fn apply_plainly(model: &mut Model, operation: &Operation, latest: Locator) -> O
             let source = touch(model, &operation.source, from);
             Some(Links { source, destination: touch(model, &operation.destination, to) })
         }
-        5..9 if operation.source != operation.destination => {
+        5 if operation.source != operation.destination => {
+            let hold = hold_id(operation);
+            let (from, to) = (balance(model, &operation.source)?, balance(model, &operation.destination)?);
+            let left = from.checked_sub(amount).filter(|_| balance(model, &hold).is_none())?;
+            let (height, position) = (latest.height.into(), (latest.position | 1 << 31).into());
+            model.insert(key(&hold), IndexEntry { account: hold.0, balance: amount.into(), height, position });
+            let source = touch(model, &operation.source, left);
+            Some(Links { source, destination: touch(model, &operation.destination, to) })
+        }
+        6..9 if operation.source != operation.destination => {
             let hold = hold_id(operation);
             let [from, to] = [operation.source, operation.destination].map(|account| balance(model, &account));
-            let (from, to) = (from?, to?);
-            let (from, to) = if operation.command == 5 {
-                let left = from.checked_sub(amount).filter(|_| balance(model, &hold).is_none())?;
-                let place = Locator { position: latest.position | 1 << 31, ..latest };
-                let (height, position) = (place.height.into(), place.position.into());
-                model.insert(key(&hold), IndexEntry { account: hold.0, balance: amount.into(), height, position });
-                (left, to)
-            } else {
-                let rest = balance(model, &hold)?.checked_sub(amount)?;
-                model.remove(&key(&hold));
-                (from + rest, to + amount)
+            let rest = balance(model, &hold)?.checked_sub(amount)?;
+            if to.is_none() && amount > 0 {
+                return None;
+            }
+            model.remove(&key(&hold));
+            let source = match from {
+                Some(from) => touch(model, &operation.source, from + rest),
+                None if rest == 0 => Link::NONE,
+                None => {
+                    let (height, position) = (latest.height.into(), latest.position.into());
+                    let account = operation.source.0;
+                    model
+                        .insert(key(&operation.source), IndexEntry { account, balance: rest.into(), height, position });
+                    Link::NONE
+                }
             };
-            let source = touch(model, &operation.source, from);
-            Some(Links { source, destination: touch(model, &operation.destination, to) })
+            let destination = to.map_or(Link::NONE, |to| touch(model, &operation.destination, to + amount));
+            Some(Links { source, destination })
+        }
+        9 | 10 => {
+            let before = balance(model, &operation.source)?;
+            if is_frozen(model, &operation.source) != (operation.command == 10) {
+                return None;
+            }
+            let source = touch(model, &operation.source, before);
+            let entry = model.get_mut(&key(&operation.source))?;
+            entry.position = (latest.position | if operation.command == 9 { 1 << 30 } else { 0 }).into();
+            Some(Links { source, destination: Link::NONE })
+        }
+        11 if balance(model, &operation.source)? == 0 => {
+            let closed = model.remove(&key(&operation.source))?;
+            Some(Links { source: closed.latest().into(), destination: Link::NONE })
         }
         _ => None,
     }
@@ -140,6 +172,9 @@ fn operation((command, source, destination, amount): (u16, u32, u32, u64)) -> Op
         1 => Operation::create(id, account(source)),
         2 => Operation::issue(id, account(source), amount),
         4 => Operation::create_for(id, account(source), account(destination), amount),
+        12 => Operation::freeze(id, account(source % 40)),
+        13 => Operation::unfreeze(id, account(source % 40)),
+        14 | 15 => Operation::close(id, account(source % 40)),
         // Few holds, so that they are ended, and made again.
         5..12 => {
             let hold = Operation::hold(id, account(source % 40), account(destination % 3), 1 + amount % 20, 7);
@@ -178,7 +213,7 @@ proptest! {
     #[test]
     fn follows_the_plain_model(
         blocks in prop::collection::vec(
-            prop::collection::vec((1_u16..12, 0_u32..900, 0_u32..900, 1_u64..50), 0..700),
+            prop::collection::vec((1_u16..16, 0_u32..900, 0_u32..900, 1_u64..50), 0..700),
             1..5,
         ),
     ) {
@@ -208,8 +243,8 @@ proptest! {
 
     #[test]
     fn what_is_undone_was_never_there(
-        first in prop::collection::vec((1_u16..5, 0_u32..300, 0_u32..300, 1_u64..50), 0..500),
-        second in prop::collection::vec((1_u16..5, 0_u32..300, 0_u32..300, 1_u64..50), 0..500),
+        first in prop::collection::vec((1_u16..16, 0_u32..300, 0_u32..300, 1_u64..50), 0..500),
+        second in prop::collection::vec((1_u16..16, 0_u32..300, 0_u32..300, 1_u64..50), 0..500),
     ) {
         let (mut index, mut model) = (Whole::new(), Model::new());
         let mut keep = |height, block: Vec<_>, model: &mut Model| {
@@ -354,7 +389,7 @@ fn crowds_follow(published_every: u32) {
         for _ in 0..600 {
             let [source, destination] = [0; 2].map(|_| accounts[random.below(accounts.len() as u64) as usize]);
             let id = TransactionId::ZERO;
-            let kind = if source == destination { 0 } else { random.below(6) };
+            let kind = if source == destination { 0 } else { random.below(8) };
             operations.push(match kind {
                 0..2 => Operation::issue(id, source, random.below(1000)),
                 2..4 => Operation::transfer(id, source, destination, random.below(100)),
@@ -364,6 +399,12 @@ fn crowds_follow(published_every: u32) {
                     holds.push(hold);
                     hold
                 }
+                6 => match random.below(4) {
+                    0 => Operation::freeze(id, source),
+                    1 | 2 => Operation::unfreeze(id, source),
+                    _ => Operation::create(id, source),
+                },
+                7 => Operation::close(id, source),
                 // Of this block, of others, and of none.
                 _ => match holds.get(random.below(holds.len() as u64 + 1) as usize) {
                     Some(hold) if random.chance(0.1) => *hold,
@@ -400,7 +441,8 @@ fn crowds_follow(published_every: u32) {
         }
     }
     assert!(index.index.trie.has_crowds());
-    assert!(committed.values().any(IndexEntry::is_hold));
+    assert!(committed.values().any(IndexEntry::is_hold) && committed.values().any(IndexEntry::is_frozen));
+    assert!(accounts.iter().any(|account| !committed.contains_key(&key(account))), "some are closed");
     check_against(&mut index, &committed);
     check_proofs(&mut index, known.into_iter().step_by(23));
 }

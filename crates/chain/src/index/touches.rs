@@ -35,8 +35,11 @@ pub(super) enum Role {
     Held,
     /// The hold that the transaction ends.
     Ended,
-    /// Gets back what a hold reserved and nobody captured.
+    /// Gets back what a hold reserved and nobody captured. If it was closed meanwhile, that opens it again.
     Returned,
+    Frozen,
+    Unfrozen,
+    Closed,
 }
 
 impl Role {
@@ -142,7 +145,7 @@ impl Touches {
         for (number, (operation, [source, destination])) in operations.iter().zip(&self.paths).enumerate() {
             places[part(*source)] += 1;
             match operation.command() {
-                Ok(Command::Issue) => {}
+                Ok(Command::Issue | Command::Freeze | Command::Unfreeze | Command::Close) => {}
                 Ok(Command::Create) if operation.destination.is_zero() => {}
                 Ok(Command::Create | Command::Transfer)
                 | Ok(Command::Hold | Command::Capture | Command::Release | Command::Reclaim)
@@ -177,6 +180,9 @@ impl Touches {
                     }
                 }
                 Ok(Command::Issue) => put(*source, operation.source, Role::Issued),
+                Ok(Command::Freeze) => put(*source, operation.source, Role::Frozen),
+                Ok(Command::Unfreeze) => put(*source, operation.source, Role::Unfrozen),
+                Ok(Command::Close) => put(*source, operation.source, Role::Closed),
                 Ok(Command::Transfer) => {
                     put(*source, operation.source, Role::Sender);
                     put(*destination, operation.destination, Role::Receiver);

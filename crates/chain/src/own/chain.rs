@@ -292,7 +292,7 @@ impl OwnChain {
     pub fn begin_snapshot(&mut self) -> Result<(), Error> {
         let tip = self.tip();
         self.snapshot = Some(snapshot::Writer::begin(&self.directory, &tip)?);
-        self.chain_state.state_mut().index.keep_ended_holds(tip.height() as u32);
+        self.chain_state.state_mut().index.keep_removed(tip.height() as u32);
         Ok(())
     }
 
@@ -316,8 +316,8 @@ impl OwnChain {
             self.snapshot = Some(snapshot);
             return Ok(false);
         }
-        let ended = self.chain_state.state_mut().index.take_ended_holds();
-        snapshot.finish(&tip, &ended)?;
+        let removed = self.chain_state.state_mut().index.take_removed();
+        snapshot.finish(&tip, &removed)?;
         snapshot::remove_old(&self.directory, SNAPSHOTS)?;
         Ok(true)
     }
@@ -386,13 +386,13 @@ fn load_index(
         let path = directory.path();
         tracing::warn!(height, ?path, "the snapshot of the index is damaged: using an older one, or the blocks alone");
     }
-    let empty = Loaded { index: Index::new(), ended_holds: Vec::new(), begun: 0, ended: 0 };
+    let empty = Loaded { index: Index::new(), removed: Vec::new(), begun: 0, ended: 0 };
     complete_index(empty, store, tip, progress)?.ok_or_else(|| store.damaged_record(tip.index_height, Damage::Index))
 }
 
 /// Applies the blocks after a snapshot to its index, and verifies its root; `None` if that differs.
 pub(super) fn complete_index(
-    Loaded { mut index, ended_holds, begun, ended }: Loaded,
+    Loaded { mut index, removed, begun, ended }: Loaded,
     store: &Store,
     tip: &Tip,
     progress: &Progress,
@@ -400,7 +400,7 @@ pub(super) fn complete_index(
     let mut pending = Pending::new(&index);
     progress.expect(Stage::Blocks, tip.transactions.saturating_sub(store.record(begun)?.transactions_after()));
     progress.expect(Stage::Root, tip.header.accounts.get());
-    index.begin_catching_up(&mut pending, &ended_holds);
+    index.begin_catching_up(&mut pending, &removed);
     for height in begun + 1..=tip.index_height {
         if height > ended {
             index.end_catching_up();

@@ -122,19 +122,21 @@ impl ChainState {
     }
 }
 
-/// The position of the account's previous transaction; `Some(None)` if this one created it. `None` if the transaction
-/// is not the account's, or if it has no previous one although it did not create the account: then the link that led
-/// here is damaged.
+/// The position of the account's previous transaction; `Some(None)` if this one created it, or opened it again. `None`
+/// if the transaction is not the account's, or if it has no previous one although it did not create the account: then
+/// the link that led here is damaged.
 fn before(operation: &Operation, links: Links, account: &AccountId) -> Option<Option<Locator>> {
     let is_source = operation.source == *account;
     let link: Link = match operation.command().ok()? {
         Command::Create if is_source => return (links.source == Link::NONE).then_some(None),
-        Command::Issue | Command::Transfer if is_source => links.source,
-        Command::Hold | Command::Capture | Command::Release | Command::Reclaim if is_source => links.source,
+        Command::Issue | Command::Transfer | Command::Hold if is_source => links.source,
+        Command::Freeze | Command::Unfreeze | Command::Close if is_source => links.source,
+        Command::Capture | Command::Release | Command::Reclaim if is_source => return Some(links.source.locator()),
         _ if operation.other_account() == Some(*account) => links.destination,
         Command::Hold if hold_id(operation) == *account => return Some(None),
         Command::Create | Command::Issue | Command::Transfer | Command::Refer => return None,
         Command::Hold | Command::Capture | Command::Release | Command::Reclaim => return None,
+        Command::Freeze | Command::Unfreeze | Command::Close => return None,
     };
     Some(Some(link.locator()?))
 }

@@ -13,6 +13,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use wire::{AccountId, Operation, TransactionId};
 
+/// Number of blocks in which an id is searched after the account's history ends: minutes of load, in which a client
+/// asks for the CLOSE of its account, and a millisecond for an id of nobody.
+pub const EARLIER_BLOCKS: usize = 256;
+
 /// A transaction and its path to its block's transaction root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransactionAnswer {
@@ -135,7 +139,8 @@ impl OwnReader {
     /// The transaction that `source` named `transaction`: as its source, or as the payer for another account.
     ///
     /// The search alternates between the source's history and the blocks' tables of ids, newest first in both. So it
-    /// takes as many steps as the account has transactions or the chain has blocks, whichever is fewer.
+    /// takes as many steps as the account has transactions or the chain has blocks, whichever is fewer. A history goes
+    /// back to the last time that the account was opened, so then up to [`EARLIER_BLOCKS`] more tables are read.
     pub fn by_id(&self, transaction: &TransactionId, source: &AccountId) -> Result<Option<TransactionAnswer>, Error> {
         let mut blocks = (0..=self.tip().height()).rev();
         for step in self.history(source)? {
@@ -148,6 +153,11 @@ impl OwnReader {
                 return Ok(None);
             };
             if let Some(at) = found {
+                return self.by_locator(at.height.into(), at.position);
+            }
+        }
+        for height in blocks.take(EARLIER_BLOCKS) {
+            if let Some(at) = self.0.store.find(height, transaction, source)? {
                 return self.by_locator(at.height.into(), at.position);
             }
         }

@@ -7,12 +7,13 @@
 //! applies all others from the first block after the snapshot began. The result is exact as of the block in which it
 //! ended, and an index root authenticates it, see [`super::chain`].
 //!
-//! A hold that ends before its slice is written has lost its entry. But its end may be one of the transactions to
-//! apply, and pays back an amount that only the entry has. So such entries follow the others.
+//! An entry that is removed before its slice is written, as a hold ends or an account is closed, is in no slice. But
+//! the transactions that led there may be among those to apply, and need it: the end of a hold pays back an amount that
+//! only the entry has. So such entries follow the others.
 //!
-//! The file consists of a header, the entries in order, those of ended holds, and a footer, which ends with the BLAKE3
-//! hash of all before it. Version 1 has the block and the number of entries in its header, and no ended holds: nothing
-//! changed while it was written.
+//! The file consists of a header, the entries in order, removed ones, and a footer, which ends with the BLAKE3 hash of
+//! all before it. Version 1 has the block and the number of entries in its header, and no removed ones: nothing changed
+//! while it was written.
 use super::error::Error;
 use super::record::Record;
 use super::store::Store;
@@ -66,8 +67,8 @@ struct Footer {
     block: Hash,
     /// Number of entries.
     entries: U64,
-    /// Number of entries of holds that ended meanwhile.
-    ended: U64,
+    /// Number of entries that were removed meanwhile.
+    removed: U64,
     checksum: Hash,
 }
 
@@ -151,15 +152,15 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends a snapshot that is whole, as of `tip`, and makes it durable. `ended` has the holds that it began with and
-    /// that have ended since.
-    pub(super) fn finish(mut self, tip: &Tip, ended: &[IndexEntry]) -> Result<(), Error> {
-        self.add(ended.as_bytes())?;
+    /// Ends a snapshot that is whole, as of `tip`, and makes it durable. `removed` has the entries that were removed
+    /// since it began.
+    pub(super) fn finish(mut self, tip: &Tip, removed: &[IndexEntry]) -> Result<(), Error> {
+        self.add(removed.as_bytes())?;
         let mut footer = Footer {
             height: tip.header.height,
             block: tip.hash,
             entries: self.entries.into(),
-            ended: (ended.len() as u64).into(),
+            removed: (removed.len() as u64).into(),
             checksum: Hash::default(),
         };
         self.add(&footer.as_bytes()[..FOOTER])?;
@@ -236,8 +237,8 @@ pub(super) fn copy_newest(from: &Arc<dyn Directory>, to: &Arc<dyn Directory>, mo
 pub(super) struct Loaded {
     /// Its entries.
     pub(super) index: Index,
-    /// Those of holds that ended while it was written.
-    pub(super) ended_holds: Vec<IndexEntry>,
+    /// Those that were removed while it was written.
+    pub(super) removed: Vec<IndexEntry>,
     /// The last block when it began. Blocks after it may be included, wholly or in part.
     pub(super) begun: u64,
     /// The block as of which it is, once the blocks up to it are applied.
@@ -267,15 +268,15 @@ pub(super) fn load(
     let begun = header.height.get();
     // All that the footer states is checked, below or by the hash.
     let mut footer = Footer::new_zeroed();
-    let (accounts, ended, block, length) = match header.magic {
+    let (accounts, removed, block, length) = match header.magic {
         MAGIC_1 if begun == height => (header.accounts.get(), 0, header.block, size_of::<Hash>()),
         MAGIC if size >= (size_of::<Header>() + size_of::<Footer>()) as u64 => {
             file.read_exact_at(footer.as_mut_bytes(), size - size_of::<Footer>() as u64)?;
-            (footer.entries.get(), footer.ended.get(), footer.block, size_of::<Footer>())
+            (footer.entries.get(), footer.removed.get(), footer.block, size_of::<Footer>())
         }
         _ => return Ok(None),
     };
-    let entries = accounts.checked_add(ended).and_then(|count| count.checked_mul(size_of::<IndexEntry>() as u64));
+    let entries = accounts.checked_add(removed).and_then(|count| count.checked_mul(size_of::<IndexEntry>() as u64));
     let expected = entries.and_then(|bytes| bytes.checked_add((size_of::<Header>() + length) as u64));
     let is_of_height = header.magic == MAGIC_1 || footer.height.get() == height;
     let is_possible = expected == Some(size) && is_of_height && begun <= height;
@@ -310,8 +311,8 @@ pub(super) fn load(
     }
     let Ok(index) = index else { return Ok(None) };
     // The file has room for them.
-    let mut ended_holds = vec![IndexEntry::new_zeroed(); ended as usize];
-    reader.read(ended_holds.as_mut_bytes())?;
+    let mut removed = vec![IndexEntry::new_zeroed(); removed as usize];
+    reader.read(removed.as_mut_bytes())?;
     if header.magic == MAGIC {
         reader.read(&mut footer.as_mut_bytes()[..FOOTER])?;
     }
@@ -320,7 +321,7 @@ pub(super) fn load(
     let Record { header: record, .. } = store.record(height)?;
     let is_intact = cfg!(fuzzing) || sum == *reader.hasher.finalize().as_bytes();
     let is_of_the_block = record.hash() == block && record.states_index();
-    Ok((is_intact && is_of_the_block).then_some(Loaded { index, ended_holds, begun, ended: height }))
+    Ok((is_intact && is_of_the_block).then_some(Loaded { index, removed, begun, ended: height }))
 }
 
 /// Hashes what is read.

@@ -5,7 +5,7 @@ use super::record::Section;
 use super::*;
 use crate::merkle::{SignedTail, TAIL_SIZE};
 use spv::{BlockHeader, HeaderChain, IndexProof, Locator, Seal, SealedHeader, SealingKey, TransactionProof};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use storage::{Directory, Faults, Random, RealDirectory, SimulatedDisk};
 use wire::{AccountId, Operation, TransactionId};
@@ -45,6 +45,7 @@ struct Model {
     accounts: u64,
     /// HOLDs of open holds.
     holds: Vec<Operation>,
+    frozen: HashSet<AccountId>,
     /// Of accounts, and of open holds.
     balances: HashMap<AccountId, u64>,
     history: HashMap<AccountId, Vec<(Locator, Operation)>>,
@@ -78,6 +79,7 @@ impl Model {
             random: Random::new(seed),
             accounts: 0,
             holds: Vec::new(),
+            frozen: HashSet::new(),
             balances: HashMap::new(),
             history: HashMap::new(),
             stated: HashMap::new(),
@@ -101,24 +103,31 @@ impl Model {
             let accounts = self.accounts;
             let [a, b] = [(); 2].map(|()| account(self.random.below(accounts.max(1))));
             let amount = self.random.below(50) + 1;
-            let operation = match self.random.below(14) {
-                10 | 11 if accounts > 0 && a != b && self.balances[&a] >= amount => {
-                    Operation::hold(id, a, b, amount, position)
-                }
+            let has =
+                |account: &AccountId, amount: u64| self.balances.get(account).is_some_and(|balance| *balance >= amount);
+            let (exists, is_frozen) = (has(&a, 0), self.frozen.contains(&a));
+            let can_pay = has(&a, amount) && !is_frozen;
+            let operation = match self.random.below(18) {
+                10 | 11 if can_pay && a != b && has(&b, 0) => Operation::hold(id, a, b, amount, position),
+                14 if is_frozen => Operation::unfreeze(id, a),
+                14 if exists => Operation::freeze(id, a),
+                15 if exists && !is_frozen && !has(&a, 1) => Operation::close(id, a),
+                // Empties an account, to be closed.
+                16 if can_pay && a != b && has(&b, 0) => Operation::transfer(id, a, b, self.balances[&a]),
+                17 if accounts > 0 && !exists => Operation::create(id, a),
                 12 | 13 if !self.holds.is_empty() => {
                     let hold = self.holds.swap_remove(self.random.below(self.holds.len() as u64) as usize);
                     match self.random.below(4) {
+                        _ if !self.balances.contains_key(&hold.destination) => Operation::reclaim(&hold),
                         0 => Operation::release(&hold),
                         1 => Operation::reclaim(&hold),
                         _ => Operation::capture(&hold, 1 + self.random.below(hold.amount())),
                     }
                 }
                 0 => Operation::create(id, account(accounts)),
-                9 if accounts > 0 && !a.is_zero() && self.balances[&a] >= amount => {
-                    Operation::create_for(id, account(accounts), a, amount)
-                }
-                1 | 2 if accounts > 0 => Operation::issue(id, a, amount),
-                _ if accounts > 0 && a != b && self.balances[&a] >= amount => Operation::transfer(id, a, b, amount),
+                9 if can_pay && !a.is_zero() => Operation::create_for(id, account(accounts), a, amount),
+                1 | 2 if exists => Operation::issue(id, a, amount),
+                _ if can_pay && a != b && has(&b, 0) => Operation::transfer(id, a, b, amount),
                 _ if accounts < 4 => Operation::create(id, account(accounts)),
                 _ => continue,
             };
@@ -140,7 +149,7 @@ impl Model {
         let balance = self.balances.entry(operation.source).or_default();
         match operation.command {
             1 => {
-                self.accounts += 1;
+                self.accounts += u64::from(operation.source == account(self.accounts));
                 if let Some(payer) = operation.payer() {
                     *self.balances.get_mut(&payer).unwrap() -= amount;
                     self.history.get_mut(&payer).unwrap().push((at, *operation));
@@ -152,21 +161,36 @@ impl Model {
                 *self.balances.get_mut(&operation.destination).unwrap() += amount;
                 self.history.get_mut(&operation.destination).unwrap().push((at, *operation));
             }
+            9 => assert!(self.frozen.insert(operation.source)),
+            10 => assert!(self.frozen.remove(&operation.source)),
+            11 => {
+                self.history.remove(&operation.source);
+                assert_eq!(self.balances.remove(&operation.source), Some(0));
+            }
             _ => {}
         }
     }
 
     fn apply_to_hold(&mut self, operation: &Operation, at: Locator) {
         let (amount, hold) = (operation.amount(), crate::index::hold_id(operation));
-        for account in [operation.source, operation.destination] {
-            self.history.get_mut(&account).unwrap().push((at, *operation));
-        }
         if operation.ends_hold() {
             self.history.remove(&hold).unwrap();
             let held = self.balances.remove(&hold).unwrap();
-            *self.balances.get_mut(&operation.source).unwrap() += held - amount;
-            *self.balances.get_mut(&operation.destination).unwrap() += amount;
+            // Both may have closed their accounts. What the payer gets back opens its account again.
+            if held > amount {
+                self.balances.entry(operation.source).or_default();
+                self.history.entry(operation.source).or_default();
+            }
+            for (account, change) in [(operation.source, held - amount), (operation.destination, amount)] {
+                if let Some(balance) = self.balances.get_mut(&account) {
+                    *balance += change;
+                    self.history.get_mut(&account).unwrap().push((at, *operation));
+                }
+            }
         } else {
+            for account in [operation.source, operation.destination] {
+                self.history.get_mut(&account).unwrap().push((at, *operation));
+            }
             *self.balances.get_mut(&operation.source).unwrap() -= amount;
             self.balances.insert(hold, amount);
             self.history.insert(hold, vec![(at, *operation)]);
@@ -197,6 +221,7 @@ impl Model {
             let (latest, operation) = history[history.len() - 1];
             let entry = reader.account(account).unwrap().unwrap();
             assert_eq!((entry.balance.get(), entry.latest()), (*balance, latest));
+            assert_eq!(entry.is_frozen(), self.frozen.contains(account));
             let answer = reader.latest(account).unwrap().unwrap();
             assert_eq!(
                 (answer.operation, answer.height, answer.position),
@@ -210,6 +235,11 @@ impl Model {
             assert!(rest.eq(history[..history.len() / 2].iter().rev().copied()));
             let no_place = Locator { position: u32::MAX, ..latest };
             assert!(reader.history_before(account, no_place).unwrap().is_none());
+        }
+        for closed in (0..self.accounts).map(account).filter(|account| !self.balances.contains_key(account)) {
+            assert_eq!((reader.account(&closed).unwrap(), reader.latest(&closed).unwrap()), (None, None));
+            let stated = self.check_index(&reader, &closed).map(|entry| (entry.balance.get(), entry.latest()));
+            assert_eq!(stated, self.stated.get(&closed).copied());
         }
         for n in self.accounts..self.accounts + 20 {
             assert_eq!(self.check_index(&reader, &account(n)), None);

@@ -58,6 +58,7 @@ pub(super) fn issued(before: u128, operations: &[Operation]) -> u128 {
         Ok(Command::Create) => issued.saturating_sub(operation.amount().into()),
         Ok(Command::Transfer | Command::Refer)
         | Ok(Command::Hold | Command::Capture | Command::Release | Command::Reclaim)
+        | Ok(Command::Freeze | Command::Unfreeze | Command::Close)
         | Err(_) => issued,
     })
 }

@@ -93,6 +93,8 @@ impl Toy {
                 }
                 Ok(Command::Transfer | Command::Refer) => Status::Ok,
                 Ok(Command::Hold | Command::Capture | Command::Release | Command::Reclaim) => Status::HoldUnknown,
+                Ok(Command::Freeze | Command::Unfreeze) => Status::FreezingDisabled,
+                Ok(Command::Close) => Status::AccountNotEmpty,
                 Err(status) => status,
             };
             operation.status = U16::new(status.code());

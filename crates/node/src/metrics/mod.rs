@@ -52,6 +52,7 @@ pub fn render(node_state: &NodeState) -> String {
     metrics.counter("proof_invalidations_total", "Proofs evicted because of new blocks.", cache.invalidations);
     metrics.counter("proof_evictions_total", "Proofs evicted to make room.", cache.evictions);
     metrics.gauge("accounts", "Accounts.", node_state.accounts.load(Relaxed));
+    metrics.gauge("frozen_accounts", "Frozen accounts.", node_state.frozen.load(Relaxed));
     metrics.gauge("holds", "Open holds.", node_state.holds.load(Relaxed));
     metrics.gauge("accounts_limit", "Maximum number of accounts.", node_state.accounts_limit);
     let unreserved = node_state.accounts_unreserved;

@@ -227,7 +227,8 @@ impl<O: Observer + Send + 'static> Replica<O> {
             snapshots: Snapshots::every(Duration::from_secs(config.blocks.snapshot)),
         };
         let secret = Secret::from_seed(layout::random()?);
-        let ledger = OrderedLedger::open(chain, journal, options, secret, memory, observer)?;
+        let mut ledger = OrderedLedger::open(chain, journal, options, secret, memory, observer)?;
+        ledger.allow_freezing(config.ledger.freezing);
         let tip = ledger.tip();
         let roster = Roster::open(data, network, config.cluster.epoch(), replicas.clone(), tip.height())?;
         let roster = Arc::new(roster);

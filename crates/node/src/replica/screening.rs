@@ -140,7 +140,10 @@ fn payer(operation: &Operation) -> Option<AccountId> {
         Ok(Command::Transfer | Command::Hold | Command::Capture | Command::Release | Command::Reclaim) => {
             Some(operation.signer())
         }
-        Ok(Command::Create | Command::Issue | Command::Refer) | Err(_) => operation.payer(),
+        Ok(Command::Close) => Some(operation.source),
+        Ok(Command::Create | Command::Issue | Command::Refer | Command::Freeze | Command::Unfreeze) | Err(_) => {
+            operation.payer()
+        }
     }
 }
 

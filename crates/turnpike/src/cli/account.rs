@@ -118,6 +118,29 @@ pub enum AccountCommand {
         #[command(flatten)]
         operation: OperationArgs,
     },
+    /// Freeze an account: it receives, but cannot pay
+    ///
+    /// An issuer signs for an account with a key. The node must allow it (`ledger.freezing`).
+    Freeze {
+        /// The account
+        account: AccountId,
+        #[command(flatten)]
+        operation: OperationArgs,
+    },
+    /// Let a frozen account pay again
+    Unfreeze {
+        /// The account
+        account: AccountId,
+        #[command(flatten)]
+        operation: OperationArgs,
+    },
+    /// Close an account that has no balance
+    Close {
+        /// The account [default: the account of --key]
+        account: Option<AccountId>,
+        #[command(flatten)]
+        operation: OperationArgs,
+    },
     /// Read the balance of an account
     Refer {
         /// The account

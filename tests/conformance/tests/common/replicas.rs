@@ -24,7 +24,7 @@ pub fn configs(directory: &Path, change: impl Fn(usize, &mut Config)) -> Vec<Con
             cluster: Cluster { key, patience: 1000, ..section },
             ..Config::default()
         };
-        config.ledger.accounts = 4096;
+        (config.ledger.accounts, config.ledger.freezing) = (4096, true);
         // Whoever asks again on a slow machine is to get the first answer.
         config.ledger.retry_seconds = 600;
         change(number, &mut config);

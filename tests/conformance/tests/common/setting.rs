@@ -39,7 +39,7 @@ pub fn config(listen: &str, backend: Backend) -> Config {
         issuers: vec![ISSUER_KEY.parse().unwrap()],
         ..Config::default()
     };
-    config.ledger.accounts = 4096;
+    (config.ledger.accounts, config.ledger.freezing) = (4096, true);
     // More than a test sends in ten seconds; all of it lies in the arena, which takes its time.
     config.ledger.retry_operations = 1 << 20;
     config.blocks.interval = 50;

@@ -41,7 +41,7 @@ pub fn run(command: &AccountCommand, output: Output) -> Result<(), Error> {
     match command {
         AccountCommand::Create { account, sponsor, operation } => {
             let mut session = Session::open(operation)?;
-            let account = session.account_to_create(*account)?;
+            let account = session.account_or_own(*account)?;
             let create = session.create(account, sponsor)?;
             session.execute("create", create, output)
         }
@@ -71,6 +71,19 @@ pub fn run(command: &AccountCommand, output: Output) -> Result<(), Error> {
         AccountCommand::Reclaim { hold, operation } => {
             let reclaim = Operation::reclaim(&hold.operation());
             Session::open_for_hold(hold, operation)?.execute("reclaim", reclaim, output)
+        }
+        AccountCommand::Freeze { account, operation } => {
+            let mut session = Session::open(operation)?;
+            session.execute("freeze", Operation::freeze(session.transaction, *account), output)
+        }
+        AccountCommand::Unfreeze { account, operation } => {
+            let mut session = Session::open(operation)?;
+            session.execute("unfreeze", Operation::unfreeze(session.transaction, *account), output)
+        }
+        AccountCommand::Close { account, operation } => {
+            let mut session = Session::open(operation)?;
+            let account = session.account_or_own(*account)?;
+            session.execute("close", Operation::close(session.transaction, account), output)
         }
         AccountCommand::Refer { account, at_height, operation } => {
             let mut session = Session::open(operation)?;
@@ -176,10 +189,10 @@ impl Session {
     }
 
     /// The account that is named, or else the one that the key binds.
-    fn account_to_create(&self, account: Option<AccountId>) -> Result<AccountId, Error> {
+    fn account_or_own(&self, account: Option<AccountId>) -> Result<AccountId, Error> {
         account
             .or(self.signer.as_ref().map(Signer::account))
-            .ok_or_else(|| Error::Input("name the account to create, or its key with --key".into()))
+            .ok_or_else(|| Error::Input("name the account, or its key with --key".into()))
     }
 
     /// The CREATE of an account, to be signed by its sponsor.

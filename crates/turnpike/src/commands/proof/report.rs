@@ -37,6 +37,7 @@ pub struct BalanceReport {
     balance: u64,
     /// The same as a string: numbers of JavaScript are exact up to 2^53 only.
     balance_text: String,
+    is_frozen: bool,
     latest_height: Option<u32>,
     latest_position: Option<u32>,
     against: Against,
@@ -108,6 +109,7 @@ impl BalanceReport {
             exists: entry.is_some(),
             balance,
             balance_text: balance.to_string(),
+            is_frozen: entry.is_some_and(|entry| entry.is_frozen()),
             latest_height: entry.map(|entry| entry.latest().height),
             latest_position: entry.map(|entry| entry.latest().position),
             against,
@@ -117,7 +119,8 @@ impl BalanceReport {
     pub fn describe(&self) -> String {
         let what = match (self.latest_height, self.latest_position) {
             (Some(height), Some(position)) => format!(
-                "verified: account {} holds {} as of block {}\nlatest       position {position} of block {height}",
+                "verified: {}account {} holds {} as of block {}\nlatest       position {position} of block {height}",
+                if self.is_frozen { "frozen " } else { "" },
                 self.account,
                 thousands(self.balance),
                 self.height

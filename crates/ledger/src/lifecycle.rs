@@ -1,0 +1,45 @@
+//! Execution of FREEZE, UNFREEZE and CLOSE.
+//!
+//! These functions are marked as cold for the same reason as those of [holds](crate::holds).
+
+use wire::Status;
+
+use crate::balances::Balances;
+
+/// FREEZE. Returns the account's balance.
+#[cold]
+pub(crate) fn freeze<B: Balances>(balances: &mut B, account: Option<B::Entry>) -> Result<u64, Status> {
+    let account = account.ok_or(Status::SourceUnknown)?;
+    if balances.is_frozen(account) {
+        return Err(Status::AccountFrozen);
+    }
+    let balance = balances.balance(account);
+    balances.set_frozen(account, true).map_err(|_| Status::TableFull)?;
+    Ok(balance)
+}
+
+/// UNFREEZE. Returns the account's balance.
+#[cold]
+pub(crate) fn unfreeze<B: Balances>(balances: &mut B, account: Option<B::Entry>) -> Result<u64, Status> {
+    let account = account.ok_or(Status::SourceUnknown)?;
+    if !balances.is_frozen(account) {
+        return Err(Status::AccountNotFrozen);
+    }
+    let balance = balances.balance(account);
+    balances.set_frozen(account, false).map_err(|_| Status::TableFull)?;
+    Ok(balance)
+}
+
+/// CLOSE. The account has no balance after it.
+#[cold]
+pub(crate) fn close<B: Balances>(balances: &mut B, account: Option<B::Entry>) -> Result<u64, Status> {
+    let account = account.ok_or(Status::SourceUnknown)?;
+    if balances.is_frozen(account) {
+        return Err(Status::AccountFrozen);
+    }
+    if balances.balance(account) > 0 {
+        return Err(Status::AccountNotEmpty);
+    }
+    balances.close(account);
+    Ok(0)
+}
