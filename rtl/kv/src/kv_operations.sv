@@ -42,7 +42,7 @@ module kv_operations
     output logic                         operation_valid_o,
     input  logic                         operation_ready_i,
     output request_t                     operation_o,
-    output logic     [127:0]             fingerprint_o      // of a request that is taken
+    output logic     [127:0]             fingerprint_o      // of a request that has a key
 );
   `PARAMETER_CHECK(depth, Depth >= 8, "kv_operations: Depth must be at least 8")
 
@@ -91,10 +91,11 @@ module kv_operations
       .fingerprint_o(fingerprint)
   );
 
-  // A request is in its queue before its fingerprint is in the other, and they leave together: the second never lacks
-  // room.
+  // A request is in its queue before its fingerprint is in the other, except that of a line, whose key arrives before
+  // its end. They leave together, so with room for one more, the second queue never lacks room.
   logic waits, leaves;
-  logic [$clog2(Depth+1)-1:0] requests, fingerprints;
+  logic [$clog2(Depth+1)-1:0] requests;
+  logic [$clog2(Depth+2)-1:0] fingerprints;
   fifo #(
       .Width($bits(request_t)),
       .Depth(Depth)
@@ -111,7 +112,7 @@ module kv_operations
   );
   fifo #(
       .Width(128),
-      .Depth(Depth)
+      .Depth(Depth + 1)
   ) u_fingerprints (
       .clk_i,
       .rst_ni,
@@ -119,13 +120,13 @@ module kv_operations
       .ready_o(fingerprint_ready),
       .data_i (fingerprint),
       .valid_o(found_valid),
-      .ready_i(leaves && operation_o.taken),
+      .ready_i(leaves && operation_o.keyed),
       .data_o (fingerprint_o),
       .count_o(fingerprints)
   );
-  assign operation_valid_o = waits && (!operation_o.taken || found_valid);
+  assign operation_valid_o = waits && (!operation_o.keyed || found_valid);
   assign leaves = operation_valid_o && operation_ready_i;
 
   `ASSERT(fingerprints_have_room, !fingerprint_valid || fingerprint_ready)
-  `ASSERT(fingerprints_have_requests, fingerprints <= requests)
+  `ASSERT(fingerprints_have_requests, 32'(fingerprints) <= 32'(requests) + 1)
 endmodule
