@@ -239,8 +239,14 @@ inline void spoil(harness::Random& random, Sent& sent) {
 // Computed over the padded key as a whole; the NIC adds up words.
 inline void fingerprint(const uint64_t secrets[kSecrets], unsigned bits, const Bytes& key, uint64_t out[2]) {
   Bytes padded = key;
+  if (key.size() <= 16) {
+    padded.resize(16);
+    if (key.size() < 16) padded[15] = uint8_t(key.size());
+    memcpy(out, padded.data(), 16);
+    if (key.size() == 16) out[0] ^= secrets[0], out[1] ^= secrets[1];
+  }
   padded.resize((key.size() + kWord - 1) / kWord * kWord);
-  for (unsigned half = 0; half < 2; half++) {
+  for (unsigned half = 0; half < 2 && key.size() > 16; half++) {
     out[half] = half == 0 ? key.size() : 0;
     for (size_t at = 0; at < padded.size(); at += 16) {
       uint64_t pair[2];

@@ -197,6 +197,9 @@ void body(const harness::Options& options) {
   harness::figure("word_cycles", double(cycles) / double(words), 2);
   const uint64_t latency = test.latency;
   harness::figure("latency", double(latency));
+  test.send(test.request(kCommands[0], 17, 0));
+  test.drain();
+  harness::figure("latency_long", double(test.latency));
 
   for (int in = 0; in < Throttle::kKinds; in++) {
     for (int word = 0; word < Throttle::kKinds; word++) {
