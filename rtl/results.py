@@ -13,6 +13,8 @@ import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
+import evaluation
+
 RTL = Path(__file__).resolve().parent
 RESULTS = RTL / "results.json"
 CYCLES = RTL / "cycles.toml"
@@ -129,6 +131,9 @@ def page():
         if "rows" in part:
             made += [""] + rows(RTL / part["rows"])
             continue
+        if "stages" in part:
+            made += [""] + evaluation.stages()
+            continue
         made += ["", "| figure | command | papers | goal | measured |", "|---|---|---|---|---|"]
         for figure in part["figures"]:
             entries = [figure.get(name, "") for name in ("figure", "command", "papers", "goal")] + [figure.get("measured", "").format(**figures)]
@@ -136,13 +141,21 @@ def page():
     return "\n".join(made) + "\n"
 
 
+def files():
+    """The page and its plots: paths and contents. The store was not placed: its clock is that of its table."""
+    mhz = json.loads(RESULTS.read_text())["table_onchip"]["clock"]["mhz"]
+    return {PAGE: page(), **evaluation.plots(mhz)}
+
+
 def main():
     if sys.argv[1:] != ["--check"]:
-        PAGE.write_text(page())
-    elif not PAGE.exists() or PAGE.read_text() != page():
-        print(f"{PAGE.relative_to(RTL.parent)} is not what rtl/results.py makes; run it")
-        return 1
-    return 0
+        for path, text in files().items():
+            path.write_text(text)
+        return 0
+    others = [path for path, text in files().items() if not path.exists() or path.read_text() != text]
+    for path in others:
+        print(f"{path.relative_to(RTL.parent)} is not what rtl/results.py makes; run it")
+    return len(others) > 0
 
 
 if __name__ == "__main__":

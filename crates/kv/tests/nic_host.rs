@@ -189,6 +189,83 @@ fn both_sides_see_one_store() {
     assert!(setting.service.store.counters().get_hits > setting.count("hit"));
 }
 
+/// Asks by datagram and on the connection: the replies are the same, and the NIC has answered the first one or not.
+fn compare(setting: &mut Setting, request: &[u8], by_nic: bool) {
+    let text = request.escape_ascii();
+    for turn in 0.. {
+        let before = setting.count("hit");
+        let by_datagram = setting.ask(request).unwrap_or_default();
+        let hits = setting.count("hit") - before;
+        let on_connection = setting.connection(request);
+        // A second may have passed between both.
+        if by_datagram != on_connection && turn < 3 {
+            continue;
+        }
+        assert_eq!(by_datagram.escape_ascii().to_string(), on_connection.escape_ascii().to_string(), "{text}");
+        assert_eq!(hits, u64::from(by_nic), "{text}");
+        return;
+    }
+}
+
+#[test]
+fn lines_have_the_replies_of_the_host() {
+    let Some(library) = library() else { return };
+    let mut setting = Setting::new(library, small_store(), 7);
+    let long_key = "k".repeat(250);
+    for (key, flags, expiry, len) in [
+        ("a", 0, 0, 0),
+        ("key", 7, 0, 5),
+        ("key-of-63-bytes-012345678901234567890123456789012345678901234567", 255, 100_000, 64),
+        (long_key.as_str(), u32::MAX, 2_000_000, 1030),
+        ("another", 1_000_000_000, 90, 1273),
+    ] {
+        let value = "v".repeat(len);
+        let set = format!("set {key} {flags} {expiry} {len}\r\n{value}\r\n");
+        assert_eq!(setting.connection(set.as_bytes()), b"STORED\r\n");
+        for verb in ["get", "gets", "mg"] {
+            compare(&mut setting, format!("{verb} {key}\r\n").as_bytes(), true);
+        }
+        for words in
+            ["v", "f", "s", "c", "t", "k", "q", "u", "O", "Otoken", "k v O0 t s c f", "v f s c t k q u O01234567890123"]
+        {
+            compare(&mut setting, format!("mg {key} {words}\r\n").as_bytes(), true);
+        }
+        for line in [
+            format!("get {key} nothing\r\n"),
+            format!("get {key} \r\n"),
+            format!("gets  {key}\r\n"),
+            format!("get {key}\n"),
+            format!("get {key}\r\nget nothing\r\n"),
+            format!("mg {key} v  f\r\n"),
+            format!("mg {key} v v\r\n"),
+            format!("mg {key} y\r\n"),
+            format!("mg {key} v O0123456789012345678901234567890123\r\n"),
+            format!("mg {key} s f v E7\r\n"),
+            format!("get {key}\0\r\n"),
+            format!("get {}\r\n", "k".repeat(251)),
+            format!("mg {}\r\n", "k".repeat(300)),
+            "get nothing\r\n".to_owned(),
+            "mg nothing v k O3\r\n".to_owned(),
+            "mg nothing v q\r\n".to_owned(),
+        ] {
+            compare(&mut setting, line.as_bytes(), false);
+        }
+    }
+    // An item whose reply might not fit a datagram.
+    let value = "v".repeat(1281 - 3);
+    assert_eq!(setting.connection(format!("set key 0 0 1278\r\n{value}\r\n").as_bytes()), b"STORED\r\n");
+    compare(&mut setting, b"get key\r\n", false);
+    assert!(setting.ask(&binary(0x00, &[], b"key", b"", 0)).unwrap().ends_with(value.as_bytes()));
+    // Marks that a reply reports: a key in base64, and a value that a client recomputes.
+    assert_eq!(setting.connection(b"ms a2V5 2 b\r\nab\r\n"), b"HD\r\n");
+    compare(&mut setting, b"mg key k v\r\n", false);
+    assert_eq!(setting.connection(b"set key 0 100 2\r\nab\r\n"), b"STORED\r\n");
+    compare(&mut setting, b"mg key v\r\n", true);
+    assert_eq!(setting.connection(b"mg key v R1000\r\n"), b"VA 2 W\r\nab\r\n");
+    compare(&mut setting, b"mg key v\r\n", false);
+    assert_eq!(setting.ask(b"mg key v\r\n").unwrap(), b"VA 2 Z\r\nab\r\n");
+}
+
 /// Keys of the storm: of one row in the NIC, and of several.
 const KEYS: [&str; 5] = [
     "a",
@@ -348,8 +425,12 @@ impl Storm {
         let quiet = 0x10 * u8::from(self.random.chance(20));
         let text = |line: String| (line.into_bytes(), true);
         let ((request, is_text), asked) = match self.random.below(100) {
-            0..40 => ((binary(0x00, &[], name, b"", 0), false), Asked::Read),
-            40..45 => ((format!("get {}\r\n", KEYS[key]).into_bytes(), true), Asked::Read),
+            0..25 => ((binary(0x00, &[], name, b"", 0), false), Asked::Read),
+            25..45 => {
+                let (verb, words) =
+                    [("get", ""), ("gets", ""), ("mg", " v"), ("mg", " k c v t Ox")][self.random.below(4) as usize];
+                (text(format!("{verb} {}{words}\r\n", KEYS[key])), Asked::Read)
+            }
             45..50 => ((binary(0x1d, &expiry, name, b"", 0), false), Asked::Read),
             50..53 => ((binary(0x1c, &expiry, name, b"", 0), false), Asked::Touch),
             53..70 if value.len() < 1300 => {
@@ -413,6 +494,11 @@ impl Storm {
                 let value = reply.strip_prefix(head.as_bytes()).map(|rest| {
                     let start = rest.iter().position(|byte| *byte == b'\n').unwrap() + 1;
                     rest[start..].strip_suffix(b"\r\nEND\r\n").unwrap()
+                });
+                let value = value.or_else(|| {
+                    let rest = reply.strip_prefix(b"VA ")?;
+                    let start = rest.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+                    rest[start..].strip_suffix(b"\r\n")
                 });
                 (!reply.starts_with(b"NOT_"), value)
             } else {

@@ -6,9 +6,13 @@
 //                  |   +-----> kv_fingerprint -+
 //                  +---------> requests -------+-> operations
 //
-// Latency 7 cycles from the key's last word to its operation, a word a cycle.
+// Keys of up to 16 bytes do not need kv_fingerprint: they are their own fingerprints, with their length in the last
+// byte, or, if it is one of the key, mixed with a secret. So no client finds two of them with the same one.
+//
+// Latency from the key's last word to its operation 2 cycles, with keys of more than 16 bytes 7; a word a cycle.
 
 `include "assertions.svh"
+`include "registers.svh"
 
 module kv_operations
   import wire_pkg::*;
@@ -42,7 +46,7 @@ module kv_operations
     output logic                         operation_valid_o,
     input  logic                         operation_ready_i,
     output request_t                     operation_o,
-    output logic     [127:0]             fingerprint_o      // of a request that is taken
+    output logic     [127:0]             fingerprint_o      // of a request that has a key
 );
   `PARAMETER_CHECK(depth, Depth >= 8, "kv_operations: Depth must be at least 8")
 
@@ -75,15 +79,31 @@ module kv_operations
       .body_last_o
   );
 
+  // A key that is its own fingerprint is in one word.
+  localparam int unsigned ShortBytes = 16;
+  logic key_passes, key_first_q, is_short, short_waits, short_ready, waits_short;
+  logic [127:0] short_key, short_fingerprint;
+  assign key_passes = body_valid_o && body_ready_i && key_bytes != '0;
+  `FFE(key_first_q, key_last, key_passes, 1'b1)
+  assign is_short = key_first_q && key_last && 32'(key_bytes) <= ShortBytes;
+  always_comb begin
+    for (int unsigned at = 0; at < ShortBytes; at++) begin
+      short_key[8*at+:8] = at < 32'(key_bytes) ? body_o[8*at+:8] : '0;
+    end
+    if (32'(key_bytes) == ShortBytes) short_key ^= {secrets_i[1], secrets_i[0]};
+    else short_key[127:120] = 8'(key_bytes);
+    short_key &= 128'('1) >> (128 - FingerprintBits);
+  end
+
   logic fingerprint_valid, fingerprint_ready, found_valid;
-  logic [127:0] fingerprint;
+  logic [127:0] fingerprint, long_fingerprint;
   kv_fingerprint #(
       .Bits(FingerprintBits)
   ) u_fingerprint (
       .clk_i,
       .rst_ni,
       .secrets_i,
-      .valid_i      (body_valid_o && body_ready_i && key_bytes != '0),
+      .valid_i      (key_passes && !is_short),
       .word_i       (body_o),
       .bytes_i      (key_bytes),
       .last_i       (key_last),
@@ -91,10 +111,11 @@ module kv_operations
       .fingerprint_o(fingerprint)
   );
 
-  // A request is in its queue before its fingerprint is in the other, and they leave together: the second never lacks
-  // room.
+  // A request is in its queue before its fingerprint is in another, except that of a line, whose key arrives before
+  // its end. They leave together, so with room for one more, the other queues never lack room.
   logic waits, leaves;
-  logic [$clog2(Depth+1)-1:0] requests, fingerprints;
+  logic [$clog2(Depth+1)-1:0] requests;
+  logic [$clog2(Depth+2)-1:0] fingerprints, shorts;
   fifo #(
       .Width($bits(request_t)),
       .Depth(Depth)
@@ -111,7 +132,7 @@ module kv_operations
   );
   fifo #(
       .Width(128),
-      .Depth(Depth)
+      .Depth(Depth + 1)
   ) u_fingerprints (
       .clk_i,
       .rst_ni,
@@ -119,13 +140,31 @@ module kv_operations
       .ready_o(fingerprint_ready),
       .data_i (fingerprint),
       .valid_o(found_valid),
-      .ready_i(leaves && operation_o.taken),
-      .data_o (fingerprint_o),
+      .ready_i(leaves && operation_o.keyed && !waits_short),
+      .data_o (long_fingerprint),
       .count_o(fingerprints)
   );
-  assign operation_valid_o = waits && (!operation_o.taken || found_valid);
+  fifo #(
+      .Width(128),
+      .Depth(Depth + 1)
+  ) u_shorts (
+      .clk_i,
+      .rst_ni,
+      .valid_i(key_passes && is_short),
+      .ready_o(short_ready),
+      .data_i (short_key),
+      .valid_o(short_waits),
+      .ready_i(leaves && operation_o.keyed && waits_short),
+      .data_o (short_fingerprint),
+      .count_o(shorts)
+  );
+  // A key without a length has 256 bytes, and is not taken.
+  assign waits_short = operation_o.key_length != '0 && operation_o.key_length <= 8'(ShortBytes);
+  assign fingerprint_o = waits_short ? short_fingerprint : long_fingerprint;
+  assign operation_valid_o = waits && (!operation_o.keyed || (waits_short ? short_waits : found_valid));
   assign leaves = operation_valid_o && operation_ready_i;
 
-  `ASSERT(fingerprints_have_room, !fingerprint_valid || fingerprint_ready)
-  `ASSERT(fingerprints_have_requests, fingerprints <= requests)
+  `ASSERT(fingerprints_have_room,
+          (!fingerprint_valid || fingerprint_ready) && (!key_passes || !is_short || short_ready))
+  `ASSERT(fingerprints_have_requests, 32'(fingerprints) + 32'(shorts) <= 32'(requests) + 1)
 endmodule

@@ -15,14 +15,47 @@ package kv_pkg;
     KvTouch   = 3'd4
   } op_e;
 
+  // Protocol of a request: binary, or a line of text that reads one item.
+  typedef enum logic [1:0] {
+    Binary   = 2'd0,
+    GetLine  = 2'd1,  // `get`
+    GetsLine = 2'd2,  // `gets`
+    MetaLine = 2'd3   // `mg`
+  } protocol_e;
+
+  // Flags of `mg` that the NIC answers, in no order: the reply has that of the line.
+  typedef struct packed {
+    logic value;      // v
+    logic flags;      // f
+    logic size;       // s
+    logic cas;        // c
+    logic remaining;  // t: seconds until the expiry
+    logic key;        // k
+    logic quiet;      // q: no reply to a miss, which is the host's
+    logic no_trace;   // u: of the read, which the NIC never leaves
+    logic opaque;     // O, with a token
+  } meta_t;
+
+  // Longest part of a line after the key: all flags, and a token of 14 bytes, or O alone with one of 30. Memcached's
+  // limit is 31, the NIC leaves the last one to the host.
+  localparam int unsigned LongestFlags = 32;
+  // Longest item that a line gets from the NIC: with the longest words of `mg` around it, of 97 bytes, and the frame's
+  // header, the reply fits the host's longest datagram of 1,400 bytes, so that the host would not split it either.
+  localparam int unsigned LongestText = 1280;
+
   // A packet's request. The rest is undefined if it is not taken: such a packet goes to the host.
   typedef struct packed {
     logic                       taken;
     logic                       flushes;        // not taken, but executed: all items here become invalid
+    // The request has a body and a fingerprint, also if it is not taken: a line's end decides that, and its key has
+    // gone ahead. Such a body is dropped.
+    logic                       keyed;
+    protocol_e                  protocol;
+    meta_t                      meta;           // of a MetaLine
     op_e                        op;
     logic                       quiet;          // no reply to a write that succeeds, or to a miss
     logic                       returns_key;
-    logic                       returns_value;
+    logic                       returns_value;  // or the key of a line: the item's rows
     logic [7:0]                 opcode;         // the reply repeats it, and the opaque
     logic [31:0]                opaque;
     logic [7:0]                 key_length;
@@ -56,7 +89,7 @@ package kv_pkg;
     logic     no_room;   // a write that is the host's because there is no free block, or no entry
     logic     replies;   // unless it is a quiet write
     logic     has_rows;  // the item's rows follow, executed or not
-    item_t    item;      // that a request has read or written
+    item_t    item;      // that a request has read or written; for a line, `expiry` is the seconds that are left
     request_t request;
   } verdict_t;
 

@@ -1,5 +1,5 @@
-// Builds memcached's replies: a packet's headers and verdict, and the item's rows, become a UDP datagram without its
-// checksum, which checksum_writer adds.
+// Builds memcached's binary replies: a packet's headers and verdict, and the item's rows, become a UDP datagram without
+// its checksum, which checksum_writer adds.
 //
 // A reply's bytes after the headers are those of the item from some byte on: the key's first, or the value's. Each row
 // is rotated once, and a word of the reply is the end of one rotated row and the start of the next.
@@ -28,6 +28,7 @@ module kv_reply
     output logic                 row_ready_o,
     input  logic [WordWidth-1:0] row_i,
     input  logic                 row_last_i,
+    output logic                 busy_o,      // rows and words are left of packets that have passed
     output logic                 valid_o,
     input  logic                 ready_i,
     output word_t                word_o,
@@ -168,6 +169,7 @@ module kv_reply
     if (word_q == RowsWidth'(1)) merged[8*Begun-1:0] = current.second;
     if (word_q == '0) merged = current.first;
   end
+  assign busy_o = works;
   assign valid_o = emits;
   assign word_o.data = merged;
   assign word_o.last = last;

@@ -1,14 +1,18 @@
-// Parses memcached's binary requests over UDP: the request of each packet, and its key and value, which are contiguous,
-// aligned to the start of a word.
+// Parses memcached's requests over UDP: the request of each packet, and its key and value, which are contiguous and
+// leave aligned to the start of a word.
 //
 // A packet is a UDP datagram whose headers, lengths and checksums have already been checked, as packet_selector does.
 // GET, GETK, GAT, GATK, SET, REPLACE, DELETE and TOUCH with their quiet forms are taken, one in a datagram, with keys
-// of up to 250 bytes. Everything else is not: other commands, compare-and-swap, requests in several datagrams,
-// inconsistent lengths. The host answers those, since their replies depend on more than one item, or are errors. The
-// host's own FLUSH, without an expiration, is a request that is not taken but flushes.
+// of up to 250 bytes, and the lines `get`, `gets` and `mg` that kv_line takes. Everything else is not: other commands,
+// compare-and-swap, requests in several datagrams, inconsistent lengths. The host answers those, since their replies
+// depend on more than one item, or are errors. The host's own FLUSH, without an expiration, is a request that is not
+// taken but flushes.
+//
+// A line's end decides whether it is taken. Its key leaves before, and is dropped later if it is not.
 //
 // Latency 1 cycle, a word a cycle in any mix of lengths: each word leaves together with at most one word of the body.
-// A request leaves with its packet's first word. The outputs move together, so their ready must not depend on valid.
+// A request leaves a cycle after its packet's first word, that of a line after the last. The other outputs move
+// together, so their ready must not depend on valid.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -37,7 +41,7 @@ module kv_request
     output logic                         request_valid_o,
     input  logic                         request_ready_i,
     output request_t                     request_o,
-    // Key and value of a request that is taken; bytes after their end are zero.
+    // Key and value of a request that has a key; bytes after their end are zero.
     output logic                         body_valid_o,
     input  logic                         body_ready_i,
     output logic  [     WordWidth-1:0]   body_o,
@@ -52,6 +56,12 @@ module kv_request
   localparam int unsigned Start = HeaderBytes - WordBytes;  // of the extras, in the second word
   `CONSTANT_CHECK(start, HeaderBytes >= WordBytes && Start + WriteExtras < WordBytes,
                   "kv_request: the extras must be in the second word")
+  // Where a line begins, in the first word, and lengths of its verbs, with the space.
+  localparam int unsigned LineStart = EthernetBytes + Ipv4Bytes + UdpBytes + $bits(datagram_t) / 8;
+  localparam int unsigned GetBytes = 4;
+  localparam int unsigned GetsBytes = 5;
+  localparam int unsigned MetaBytes = 3;
+  localparam int unsigned EndBytes = 2;
 
   typedef struct packed {
     ethernet_t ethernet;
@@ -67,13 +77,13 @@ module kv_request
 
   // A word waits until the next one of its packet is here, whose first bytes complete the body's word.
   word_t held_q;
-  logic held_valid_q, from_host_q, first_q, whole, leaves, emits;
+  logic held_valid_q, from_host_q, first_q, whole, leaves, emits, request_ready;
   `FFE(held_valid_q, valid_i, ready_o, 1'b0)
   `FFNE(held_q, word_i, ready_o)
   `FFNE(from_host_q, from_host_i, ready_o)
   `FFNE(user_o, user_i, ready_o)
   assign whole = held_valid_q && (held_q.last || valid_i);
-  assign leaves = whole && word_ready_i && (!first_q || request_ready_i) && (!emits || body_ready_i);
+  assign leaves = whole && word_ready_i && request_ready && (!emits || body_ready_i);
   assign ready_o = !held_valid_q || leaves;
   `FFE(first_q, held_q.last, leaves, 1'b1)
   assign word_valid_o = leaves;
@@ -89,7 +99,9 @@ module kv_request
   assign packet  = swapped[2*WordWidth-1-:$bits(packet_request_t)];
   assign header  = packet.header;
 
-  logic known, writes, touches, framed;
+  logic known, writes, touches, single, framed, is_line;
+  logic [15:0] line_length;
+  logic [8*GetsBytes-1:0] verb;
   logic [7:0] extras;
   request_t request;
   always_comb begin
@@ -118,7 +130,8 @@ module kv_request
     request.expiry = expiry_at(now_i, writes ? packet.expiration : touches ? packet.extras : '0);
     request.body_length = length_t'(header.body_length) - length_t'(extras);
 
-    framed = !held_q.last && packet.datagram.sequence_number == '0 && packet.datagram.datagrams <= 16'd1;
+    single = packet.datagram.sequence_number == '0 && packet.datagram.datagrams <= 16'd1;
+    framed = single && !held_q.last;
     framed &= header.magic == RequestMagic && header.data_type == '0 && header.cas == '0;
     framed &= 32'(packet.udp.length) == header.body_length + 32'(UdpHeaders) && header.body_length[31:16] == '0;
     request.taken = known && framed;
@@ -130,43 +143,116 @@ module kv_request
 
     request.flushes = from_host_q && framed && header.opcode == OpcodeFlush;
     request.flushes &= header.body_length == '0 && header.key_length == '0 && header.extras_length == '0;
+
+    // What follows the verb is as long as a line can be, or this is another packet.
+    verb = swapped[2*WordWidth-1-8*LineStart-:8*GetsBytes];
+    line_length = packet.udp.length - 16'(UdpBytes + $bits(datagram_t) / 8);
+    if (verb == "gets ") begin
+      request.protocol = GetsLine;
+      line_length -= 16'(GetsBytes);
+    end else if (verb[8*(GetsBytes-GetBytes)+:8*GetBytes] == "get ") begin
+      request.protocol = GetLine;
+      line_length -= 16'(GetBytes);
+    end else if (verb[8*(GetsBytes-MetaBytes)+:8*MetaBytes] == "mg ") begin
+      request.protocol = MetaLine;
+      line_length -= 16'(MetaBytes);
+    end
+    is_line = request.protocol != Binary && single;
+    is_line &= line_length > 16'(EndBytes) && line_length <= 16'(LongestKey + LongestFlags + EndBytes);
+    if (is_line) begin
+      request.op = KvGet;
+      {request.returns_key, request.returns_value, request.quiet} = 3'b010;
+      request.taken = 1'b1;
+    end else begin
+      request.protocol = Binary;
+    end
+    request.keyed = request.taken;
   end
-  assign request_o = request;
-  assign request_valid_o = leaves && first_q;
 
-  ////////////////////////////////////////////////////////////////////////
-  // The body: from one of three offsets of the second word.
-
-  length_t left_q;  // bytes of the body from the held word on
-  logic [7:0] key_left_q;
-  logic [1:0] offset_q, offset_d;
-  logic [2*WordWidth-1:0] two;
-  logic [  WordWidth-1:0] aligned;
-  assign emits = !first_q && left_q != '0;
-  assign offset_d = writes ? 2'd2 : touches ? 2'd1 : 2'd0;
-  assign two = {held_q.last ? '0 : word_i.data, held_q.data};
+  // A line's is complete when its last word has passed.
+  request_t request_q;
+  logic request_valid_q, passes_line, passes_line_q, line_valid;
+  logic [8:0] line_key_length;
+  meta_t line_meta;
+  assign passes_line = first_q ? is_line : passes_line_q;
+  assign request_ready = !request_valid_q || request_ready_i;
+  `FFE(passes_line_q, is_line, leaves && first_q, 1'b0)
+  `FFE(request_valid_q, leaves && (passes_line ? held_q.last : first_q), request_ready, 1'b0)
+  `FFNE(request_q, request, leaves && first_q)
   always_comb begin
-    unique case (offset_q)
-      2'd2: aligned = two[8*(Start+WriteExtras)+:WordWidth];
-      2'd1: aligned = two[8*(Start+TouchExtras)+:WordWidth];
-      default: aligned = two[8*Start+:WordWidth];
-    endcase
-    for (int unsigned at = 0; at < WordBytes; at++) begin
-      body_o[8*at+:8] = 32'(left_q) > at ? aligned[8*at+:8] : '0;
+    request_o = request_q;
+    if (request_q.protocol != Binary) begin
+      request_o.taken = line_valid;
+      request_o.keyed = line_key_length != '0;
+      request_o.key_length = line_key_length[7:0];
+      request_o.body_length = length_t'(line_key_length);
+      request_o.meta = line_meta;
+      request_o.returns_value = request_q.protocol != MetaLine || line_meta.value || line_meta.key;
     end
   end
-  assign body_last_o = left_q <= length_t'(WordBytes);
-  assign body_key_last_o = key_left_q != '0 && key_left_q <= 8'(WordBytes);
+  assign request_valid_o = request_valid_q;
+
+  ////////////////////////////////////////////////////////////////////////
+  // The body: from one of three offsets of the second word, or after a verb in the first.
+
+  length_t left_q, left;  // bytes of the body, or of the line, from the held word on
+  logic [7:0] key_left_q;
+  logic [2:0] offset_q, offset_d, offset;
+  logic [2*WordWidth-1:0] two;
+  logic [  WordWidth+7:0] aligned;  // with the next byte
+  assign offset_d = is_line ? {1'b1, request.protocol} : writes ? 3'd2 : touches ? 3'd1 : 3'd0;
+  assign offset = first_q ? offset_d : offset_q;
+  assign two = {held_q.last ? '0 : word_i.data, held_q.data};
+  always_comb begin
+    unique case (offset)
+      {1'b1, MetaLine} : aligned = two[8*(LineStart+MetaBytes)+:WordWidth+8];
+      {1'b1, GetsLine} : aligned = two[8*(LineStart+GetsBytes)+:WordWidth+8];
+      {1'b1, GetLine} : aligned = two[8*(LineStart+GetBytes)+:WordWidth+8];
+      3'd2: aligned = two[8*(Start+WriteExtras)+:WordWidth+8];
+      3'd1: aligned = two[8*(Start+TouchExtras)+:WordWidth+8];
+      default: aligned = two[8*Start+:WordWidth+8];
+    endcase
+  end
+
   localparam int unsigned CountWidth = $clog2(WordBytes) + 1;
-  assign body_key_o = key_left_q > 8'(WordBytes) ? CountWidth'(WordBytes) : CountWidth'(key_left_q);
+  logic line_key, line_key_last;
+  logic [CountWidth-1:0] line_key_bytes;
+  kv_line u_line (
+      .clk_i,
+      .rst_ni,
+      .step_i      (leaves && passes_line),
+      .first_i     (first_q),
+      .has_flags_i (request_q.protocol == MetaLine),
+      .word_i      (aligned),
+      .left_i      (left),
+      .key_o       (line_key),
+      .key_bytes_o (line_key_bytes),
+      .key_last_o  (line_key_last),
+      .valid_o     (line_valid),
+      .key_length_o(line_key_length),
+      .meta_o      (line_meta)
+  );
+
+  length_t bytes;  // from this word on
+  always_comb begin
+    left = left_q;
+    if (first_q) left = is_line ? length_t'(line_length) : '0;
+    emits = passes_line ? line_key : left != '0;
+    bytes = passes_line ? length_t'(line_key_bytes) : left;
+    body_last_o = passes_line ? line_key_last : left <= length_t'(WordBytes);
+    body_key_last_o = passes_line ? line_key_last : key_left_q != '0 && key_left_q <= 8'(WordBytes);
+    body_key_o = key_left_q > 8'(WordBytes) ? CountWidth'(WordBytes) : CountWidth'(key_left_q);
+    if (passes_line) body_key_o = line_key_bytes;
+    for (int unsigned at = 0; at < WordBytes; at++) body_o[8*at+:8] = 32'(bytes) > at ? aligned[8*at+:8] : '0;
+  end
   assign body_valid_o = leaves && emits;
 
   length_t left_d;
   logic [7:0] key_left_d;
   always_comb begin
-    left_d = body_last_o ? '0 : left_q - length_t'(WordBytes);
+    left_d = left <= length_t'(WordBytes) ? '0 : left - length_t'(WordBytes);
     key_left_d = key_left_q <= 8'(WordBytes) ? '0 : key_left_q - 8'(WordBytes);
-    if (first_q) begin
+    if (first_q && !is_line) begin
       left_d = request.taken ? request.body_length : '0;
       key_left_d = request.taken ? request.key_length : '0;
     end
@@ -176,9 +262,9 @@ module kv_request
   `FFE(key_left_q, key_left_d, leaves, '0)
 
   // A packet is as long as UDP's header says.
-  `ASSUME(packets_are_whole, !(leaves && !first_q && held_q.last) || left_q <= length_t'(WordBytes))
-  `ASSERT(a_key_is_in_the_body, length_t'(key_left_q) <= left_q)
+  `ASSUME(packets_are_whole, !(leaves && held_q.last) || left <= length_t'(WordBytes))
+  `ASSERT(a_key_is_in_the_body, first_q || length_t'(key_left_q) <= left_q)
 
   logic unused_fields;
-  assign unused_fields = ^{swapped, packet, header, two};
+  assign unused_fields = ^{swapped, packet, header, two, line_length};
 endmodule

@@ -50,7 +50,7 @@ module kv_store
     output logic                    operation_ready_o,
     input  request_t                operation_i,
     input  logic     [127:0]        fingerprint_i,
-    // Keys and values of requests that are taken.
+    // Keys and values of requests that have a key.
     input  logic                    body_valid_i,
     output logic                    body_ready_o,
     input  logic     [WordWidth-1:0] body_i,
@@ -368,11 +368,11 @@ module kv_store
   logic [RowsWidth-1:0] at_q, at_d, words;
   logic reads_header, reads_row, in_body, has_word, has_row, last_step, is_same, writes_row, rows_ready, verdict_ready;
   logic same_q, same, same_d, unwritten_ready, step, ends;
-  item_t item_q, item_read, item_new;
+  item_t item_q, item_read, item_kept, item_new;
   logic [31:0] epoch_q;
   assign words = rows_of(current.request.body_length) - 1'b1;
   assign reads_header = works && current.request.taken && state_q == AtHeader && current.reads != '0;
-  assign in_body = works && current.request.taken && !reads_header && state_q != AtWrite;
+  assign in_body = works && current.request.keyed && !reads_header && state_q != AtWrite;
   assign has_word = in_body && at_q < words;
   assign has_row = in_body && at_q + 1'b1 < current.reads;
   assign last_step = in_body && at_q + 1'b1 >= words && at_q + RowsWidth'(2) >= current.reads;
@@ -381,7 +381,13 @@ module kv_store
   logic header_matches;
   assign item_read = row[$bits(item_t)-1:0];
   assign header_matches = item_read.valid && item_read.key_length == current.request.key_length &&
-      item_read.epoch == epoch_q && (item_read.expiry == '0 || now_i < item_read.expiry);
+      item_read.epoch == epoch_q && (item_read.expiry == '0 || now_i < item_read.expiry) &&
+      (current.request.protocol == Binary || item_read.body_length <= BodyLengthWidth'(LongestText));
+  // A line asks for the time that is left.
+  always_comb begin
+    item_kept = item_read;
+    if (current.request.protocol != Binary && item_read.expiry != '0) item_kept.expiry = item_read.expiry - now_i;
+  end
   always_comb begin
     is_same = 1'b1;
     for (int unsigned byte_at = 0; byte_at < WordBytes; byte_at++) begin
@@ -398,7 +404,7 @@ module kv_store
   assign returns_row = reads_row && current.request.returns_value;
   assign writes_row = (has_word && current.writes == WriteItem) || (works && state_q == AtWrite);
   assign ends_here = works &&
-      (!current.request.taken || (last_step && current.writes == WriteNothing) || state_q == AtWrite);
+      (!current.request.keyed || (last_step && current.writes == WriteNothing) || state_q == AtWrite);
   assign step = works && (!reads_row || row_comes) && (!has_word || body_comes) && (!returns_row || rows_ready) &&
       (!writes_row || (write_ready_i && unwritten_ready)) && (!ends_here || verdict_ready);
   assign row_goes = step && reads_row;
@@ -425,7 +431,7 @@ module kv_store
   `FFE(state_q, state_d, step, AtHeader)
   `FFE(at_q, at_d, step, '0)
   `FFE(same_q, same_d, step, 1'b1)
-  `FFNE(item_q, item_read, step && reads_header)
+  `FFNE(item_q, item_kept, step && reads_header)
 
   logic executed;
   always_comb begin
@@ -531,7 +537,8 @@ module kv_store
   `ASSERT(a_write_has_a_writer, !written_i || (unwritten_valid && writing_q[oldest_q]))
   `ASSERT(writers_are_dispatched, !(works && current.writes != WriteNothing) || writing_q != '0)
   `ASSERT(replaced_items_are_in_the_table, !(dispatches && waiting.op == KvReplace && work.reads != '0) || had)
-  `ASSUME(bodies_fit, !(operation_valid_i && operation_i.taken) || 32'(rows_of(operation_i.body_length)) <= LastRows)
+  `ASSUME(requests_have_keys, !operation_valid_i || !operation_i.taken || operation_i.keyed)
+  `ASSUME(bodies_fit, !(operation_valid_i && operation_i.keyed) || 32'(rows_of(operation_i.body_length)) <= LastRows)
 
   logic unused_fields;
   assign unused_fields = ^{replaced_valid, write_block.length};

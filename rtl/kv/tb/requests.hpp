@@ -28,6 +28,9 @@ constexpr Command kCommands[] = {
     {0x14, Delete, true, false, false},  {0x1c, Touch, false, false, false},  {0x1d, Touch, false, false, true},
     {0x1e, Touch, true, false, true},    {0x23, Touch, false, true, true},    {0x24, Touch, true, true, true}};
 
+// Lines read an item; `returns` is whether its rows are needed.
+inline Command line_command(bool returns) { return {0, Get, false, false, returns}; }
+
 // Fields of a packed structure from its lowest bit up: the reverse of their declaration.
 struct Fields {
   const uint32_t* words;
@@ -49,6 +52,11 @@ struct FieldWriter {
   }
 };
 
+// protocol_e of kv_pkg, the letters of meta_t from its lowest bit up, and limits.
+enum Protocol : uint8_t { Binary, GetLine, GetsLine, MetaLine };
+constexpr char kLetters[] = "Ouqktcsfv";
+constexpr unsigned kLongestFlags = 32, kLongestText = 1280;
+
 // request_t of kv_pkg.
 struct Request {
   bool taken = false, flushes = false;
@@ -56,6 +64,9 @@ struct Request {
   uint32_t opaque = 0;
   unsigned key_length = 0, body_length = 0;
   uint32_t flags = 0, expiry = 0;
+  bool keyed = false;  // although it is not taken
+  Protocol protocol = Binary;
+  unsigned meta = 0;
 
   static Request read(Fields& fields) {
     Request request;
@@ -63,13 +74,15 @@ struct Request {
     request.body_length = unsigned(fields.next(11)), request.key_length = unsigned(fields.next(8));
     request.opaque = uint32_t(fields.next(32)), request.command.opcode = uint8_t(fields.next(8));
     request.command.value = fields.next(1), request.command.key = fields.next(1), request.command.quiet = fields.next(1);
-    request.command.op = Op(fields.next(3)), request.flushes = fields.next(1), request.taken = fields.next(1);
+    request.command.op = Op(fields.next(3)), request.meta = unsigned(fields.next(9)), request.protocol = Protocol(fields.next(2));
+    request.keyed = fields.next(1), request.flushes = fields.next(1), request.taken = fields.next(1);
     return request;
   }
   void write(FieldWriter writer) const {
     writer.put(expiry, 32), writer.put(flags, 32), writer.put(body_length, 11), writer.put(key_length, 8);
     writer.put(opaque, 32), writer.put(command.opcode, 8), writer.put(command.value, 1), writer.put(command.key, 1);
-    writer.put(command.quiet, 1), writer.put(command.op, 3), writer.put(flushes, 1), writer.put(taken, 1);
+    writer.put(command.quiet, 1), writer.put(command.op, 3), writer.put(meta, 9), writer.put(protocol, 2);
+    writer.put(taken || keyed, 1), writer.put(flushes, 1), writer.put(taken, 1);
   }
 };
 
@@ -87,7 +100,7 @@ class Model {
  public:
   Model(unsigned blocks, unsigned entries) : blocks_(blocks), entries_(entries) {}
 
-  uint64_t hits = 0, writes = 0, misses = 0, collisions = 0, refused = 0, last_seconds = 0, first_seconds = 0, flushed = 0;
+  uint64_t hits = 0, writes = 0, misses = 0, collisions = 0, refused = 0, last_seconds = 0, first_seconds = 0, flushed = 0, texts = 0, long_texts = 0;
 
   void clear() { truth_.clear(), cache_.clear(), epoch_ = 0; }
   void flush() { flushed += truth_.size(), truth_.clear(), epoch_++; }
@@ -102,7 +115,10 @@ class Model {
     const bool is_here = entry != cache_.end();
     const bool found = is_here && exists_at(entry->second.expiry, now);
     const bool same = is_here && entry->second.valid && entry->second.key == key;
-    const bool matches = same && found && entry->second.epoch == epoch_ && exists_at(entry->second.item_expiry, now);
+    bool matches = same && found && entry->second.epoch == epoch_ && exists_at(entry->second.item_expiry, now);
+    // The reply to a line might not fit a datagram.
+    if (matches && request.protocol != Binary && key.size() + truth_.at(key).value.size() > kLongestText) matches = false, long_texts++;
+    texts += matches && request.protocol != Binary;
     if (same && op == Get) {
       // The earlier of both, either of which may be 0 for never.
       const uint32_t expiry = std::min(entry->second.expiry - 1, entry->second.item_expiry - 1) + 1;

@@ -42,7 +42,8 @@ fn get(service: &Service, command: &Command<'_>, out: &mut Replies, now: Seconds
     let store = &service.store;
     let key = store.key(command.key);
     let flags = &command.flags;
-    let changes = flags.vivify.is_some() || flags.expiry.is_some();
+    // Also a mark that this client recomputes the value, which later reads report.
+    let changes = flags.vivify.is_some() || flags.expiry.is_some() || flags.recache.is_some();
     let _position = service.order(&if changes { Access::Change(command.key) } else { Access::Read });
     let mut shard = store.shard(key.hash);
     let mut found = shard.read(key.bytes, key.hash, now);

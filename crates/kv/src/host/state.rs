@@ -325,7 +325,9 @@ fn is_for_nic(store: &Store, write: &Write<'_>) -> bool {
     const FIXED: usize = udp::HEADER + HEADER + 8;
     let len = write.key.len() + write.value.len();
     let is_set = write.mode == Mode::Set && write.cas == 0 && write.new_cas.is_none();
+    // The NIC would repeat a key in base64 as it is.
     is_set
+        && !write.binary_key
         && !write.key.is_empty()
         && write.expires != OVER
         && FIXED + len <= LONGEST_DATAGRAM

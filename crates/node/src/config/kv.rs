@@ -24,7 +24,7 @@ pub enum KvIo {
     Udp,
     /// Sockets, and before them a program in the network driver that answers gets of one key.
     Xdp,
-    /// The simulated NIC, which answers requests of the binary protocol from the same store.
+    /// The simulated NIC, which answers requests of both protocols from the same store.
     Rtl,
 }
 
@@ -206,6 +206,10 @@ impl Kv {
             if self.udp.len() != 1 || !self.udp.iter().all(|at| at.is_ipv4() && !at.ip().is_unspecified()) {
                 let allowed = "one IPv4 address, not 0.0.0.0, with kv.io (--io) \"rtl\"; set -U and -l";
                 findings.refuse("kv.udp", format!("{:?}", self.udp), allowed.to_owned());
+            }
+            if self.protocol != Allowed::Any {
+                let allowed = "auto with kv.io (--io) \"rtl\" (without -B): the NIC answers both protocols".to_owned();
+                findings.refuse("kv.protocol", self.protocol.name().to_owned(), allowed);
             }
             if !self.evict || self.item_size < SMALLEST_FOR_NIC {
                 let allowed = format!(

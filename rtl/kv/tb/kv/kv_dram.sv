@@ -39,8 +39,24 @@ module kv_dram
     output logic                         host_executed_o,
     output logic                         host_no_room_o,
     output logic                         executed_o,
-    output logic     [CountWidth-1:0]    count_o
+    output logic     [CountWidth-1:0]    count_o,
+    // Events inside, for the evaluation.
+    output logic                         operation_o,      // leaves kv_operations
+    output logic                         found_o,          // the table's result
+    output logic                         dispatched_o,
+    output logic                         waits_o,          // for a write of the block that it reads
+    output logic                         item_o,           // its header is here
+    output logic                         verdict_o,        // leaves with its packet
+    output logic                         built_o           // a word of a reply, without its checksum
 );
+  assign operation_o = u_kv.operation_valid && u_kv.operation_ready;
+  assign found_o = u_kv.u_store.result_valid;
+  assign dispatched_o = u_kv.u_store.dispatches;
+  assign waits_o = u_kv.u_store.waits && u_kv.u_store.result_valid && u_kv.u_store.conflict;
+  assign item_o = u_kv.u_store.reads_header && u_kv.u_store.row_comes;
+  assign verdict_o = u_kv.verdict_ready;
+  assign built_o = u_kv.u_checksum.valid_i;
+
   logic read_valid, read_ready, data_valid, write_valid, write_ready, written;
   logic [AddrWidth-1:0] read_addr, write_addr;
   logic [SlotWidth-1:0] read_slot, data_slot;

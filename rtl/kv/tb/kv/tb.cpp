@@ -64,6 +64,12 @@ class Test : public harness::Bench {
   }
 
   Sent draw(uint64_t name, unsigned longest, unsigned sets) {
+    if (random.chance(35)) {
+      Sent sent = line(name);
+      if (random.chance(15)) spoil_line(random, sent);
+      seal(sent);
+      return sent;
+    }
     const Command& command = kCommands[random.chance(sets) ? 4 : random.below(std::size(kCommands))];
     Sent sent = request(command, name, random.chance(30) ? random.below(longest + 1) : random.below(120), random.chance(50) ? 0 : 1 + uint32_t(random.below(3)));
     if (random.chance(10)) spoil(random, sent);
@@ -73,10 +79,21 @@ class Test : public harness::Bench {
     return sent;
   }
 
-  Sent request(const Command& command, uint64_t name, size_t length, uint32_t expiration) {
-    // Keys whose first and last bytes count, with all rests of a word.
-    Bytes key(1 + (name * 37 + name / 3) % 250, uint8_t(name));
+  // Keys whose first and last bytes count, with all rests of a word.
+  static Bytes key_of(uint64_t name) {
+    Bytes key(1 + (name * 37 + name / 3) % 250, uint8_t('!' + name % 90));
     key[name % 2 == 0 ? 0 : key.size() - 1] ^= 0x80;
+    return key;
+  }
+
+  Sent line(uint64_t name) {
+    Sent sent = build_line(random, key_of(name));
+    seal(sent);
+    return sent;
+  }
+
+  Sent request(const Command& command, uint64_t name, size_t length, uint32_t expiration) {
+    const Bytes key = key_of(name);
     Bytes value(std::min<size_t>(length, kLongestBody - 8 - key.size()));
     for (auto& byte : value) byte = uint8_t(random.next());
     Sent sent = build(random, command, key, value, expiration, now);
@@ -106,6 +123,8 @@ class Test : public harness::Bench {
 
  private:
   void seal(Sent& sent) {
+    // It identifies the replies to reads.
+    if (sent.packet.size() >= kDatagram + 2) put(sent.packet, kDatagram, number_++, 2);
     put(sent.packet, 12, 0x0800, 2), put(sent.packet, 14, 0x4500, 2), put(sent.packet, 20, 0x4000, 2), put(sent.packet, 23, 17, 1);
     frames::seal(sent.packet, random.chance(80));
   }
@@ -169,7 +188,7 @@ class Test : public harness::Bench {
       if (executed && !request.flushes && (!request.taken || reads)) fail(*this, "the host gets a packet that it does not need");
     } else if (!hosts_.empty() && !reads) {
       fail(*this, "the host gets another packet");
-    } else if (reads && !replies_.empty() && frames::get(replies_.front().packet, 62, 4) == request.opaque) {
+    } else if (reads && !replies_.empty() && frames::get(replies_.front().packet, kDatagram, 2) == frames::get(sent.packet, kDatagram, 2)) {
       executed = true;
     } else {
       return false;
@@ -201,7 +220,7 @@ class Test : public harness::Bench {
     if (request.command.op == Set ? no_room == executed : no_room && (executed || request.command.op != Replace)) fail(*this, "another reason not to execute");
     silent += executed && !has_reply;
     if (!has_reply) return true;
-    const Packet due = reply(sent, about);
+    const Packet due = reply(sent, about, now);
     if (replies_.front().packet != due) fail(*this, "reply " + frames::hex(replies_.front().packet) + ", not " + frames::hex(due));
     if (replies_.front().port != port_of(sent)) fail(*this, "a reply for another port");
     replies_.pop_front(), replies++;
@@ -210,6 +229,7 @@ class Test : public harness::Bench {
 
   uint64_t secrets_[kSecrets];
   uint64_t last_cas_ = 0;
+  uint16_t number_ = 0;
   std::deque<Sent> due_;
   std::deque<Left> replies_, hosts_;
   Packet reply_, host_;
@@ -254,13 +274,13 @@ void body(const harness::Options& options) {
     }
   }
   const Model& model = test.model;
-  const uint64_t cases[] = {model.hits, model.writes, model.misses, model.last_seconds, model.first_seconds, model.flushed, test.others, test.silent};
+  const uint64_t cases[] = {model.hits, model.writes, model.misses, model.last_seconds, model.first_seconds, model.flushed, test.others, test.silent, model.texts};
   for (unsigned at = 0; at < std::size(cases); at++) {
     if (cases[at] < 10) fail(test, "case " + std::to_string(at) + " has been met " + std::to_string(cases[at]) + " times");
   }
   if ((FingerprintBits == 128) != (model.collisions == 0) || (FingerprintBits == 128) != (model.refused > 20)) fail(test, std::to_string(model.collisions) + " keys share a fingerprint, " + std::to_string(model.refused) + " have no room");
-  printf("%lu packets, %lu no requests; %lu reads and %lu writes executed, %lu replies; %lu misses, %lu of other keys, %lu without room", test.packets,
-         test.others, model.hits, model.writes, test.replies, model.misses, model.collisions, model.refused);
+  printf("%lu packets, %lu no requests; %lu reads, %lu of them lines, and %lu writes executed, %lu replies; %lu misses, %lu of other keys, %lu without room", test.packets,
+         test.others, model.hits, model.texts, model.writes, test.replies, model.misses, model.collisions, model.refused);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Packets of memcached's binary protocol, one in four spoiled, under all pairs of idle and back-pressure: each leaves
-// unmodified and in order, with the request, the body and the fingerprint that a model computes from its bytes. The
-// model builds requests from their parts, and does not parse.
+// Packets of memcached's binary and text protocols, some spoiled, under all pairs of idle and back-pressure: each
+// leaves unmodified and in order, with the request, the body and the fingerprint that a model computes from its bytes.
+// The model builds requests from their parts, and parses only text, as strings.
 
 #include <cmath>
 #include <map>
@@ -24,7 +24,7 @@ class Test : public harness::Bench {
 
   harness::Random random;
   uint32_t now = 1'700'000'000;
-  uint64_t packets = 0, taken = 0, refused = 0, shared = 0, flushes = 0;
+  uint64_t packets = 0, taken = 0, refused = 0, shared = 0, flushes = 0, lines = 0, dropped = 0;
   uint64_t last_accepted = 0, latency = 0;
 
   void begin(Throttle::Kind in, Throttle::Kind word, Throttle::Kind operation) {
@@ -57,12 +57,23 @@ class Test : public harness::Bench {
     // Lengths around words, and the longest ones, as often as any others.
     static constexpr unsigned kKeys[] = {1, 6, 16, 45, 46, 47, 54, 64, 128, 249, 250};
     const unsigned key = random.chance(50) ? kKeys[random.below(std::size(kKeys))] : 1 + unsigned(random.below(250));
+    if (random.chance(40)) {
+      Sent sent = line(key);
+      if (!random.chance(60)) spoil_line(random, sent);
+      return sent;
+    }
     const unsigned longest = kLongestBody - 8 - key;
     const unsigned value = random.chance(60) ? unsigned(random.below(130)) : random.chance(20) ? longest : unsigned(random.below(longest + 1));
     Sent sent = request(command, key, value);
     sent.from_host = random.chance(20);
     if (!random.chance(75)) spoil(random, sent);
     return sent;
+  }
+
+  Sent line(unsigned key) {
+    Bytes name(key);
+    for (auto& byte : name) byte = uint8_t(random.chance(95) ? '!' + random.below(3) : 0x21 + random.below(0xdf));
+    return build_line(random, name);
   }
 
   // A small alphabet, so that keys are equal or differ in a byte, and zeros, which are also padding.
@@ -95,7 +106,7 @@ class Test : public harness::Bench {
     const bool accepted = sent != nullptr && top.ready_o;
     if (accepted && at == 0) {
       words_due_.push_back(sent->packet), operations_due_.push_back(*sent);
-      if (sent->request.taken) bodies_due_.push_back(sent->body);
+      if (sent->request.taken || sent->request.keyed) bodies_due_.push_back(sent->body);
     }
     if (accepted && last) last_accepted = cycle;
     if (top.word_valid_o && top.word_ready_i) word_leaves();
@@ -135,14 +146,18 @@ class Test : public harness::Bench {
     if (is.taken != sent.request.taken) fail(*this, sent.request.taken ? "a request is not taken" : "a packet that is no request is taken");
     if (is.flushes != sent.request.flushes) fail(*this, sent.request.flushes ? "the host's FLUSH is none" : "a packet flushes");
     flushes += is.flushes;
+    if (is.keyed != (sent.request.taken || sent.request.keyed)) fail(*this, "a request with a key has none");
     if (!sent.request.taken) {
-      refused++;
+      refused++, dropped += is.keyed;
+      if (is.keyed && is.body_length != sent.body.size()) fail(*this, "a key of another length");
       return;
     }
     taken++;
     const Command& command = sent.request.command;
     if (is.command.op != command.op || is.command.quiet != command.quiet || is.command.key != command.key || is.command.value != command.value) fail(*this, "another command");
-    if (is.command.opcode != command.opcode || is.opaque != sent.request.opaque || is.flags != sent.request.flags || is.expiry != sent.request.expiry) fail(*this, "another field of the request");
+    lines += is.protocol != Binary;
+    if (is.protocol != sent.request.protocol || is.meta != (is.protocol == MetaLine ? sent.request.meta : 0)) fail(*this, "another line");
+    if (is.protocol == Binary && (is.command.opcode != command.opcode || is.opaque != sent.request.opaque || is.flags != sent.request.flags || is.expiry != sent.request.expiry)) fail(*this, "another field of the request");
     if (is.key_length != sent.request.key_length || is.body_length != sent.body.size()) fail(*this, "another length");
     latency = cycle - last_accepted;
     const Packet name(sent.body.begin(), sent.body.begin() + sent.request.key_length);
@@ -182,6 +197,9 @@ void body(const harness::Options& options) {
   harness::figure("word_cycles", double(cycles) / double(words), 2);
   const uint64_t latency = test.latency;
   harness::figure("latency", double(latency));
+  test.send(test.request(kCommands[0], 17, 0));
+  test.drain();
+  harness::figure("latency_long", double(test.latency));
 
   for (int in = 0; in < Throttle::kKinds; in++) {
     for (int word = 0; word < Throttle::kKinds; word++) {
@@ -198,9 +216,9 @@ void body(const harness::Options& options) {
     }
     test.now = 1'700'000'000;
   }
-  if (test.taken < 5000 || test.refused < 1000 || test.flushes < 50) fail(test, "too few requests of both kinds");
+  if (test.taken < 5000 || test.refused < 1000 || test.flushes < 50 || test.lines < 2000 || test.dropped < 300) fail(test, "too few requests of a kind");
   if ((test.shared > 0) != (FingerprintBits < 64)) fail(test, std::to_string(test.shared) + " keys share a fingerprint");
-  printf("%lu packets, %lu requests, %lu for the host; %lu keys share a fingerprint; latency %lu", test.packets, test.taken, test.refused, test.shared, latency);
+  printf("%lu packets, %lu requests, %lu of them lines, %lu for the host; %lu keys share a fingerprint; latency %lu", test.packets, test.taken, test.lines, test.refused, test.shared, latency);
 }
 
 }  // namespace

@@ -60,9 +60,23 @@ class Test : public harness::Bench {
   }
 
   Sent draw(uint64_t name, unsigned fingerprints, unsigned longest, unsigned sets) {
-    if (random.chance(5)) return {};
+    if (random.chance(5)) return random.chance(50) ? Sent{} : dropped(name);
+    if (random.chance(25)) return line(name, name % fingerprints);
     const Command& command = kCommands[random.chance(sets) ? 4 : random.below(std::size(kCommands))];
-    return operation(command, name, name % fingerprints, random.chance(30) ? random.below(longest + 1) : random.below(120));
+    return operation(command, name, name % fingerprints, random.chance(30) ? (random.chance(30) ? longest : random.below(longest + 1)) : random.below(120));
+  }
+
+  // A line that is not taken, whose key has gone ahead.
+  Sent dropped(uint64_t name) {
+    Sent sent = line(name, random.next());
+    sent.request.taken = false, sent.request.keyed = true;
+    return sent;
+  }
+
+  Sent line(uint64_t name, uint64_t fingerprint) {
+    Sent sent = operation(line_command(random.chance(70)), name, fingerprint, 0);
+    sent.request.protocol = Protocol(1 + random.below(3));
+    return sent;
   }
 
   Sent operation(const Command& command, uint64_t name, uint64_t fingerprint, size_t value) {
@@ -85,7 +99,7 @@ class Test : public harness::Bench {
   }
 
   void send(const Sent& sent) {
-    if (sent.request.taken) {
+    if (sent.request.taken || sent.request.keyed) {
       for (size_t at = 0; at < sent.body.size(); at += kWord) words_.push_back({sent.body.begin() + at, sent.body.begin() + std::min(at + kWord, sent.body.size())});
     }
     sending_.push_back(sent);
@@ -155,7 +169,7 @@ class Test : public harness::Bench {
       others++;
       return;
     }
-    if (request.opaque != sent.request.opaque || request.command.opcode != sent.request.command.opcode) fail(*this, "another request");
+    if (request.protocol != sent.request.protocol || request.opaque != sent.request.opaque || request.command.opcode != sent.request.command.opcode) fail(*this, "another request");
     Item about;
     try {
       about = model.apply(sent.request, sent.body, sent.fingerprint, now, executed, cas);
@@ -168,7 +182,9 @@ class Test : public harness::Bench {
     if (executed && request.command.value && !has_rows) fail(*this, "no rows of an item");
     if (executed && request.command.op != Delete) {
       if (!valid || epoch != model.epoch() || cas != about.cas || flags != about.flags) fail(*this, "another item");
-      if (expiry != about.expiry && request.command.op != Get) fail(*this, "another expiry");
+      // A line asks for the seconds that are left.
+      const uint32_t due = request.protocol != Binary && about.expiry != 0 ? about.expiry - now : about.expiry;
+      if (expiry != due && (request.command.op != Get || request.protocol != Binary)) fail(*this, "another expiry");
       if (key != sent.request.key_length || body != key + about.value.size()) fail(*this, "another length");
       if (request.command.op != Get && request.command.op != Touch) {
         if (!(cas >> 63) || cas <= last_cas_) fail(*this, "a number of an item that is not new");
@@ -239,7 +255,7 @@ void body(const harness::Options& options) {
     }
   }
   const Model& model = test.model;
-  const uint64_t cases[] = {model.hits, model.writes, model.misses, model.collisions, model.refused, model.last_seconds, model.first_seconds, model.flushed};
+  const uint64_t cases[] = {model.hits, model.writes, model.misses, model.collisions, model.refused, model.last_seconds, model.first_seconds, model.flushed, model.texts, model.long_texts};
   for (unsigned at = 0; at < std::size(cases); at++) {
     if (cases[at] < 20) fail(test, "case " + std::to_string(at) + " has been met " + std::to_string(cases[at]) + " times");
   }

@@ -9,6 +9,12 @@ namespace {
 kv::Sent draw(KvTest& test, uint64_t names, unsigned longest) {
   Random& random = test.random;
   if (random.chance(4)) return test.sealed(kv::build_flush(random, true));
+  if (random.chance(20)) {
+    kv::Sent sent = test.line(random.below(names));
+    if (!random.chance(8)) return sent;
+    kv::spoil_line(random, sent);
+    return test.sealed(std::move(sent));
+  }
   const kv::Command& command = kv::kCommands[random.chance(25) ? 4 : random.chance(40) ? 0 : random.below(std::size(kv::kCommands))];
   const size_t length = random.chance(20) ? random.below(longest + 1) : random.below(150);
   kv::Sent sent = test.request(command, random.below(names), length, random.chance(50) ? 0 : 1 + uint32_t(random.below(3)));
@@ -212,13 +218,13 @@ int main(int argc, char** argv) {
     evicts(options.seed, kv_counts);
     const uint64_t dropped = flood(options.seed);
     restarts(options.seed);
-    const uint64_t cases[] = {kv_counts.hits, kv_counts.executed, kv_counts.passed, kv_counts.others, kv_counts.injected, kv_counts.flushes, kv_counts.evicted, counts.operations, counts.hits};
+    const uint64_t cases[] = {kv_counts.hits, kv_counts.lines, kv_counts.executed, kv_counts.passed, kv_counts.others, kv_counts.injected, kv_counts.flushes, kv_counts.evicted, counts.operations, counts.hits};
     for (unsigned at = 0; at < std::size(cases); at++) {
       if (cases[at] < 8) throw std::runtime_error("case " + std::to_string(at) + " has been met " + std::to_string(cases[at]) + " times");
     }
-    std::printf("%lu requests of memcached, %lu of them from the host: %lu reads and %lu others executed, %lu passed, %lu no requests, %lu without room; "
+    std::printf("%lu requests of memcached, %lu of them from the host: %lu reads, %lu of them lines, and %lu others executed, %lu passed, %lu no requests, %lu without room; "
                 "of %lu packets of other engines %lu operations and %lu proofs; %lu dropped",
-                kv_counts.packets, kv_counts.injected, kv_counts.hits, kv_counts.executed, kv_counts.passed, kv_counts.others, kv_counts.refused, counts.packets,
+                kv_counts.packets, kv_counts.injected, kv_counts.hits, kv_counts.lines, kv_counts.executed, kv_counts.passed, kv_counts.others, kv_counts.refused, counts.packets,
                 counts.operations, counts.hits, dropped);
   });
 }

@@ -13,7 +13,7 @@ constexpr uint16_t kKvPort = 11211;
 constexpr unsigned kHost = nic::kPorts;
 
 struct KvCounts {
-  uint64_t packets = 0, hits = 0, executed = 0, passed = 0, others = 0, injected = 0, flushes = 0, refused = 0, evicted = 0;
+  uint64_t packets = 0, hits = 0, executed = 0, passed = 0, others = 0, injected = 0, flushes = 0, refused = 0, evicted = 0, lines = 0;
 };
 
 class KvTest : public Test {
@@ -41,10 +41,16 @@ class KvTest : public Test {
 
   // A request as one of few clients sends it; `name` determines the key.
   kv::Sent request(const kv::Command& command, uint64_t name, size_t length, uint32_t expiration) {
-    kv::Bytes key(1 + (name * 37 + name / 3) % 250, uint8_t(name));
-    key[name % 2 == 0 ? 0 : key.size() - 1] ^= 0x80;
-    return request(command, key, length, expiration);
+    return request(command, key_of(name), length, expiration);
   }
+
+  static kv::Bytes key_of(uint64_t name) {
+    kv::Bytes key(1 + (name * 37 + name / 3) % 250, uint8_t('!' + name % 90));
+    key[name % 2 == 0 ? 0 : key.size() - 1] ^= 0x80;
+    return key;
+  }
+
+  kv::Sent line(uint64_t name) { return sealed(kv::build_line(random, key_of(name))); }
 
   kv::Sent request(const kv::Command& command, const kv::Bytes& key, size_t length, uint32_t expiration) {
     kv::Bytes value;
@@ -57,6 +63,8 @@ class KvTest : public Test {
     Packet& packet = sent.packet;
     if (packet.size() <= kv::kDatagram) packet.resize(kv::kDatagram + 1);
     packet[0] &= 0xfe;
+    // The datagram's number identifies its reply.
+    if (packet.size() >= kv::kDatagram + 2) put(packet, kv::kDatagram, number_++, 2);
     put(packet, 12, 0x08004500, 4), put(packet, 20, 0x4000, 2), put(packet, 23, 17, 1);
     put(packet, 26, frames::kTrusted + random.below(0x10000), 4), put(packet, 30, frames::kAddress, 4);
     put(packet, 34, 20000 + random.below(1000), 2), put(packet, 36, kKvPort, 2);
@@ -71,7 +79,7 @@ class KvTest : public Test {
     if (port == kHost) nic.host_push({nic::kInject, nic::kHostPort, 0, sent.packet});
     else nic.push(port, sent.packet);
     if (!at_.try_emplace({port, sent.packet}, asked_.size()).second) throw std::runtime_error("a packet is sent twice");
-    opaque_[{port, sent.request.opaque}] = asked_.size();
+    if (sent.packet.size() >= kv::kDatagram + 2) by_number_[{port, get(sent.packet, kv::kDatagram, 2)}] = asked_.size();
     kv.packets++, kv.injected += port == kHost;
     asked_.push_back({std::move(sent), port, stream_, {}, {}, {}, false});
     open_++;
@@ -113,7 +121,7 @@ class KvTest : public Test {
       if (asked.position) from = *asked.position + 1;
       else from = judge(asked, std::max(from, asked.least));
     }
-    asked_.clear(), at_.clear(), opaque_.clear();
+    asked_.clear(), at_.clear(), by_number_.clear();
     last_.fill(0), replied_.fill(0);
   }
 
@@ -205,7 +213,10 @@ class KvTest : public Test {
     kv::fingerprint(secrets_, 128, key, print);
     const kv::Item about = model_.apply(request, asked.sent.body, print[0], now_, executed, cas);
     if (executed && about.cas != cas) throw std::runtime_error("the number of another item");
-    if (const auto old = newest_.find(key); old != newest_.end()) versions_[old->second].to = stream_, newest_.erase(old);
+    // Of items that are too long for a line, the NIC passes the line and keeps the item.
+    const auto old = newest_.find(key);
+    const bool stays = old != newest_.end() && request.protocol != kv::Binary && key.size() + versions_[old->second].item.value.size() > kv::kLongestText;
+    if (old != newest_.end() && !stays) versions_[old->second].to = stream_, newest_.erase(old);
     if (executed && op != kv::Delete) {
       if (op != kv::Touch) {
         if (cas != (uint64_t{0x8000 | kSeries} << 48 | ++writes_)) throw std::runtime_error("a number that is not the next one");
@@ -220,13 +231,13 @@ class KvTest : public Test {
       complete(asked);
       return;
     }
-    asked.expected = kv::reply(asked.sent, about);
+    asked.expected = kv::reply(asked.sent, about, now_);
     if (asked.reply) compare(asked);
   }
 
   void replies(unsigned port, const Packet& packet) {
-    const auto found = opaque_.find({port, static_cast<uint32_t>(get(packet, 62, 4))});
-    if (found == opaque_.end()) throw std::runtime_error("a reply to nobody: " + hex(packet));
+    const auto found = by_number_.find({port, get(packet, kv::kDatagram, 2)});
+    if (found == by_number_.end()) throw std::runtime_error("a reply to nobody: " + hex(packet));
     if (found->second + 1 <= replied_.at(port)) throw std::runtime_error("replies of a port have lost their order");
     replied_[port] = found->second + 1;
     Asked& asked = asked_[found->second];
@@ -247,13 +258,15 @@ class KvTest : public Test {
   // after which its item existed.
   uint64_t judge(const Asked& asked, uint64_t least) {
     const kv::Bytes key(asked.sent.body.begin(), asked.sent.body.begin() + asked.sent.request.key_length);
-    const uint64_t cas = get(*asked.reply, kv::kCas, 8);
+    const bool is_line = asked.sent.request.protocol != kv::Binary;
+    const uint64_t cas = is_line ? 0 : get(*asked.reply, kv::kCas, 8);
     for (const Version& version : versions_) {
       const uint64_t from = std::max(least, version.from + 1), to = std::min(asked.most, version.to);
-      if (version.item.cas != cas || version.key != key || from > to || !kv::exists_at(version.item.expiry, now_)) continue;
-      const Packet expected = kv::reply(asked.sent, version.item);
+      if ((!is_line && version.item.cas != cas) || version.key != key || from > to || !kv::exists_at(version.item.expiry, now_)) continue;
+      const Packet expected = kv::reply(asked.sent, version.item, now_);
+      if (*asked.reply != expected && is_line) continue;
       if (*asked.reply != expected) throw std::runtime_error("a read is\n" + hex(*asked.reply) + "\ninstead of\n" + hex(expected));
-      kv.hits++;
+      kv.hits++, kv.lines += is_line;
       return from;
     }
     throw std::runtime_error("a read returns an item that did not exist then: " + hex(*asked.reply));
@@ -265,7 +278,8 @@ class KvTest : public Test {
   uint64_t stream_ = 0, writes_ = 0, open_ = 0, executed_ = 0, passed_ = 0;
   std::deque<Asked> asked_;
   std::map<std::pair<unsigned, Packet>, size_t> at_;
-  std::map<std::pair<unsigned, uint32_t>, size_t> opaque_;
+  std::map<std::pair<unsigned, uint64_t>, size_t> by_number_;
+  uint16_t number_ = 0;
   std::array<size_t, nic::kPorts + 1> last_{}, replied_{};
   std::vector<Version> versions_;
   std::map<kv::Bytes, size_t> newest_;
