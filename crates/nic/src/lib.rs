@@ -49,6 +49,7 @@
 
 pub mod af_xdp;
 pub mod backend;
+pub mod cable;
 pub mod controller;
 pub mod cost;
 pub mod counters;
