@@ -252,11 +252,11 @@ const (
 	// Another operation of the linked chain failed, so none was executed; see its status, then send the chain with new
 	// ids.
 	StatusLinkedFailed Status = 7
-	// An issuer has frozen the account, so it cannot pay; ask the issuer to unfreeze it.
+	// The account is frozen; ask the issuer to unfreeze it.
 	StatusAccountFrozen Status = 8
-	// The account is not frozen; nothing is to be done.
+	// The account is not frozen; check the account.
 	StatusAccountNotFrozen Status = 9
-	// The account still has a balance; transfer it first.
+	// The account has a balance; transfer it first.
 	StatusAccountNotEmpty Status = 10
 	// The amount is 0; use an amount of at least 1.
 	StatusZeroAmount Status = 16
@@ -267,8 +267,8 @@ const (
 	// The transaction id is too old for its retries to be recognised, so the operation may have been executed; look it
 	// up by its id before sending another.
 	StatusExpired Status = 19
-	// The batch ends inside a linked chain, or the chain is too long, contains a REFER, FREEZE or UNFREEZE, or differs
-	// from the signed one; correct the chain.
+	// The batch ends inside a linked chain, or the chain is too long, has REFER, FREEZE or UNFREEZE, or differs from
+	// the signed one; correct the chain.
 	StatusLinkedInvalid Status = 20
 	// There is no such open hold: it was never made or has ended, or one of its fields differs; look it up by its id.
 	StatusHoldUnknown Status = 21
@@ -317,7 +317,7 @@ const (
 	// The node follows another one whose operations and blocks contradict each other, so it serves nothing; ask
 	// another node, and report it to its operator.
 	StatusDiverged Status = 47
-	// No account of this network can be frozen; its operators allow it by `ledger.freezing`.
+	// Accounts cannot be frozen; the operator must set `ledger.freezing`.
 	StatusFreezingDisabled Status = 48
 	// No such account, transaction, block or operation.
 	StatusNotFound Status = 64
@@ -449,11 +449,11 @@ func (code Status) Advice() string {
 	case StatusLinkedFailed:
 		return "another operation of the linked chain failed, so none was executed; see its status, then send the chain with new ids"
 	case StatusAccountFrozen:
-		return "an issuer has frozen the account, so it cannot pay; ask the issuer to unfreeze it"
+		return "the account is frozen; ask the issuer to unfreeze it"
 	case StatusAccountNotFrozen:
-		return "the account is not frozen; nothing is to be done"
+		return "the account is not frozen; check the account"
 	case StatusAccountNotEmpty:
-		return "the account still has a balance; transfer it first"
+		return "the account has a balance; transfer it first"
 	case StatusZeroAmount:
 		return "the amount is 0; use an amount of at least 1"
 	case StatusSelfTransfer:
@@ -463,7 +463,7 @@ func (code Status) Advice() string {
 	case StatusExpired:
 		return "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another"
 	case StatusLinkedInvalid:
-		return "the batch ends inside a linked chain, or the chain is too long, contains a REFER, FREEZE or UNFREEZE, or differs from the signed one; correct the chain"
+		return "the batch ends inside a linked chain, or the chain is too long, has REFER, FREEZE or UNFREEZE, or differs from the signed one; correct the chain"
 	case StatusHoldUnknown:
 		return "there is no such open hold: it was never made or has ended, or one of its fields differs; look it up by its id"
 	case StatusHoldExpired:
@@ -507,7 +507,7 @@ func (code Status) Advice() string {
 	case StatusDiverged:
 		return "the node follows another one whose operations and blocks contradict each other, so it serves nothing; ask another node, and report it to its operator"
 	case StatusFreezingDisabled:
-		return "no account of this network can be frozen; its operators allow it by `ledger.freezing`"
+		return "accounts cannot be frozen; the operator must set `ledger.freezing`"
 	case StatusNotFound:
 		return "no such account, transaction, block or operation"
 	case StatusReplyTooLarge:

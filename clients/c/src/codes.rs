@@ -29,11 +29,11 @@ pub enum ClientStatus {
     /// Another operation of the linked chain failed, so none was executed; see its status, then send the chain
     /// with new ids.
     TurnpikeLinkedFailed = 7,
-    /// An issuer has frozen the account, so it cannot pay; ask the issuer to unfreeze it.
+    /// The account is frozen; ask the issuer to unfreeze it.
     TurnpikeAccountFrozen = 8,
-    /// The account is not frozen; nothing is to be done.
+    /// The account is not frozen; check the account.
     TurnpikeAccountNotFrozen = 9,
-    /// The account still has a balance; transfer it first.
+    /// The account has a balance; transfer it first.
     TurnpikeAccountNotEmpty = 10,
     /// The amount is 0; use an amount of at least 1.
     TurnpikeZeroAmount = 16,
@@ -44,8 +44,8 @@ pub enum ClientStatus {
     /// The transaction id is too old for its retries to be recognised, so the operation may have been executed;
     /// look it up by its id before sending another.
     TurnpikeExpired = 19,
-    /// The batch ends inside a linked chain, or the chain is too long, contains a REFER, FREEZE or UNFREEZE, or
-    /// differs from the signed one; correct the chain.
+    /// The batch ends inside a linked chain, or the chain is too long, has REFER, FREEZE or UNFREEZE, or differs
+    /// from the signed one; correct the chain.
     TurnpikeLinkedInvalid = 20,
     /// There is no such open hold: it was never made or has ended, or one of its fields differs; look it up by
     /// its id.
@@ -97,7 +97,7 @@ pub enum ClientStatus {
     /// The node follows another one whose operations and blocks contradict each other, so it serves nothing; ask
     /// another node, and report it to its operator.
     TurnpikeDiverged = 47,
-    /// No account of this network can be frozen; its operators allow it by `ledger.freezing`.
+    /// Accounts cannot be frozen; the operator must set `ledger.freezing`.
     TurnpikeFreezingDisabled = 48,
     /// No such account, transaction, block or operation.
     TurnpikeNotFound = 64,
@@ -308,14 +308,14 @@ Self::TurnpikeInsufficientBalance => c"the paying account holds less than the am
 Self::TurnpikeOverflow => c"the new balance would not fit in 64 bits",
 Self::TurnpikeTableFull => c"the account table is full, or the rest is reserved for trusted addresses",
 Self::TurnpikeLinkedFailed => c"another operation of the linked chain failed, so none was executed",
-Self::TurnpikeAccountFrozen => c"an issuer has frozen the account, so it cannot pay",
+Self::TurnpikeAccountFrozen => c"the account is frozen",
 Self::TurnpikeAccountNotFrozen => c"the account is not frozen",
-Self::TurnpikeAccountNotEmpty => c"the account still has a balance",
+Self::TurnpikeAccountNotEmpty => c"the account has a balance",
 Self::TurnpikeZeroAmount => c"the amount is 0",
 Self::TurnpikeSelfTransfer => c"source and destination are the same account",
 Self::TurnpikeTransactionIdReused => c"the source used this transaction id for another operation",
 Self::TurnpikeExpired => c"the transaction id is too old for its retries to be recognised, so the operation may have been executed",
-Self::TurnpikeLinkedInvalid => c"the batch ends inside a linked chain, or the chain is too long, contains a REFER, FREEZE or UNFREEZE, or differs from the signed one",
+Self::TurnpikeLinkedInvalid => c"the batch ends inside a linked chain, or the chain is too long, has REFER, FREEZE or UNFREEZE, or differs from the signed one",
 Self::TurnpikeHoldUnknown => c"there is no such open hold: it was never made or has ended, or one of its fields differs",
 Self::TurnpikeHoldExpired => c"the hold's expiry is over, so only the payer can end it, by RECLAIM",
 Self::TurnpikeHoldNotExpired => c"the hold has not expired",
@@ -337,7 +337,7 @@ Self::TurnpikeStaleGeneration => c"the set of replicas has changed, or another c
 Self::TurnpikeNotFinal => c"the replicas have not agreed on the operation in time, so it may still be executed",
 Self::TurnpikeFollower => c"the node follows another one and executes nothing",
 Self::TurnpikeDiverged => c"the node follows another one whose operations and blocks contradict each other, so it serves nothing",
-Self::TurnpikeFreezingDisabled => c"no account of this network can be frozen",
+Self::TurnpikeFreezingDisabled => c"accounts cannot be frozen",
 Self::TurnpikeNotFound => c"no such account, transaction, block or operation",
 Self::TurnpikeReplyTooLarge => c"the reply does not fit in the request",
 Self::TurnpikeNotProvable => c"the block has a shape for which proofs are ambiguous, so it cannot be proved",
@@ -379,7 +379,7 @@ Self::TurnpikeInternal => c"the library failed",
             Self::TurnpikeTableFull => c"the operator must raise the number of accounts",
             Self::TurnpikeLinkedFailed => c"see its status, then send the chain with new ids",
             Self::TurnpikeAccountFrozen => c"ask the issuer to unfreeze it",
-            Self::TurnpikeAccountNotFrozen => c"nothing is to be done",
+            Self::TurnpikeAccountNotFrozen => c"check the account",
             Self::TurnpikeAccountNotEmpty => c"transfer it first",
             Self::TurnpikeZeroAmount => c"use an amount of at least 1",
             Self::TurnpikeSelfTransfer => c"name another destination",
@@ -409,7 +409,7 @@ Self::TurnpikeInternal => c"the library failed",
                 c"send the operation to the node that it follows, which its value or its /status names"
             }
             Self::TurnpikeDiverged => c"ask another node, and report it to its operator",
-            Self::TurnpikeFreezingDisabled => c"its operators allow it by `ledger.freezing`",
+            Self::TurnpikeFreezingDisabled => c"the operator must set `ledger.freezing`",
             Self::TurnpikeNotFound => c"",
             Self::TurnpikeReplyTooLarge => c"pad the request to the length in `detail`",
             Self::TurnpikeNotProvable => c"",

@@ -12,9 +12,8 @@ const HASH = 32;
 const MAX_LEAF_ENTRIES = 16;
 const PATH_BITS = 64;
 
-// Marks of an entry beside the position of its latest transaction: that of a hold, and that of a frozen account.
-const HOLD_BIT = 2 ** 31;
-const FROZEN_BIT = 2 ** 30;
+// Marks a frozen account, in its entry. The bit above it marks a hold; positions are below both.
+const FROZEN_BIT = 1 << 30;
 
 /** The position of the latest transaction in its block. */
 export function latestPosition(entry: IndexEntry): number {
@@ -23,7 +22,7 @@ export function latestPosition(entry: IndexEntry): number {
 
 /** Whether the entry is that of an account that cannot pay. */
 export function isFrozen(entry: IndexEntry): boolean {
-  return entry.position % HOLD_BIT >= FROZEN_BIT;
+  return (entry.position & FROZEN_BIT) !== 0;
 }
 
 /** The fixed part of a reply with a proof, and a reader of the rest. */

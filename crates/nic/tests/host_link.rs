@@ -173,7 +173,7 @@ proptest! {
             (state >> 33) % 100 < percent
         };
         let mut ends = [Link::new(9, Some(KIND)), Link::new(9, Some(KIND))];
-        // The model: what was sent by each end, and what the other has received.
+        // The model: the packets that each end has sent, and those that the other has received.
         let mut sent = [Vec::new(), Vec::new()];
         let mut received = [Vec::new(), Vec::new()];
         for (number, (length, side)) in lengths.iter().enumerate() {

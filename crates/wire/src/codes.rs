@@ -178,11 +178,11 @@ statuses! {
     7 LinkedFailed "LINKED_FAILED"
         "another operation of the linked chain failed, so none was executed; see its status, then send the chain with new ids";
     8 AccountFrozen "ACCOUNT_FROZEN"
-        "an issuer has frozen the account, so it cannot pay; ask the issuer to unfreeze it";
+        "the account is frozen; ask the issuer to unfreeze it";
     9 AccountNotFrozen "ACCOUNT_NOT_FROZEN"
-        "the account is not frozen; nothing is to be done";
+        "the account is not frozen; check the account";
     10 AccountNotEmpty "ACCOUNT_NOT_EMPTY"
-        "the account still has a balance; transfer it first";
+        "the account has a balance; transfer it first";
     16 ZeroAmount "ZERO_AMOUNT"
         "the amount is 0; use an amount of at least 1";
     17 SelfTransfer "SELF_TRANSFER"
@@ -192,7 +192,7 @@ statuses! {
     19 Expired "EXPIRED"
         "the transaction id is too old for its retries to be recognised, so the operation may have been executed; look it up by its id before sending another";
     20 LinkedInvalid "LINKED_INVALID"
-        "the batch ends inside a linked chain, or the chain is too long, contains a REFER, FREEZE or UNFREEZE, or differs from the signed one; correct the chain";
+        "the batch ends inside a linked chain, or the chain is too long, has REFER, FREEZE or UNFREEZE, or differs from the signed one; correct the chain";
     21 HoldUnknown "HOLD_UNKNOWN"
         "there is no such open hold: it was never made or has ended, or one of its fields differs; look it up by its id";
     22 HoldExpired "HOLD_EXPIRED"
@@ -236,7 +236,7 @@ statuses! {
     47 Diverged "DIVERGED"
         "the node follows another one whose operations and blocks contradict each other, so it serves nothing; ask another node, and report it to its operator";
     48 FreezingDisabled "FREEZING_DISABLED"
-        "no account of this network can be frozen; its operators allow it by `ledger.freezing`";
+        "accounts cannot be frozen; the operator must set `ledger.freezing`";
     64 NotFound "NOT_FOUND"
         "no such account, transaction, block or operation";
     65 ReplyTooLarge "REPLY_TOO_LARGE"

@@ -26,7 +26,7 @@ export function claimOfBalance(account: string, entry: IndexEntry | undefined): 
   return [
     ["Account", account],
     ["Balance", grouped(entry.balance)],
-    ...(isFrozen(entry) ? [["State", "frozen: it cannot pay"] satisfies [string, string]] : []),
+    ...(isFrozen(entry) ? [["State", "frozen"] satisfies [string, string]] : []),
     ["Latest transaction", `${entry.height}:${latestPosition(entry)}`],
   ];
 }

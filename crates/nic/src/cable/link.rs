@@ -82,7 +82,7 @@ impl Link {
         }
     }
 
-    /// Queues a packet; an empty one is none.
+    /// Queues a packet. Ignores an empty one.
     pub fn send(&mut self, meta: Meta, packet: &[u8]) {
         let chunks = packet.chunks(SEGMENT_BYTES);
         let count = chunks.len();

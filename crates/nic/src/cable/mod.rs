@@ -2,4 +2,3 @@
 
 pub mod frame;
 pub mod link;
-
