@@ -64,7 +64,7 @@ func startNode(t testing.TB) *node {
 	public := signer.PublicKey()
 	config := filepath.Join(folder, "turnpike.toml")
 	// However busy the machine is, the node recognises every retry of a test.
-	text := fmt.Sprintf("issuers = [%q]\n[ledger]\nretry_seconds = 600\n[blocks]\ninterval = 100\n", hex.EncodeToString(public[:]))
+	text := fmt.Sprintf("issuers = [%q]\n[ledger]\nretry_seconds = 600\nfreezing = true\n[blocks]\ninterval = 100\n", hex.EncodeToString(public[:]))
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -338,6 +338,47 @@ func TestHolds(t *testing.T) {
 	}
 	if latest := must(client.ProveLatest(ctx, chain, bob))(t); latest.Operation.Command != CommandCapture {
 		t.Errorf("%+v", latest.Operation)
+	}
+}
+
+func TestFrozenAndClosedAccounts(t *testing.T) {
+	t.Parallel()
+	ctx, client := testContext(t), connect(t, Options{}, startNode(t).address)
+	alice, bob := Account(1), Account(2)
+	freeze := Freeze(alice).WithTimedID(NewTransactionID())
+	for _, step := range []struct {
+		operation Operation
+		status    Status
+		value     uint64
+	}{
+		{Create(alice), StatusOk, 0},
+		{Create(bob), StatusOk, 0},
+		{Issue(alice, 1000), StatusOk, 1000},
+		{Unfreeze(alice), StatusAccountNotFrozen, 1000},
+		{freeze, StatusOk, 1000},
+		{Transfer(alice, bob, 1), StatusAccountFrozen, 1000},
+		{Close(alice), StatusAccountFrozen, 1000},
+	} {
+		receipt, _ := client.Execute(ctx, step.operation)
+		if receipt.Status != step.status || receipt.Value != step.value {
+			t.Errorf("%+v: %+v", step.operation, receipt)
+		}
+	}
+	chain := must(client.OpenChain(ctx, must(client.Info(ctx))(t).Network))(t)
+	made := proved(t, func() (*TransactionProof, error) {
+		return client.ProveTransaction(ctx, chain, freeze.Transaction, alice)
+	})
+	frozen := must(client.ProveBalance(ctx, chain, alice))(t).Entry
+	if frozen == nil || !frozen.IsFrozen() || frozen.Balance != 1000 || frozen.LatestPosition() != made.Position {
+		t.Errorf("%+v", frozen)
+	}
+	for _, operation := range []Operation{Unfreeze(alice), Transfer(alice, bob, 1000), Close(alice)} {
+		if _, err := client.Execute(ctx, operation); err != nil {
+			t.Errorf("%+v: %v", operation, err)
+		}
+	}
+	if _, err := client.Execute(ctx, Refer(alice)); err == nil {
+		t.Error("a closed account has a balance")
 	}
 }
 

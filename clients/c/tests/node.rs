@@ -224,6 +224,29 @@ fn signed_operations() {
 }
 
 #[test]
+fn accounts_are_closed_and_frozen_where_that_is_allowed() {
+    let Some(node) = Node::start() else { return };
+    let client = node.client();
+    let (alice, bob) = (account(1), account(2));
+    assert_eq!(client.submit(&mut [create(alice), create(bob), issue(alice, 10)], 0).0, Code::TurnpikeOk);
+    type Fill = unsafe extern "C" fn(*mut Operation, *const Id) -> Code;
+    let execute = |fill: Fill| {
+        let mut operation = Operation::default();
+        // SAFETY: both pointers are to local values.
+        assert_eq!(unsafe { fill(&raw mut operation, &raw const alice) }, Code::TurnpikeOk);
+        client.execute(&mut operation, Promise::Default).status
+    };
+    for fill in [turnpike_operation_freeze as Fill, turnpike_operation_unfreeze] {
+        assert_eq!(execute(fill), Code::TurnpikeFreezingDisabled);
+    }
+    assert_eq!(execute(turnpike_operation_close), Code::TurnpikeAccountNotEmpty);
+    let mut id = Id::default();
+    client.transfer(alice, bob, 10, &mut id).ok();
+    assert_eq!(execute(turnpike_operation_close), Code::TurnpikeOk);
+    assert_eq!(execute(turnpike_operation_close), Code::TurnpikeSourceUnknown);
+}
+
+#[test]
 fn proofs_hold_without_a_node() {
     let Some(node) = Node::start() else { return };
     let client = node.client();

@@ -186,6 +186,22 @@ def test_holds(node: Node, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_accounts_are_closed_and_frozen_where_that_is_allowed(node: Node, kind: str) -> None:
+    with client(kind, node.address) as c:
+        a, b = funded(c, 100, 0)
+        for operation in (Operation.freeze(a), Operation.unfreeze(a)):
+            with pytest.raises(errors.FreezingDisabled):
+                c.execute(operation)
+        with pytest.raises(errors.AccountNotEmpty):
+            c.execute(Operation.close(a))
+        assert c.execute(Operation.transfer(a, b, 100)).value == 0
+        assert c.execute(Operation.close(a)).value == 0
+        with pytest.raises(errors.SourceUnknown):
+            c.refer(a)
+        assert c.refer(b).value == 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_signed_operations(node: Node, kind: str) -> None:
     with client(kind, node.address) as c:
         signer = Signer(next(SECRETS).to_bytes(32, "big"), c.info().network)

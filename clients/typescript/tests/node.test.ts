@@ -15,6 +15,8 @@ import {
   WrongNetworkError,
   accountId,
   connect,
+  isFrozen,
+  latestPosition,
   newTransactionId,
   operation,
   toHex,
@@ -170,6 +172,26 @@ test("holds are captured, released and reclaimed", needsNode, async () => {
   assert.equal((await client.execute(lasting)).balance, 0n);
   assert.equal((await client.execute(operation.release(lasting))).balance, 80n);
   await rejects(client.execute(operation.hold(alice, bob, 1n, 1)), "HOLD_EXPIRED");
+});
+
+test("accounts are frozen and closed", needsNode, async () => {
+  await using node = await Node.start("[ledger]\nfreezing = true\n[blocks]\ninterval = 50\n");
+  await using client = await open(node);
+  await fund(client, [alice, bob], 100n);
+  assert.equal((await client.execute(operation.freeze(alice))).balance, 100n);
+  await rejects(client.transfer(alice, bob, 1n), "ACCOUNT_FROZEN");
+  const { operation: paid } = await client.transfer(bob, alice, 5n);
+  const light = await client.light(node.network);
+  const proof = await settled(() => light.proveTransaction(paid.transaction, bob));
+  const { entry } = await light.proveBalance(alice);
+  assert(entry && isFrozen(entry) && entry.balance === 105n);
+  assert.equal(latestPosition(entry), proof.position);
+  await client.execute(operation.unfreeze(alice));
+  await rejects(client.execute(operation.unfreeze(alice)), "ACCOUNT_NOT_FROZEN");
+  await rejects(client.execute(operation.close(alice)), "ACCOUNT_NOT_EMPTY");
+  await client.transfer(alice, bob, 105n);
+  assert.equal((await client.execute(operation.close(alice))).balance, 0n);
+  await rejects(client.balance(alice), "SOURCE_UNKNOWN");
 });
 
 test("concurrent operations share frames", needsNode, async () => {
