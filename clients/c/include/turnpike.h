@@ -67,11 +67,11 @@ enum turnpike_client_status
     // Another operation of the linked chain failed, so none was executed; see its status, then send the chain
     // with new ids.
     TURNPIKE_LINKED_FAILED = 7,
-    // An issuer has frozen the account, so it cannot pay; ask the issuer to unfreeze it.
+    // The account is frozen; ask the issuer to unfreeze it.
     TURNPIKE_ACCOUNT_FROZEN = 8,
-    // The account is not frozen; nothing is to be done.
+    // The account is not frozen; check the account.
     TURNPIKE_ACCOUNT_NOT_FROZEN = 9,
-    // The account still has a balance; transfer it first.
+    // The account has a balance; transfer it first.
     TURNPIKE_ACCOUNT_NOT_EMPTY = 10,
     // The amount is 0; use an amount of at least 1.
     TURNPIKE_ZERO_AMOUNT = 16,
@@ -82,8 +82,8 @@ enum turnpike_client_status
     // The transaction id is too old for its retries to be recognised, so the operation may have been executed;
     // look it up by its id before sending another.
     TURNPIKE_EXPIRED = 19,
-    // The batch ends inside a linked chain, or the chain is too long, contains a REFER, FREEZE or UNFREEZE, or
-    // differs from the signed one; correct the chain.
+    // The batch ends inside a linked chain, or the chain is too long, has REFER, FREEZE or UNFREEZE, or differs
+    // from the signed one; correct the chain.
     TURNPIKE_LINKED_INVALID = 20,
     // There is no such open hold: it was never made or has ended, or one of its fields differs; look it up by
     // its id.
@@ -135,7 +135,7 @@ enum turnpike_client_status
     // The node follows another one whose operations and blocks contradict each other, so it serves nothing; ask
     // another node, and report it to its operator.
     TURNPIKE_DIVERGED = 47,
-    // No account of this network can be frozen; its operators allow it by `ledger.freezing`.
+    // Accounts cannot be frozen; the operator must set `ledger.freezing`.
     TURNPIKE_FREEZING_DISABLED = 48,
     // No such account, transaction, block or operation.
     TURNPIKE_NOT_FOUND = 64,

@@ -76,7 +76,7 @@ impl Closed {
 const STATUS_CODES: usize = 70;
 
 /// The largest code of a command, plus one.
-const COMMANDS: usize = 9;
+const COMMANDS: usize = Command::ALL[Command::ALL.len() - 1].code() as usize + 1;
 
 /// The largest code of a promise, plus one.
 const PROMISES: usize = 4;

@@ -22,7 +22,7 @@ use node::{Config, InNic, Node};
 use skip::Ability;
 use storage::Directory as _;
 use turnpike_conformance::{SmallMemory, Summary, Target, run};
-use wire::{Command, CompactFrame, Operation, Status};
+use wire::{BatchFormat, BatchHeader, Command, CompactFrame, Operation, Promise, Status};
 use xdp::generator::attach_pass;
 use xdp::{Error, InNicConfig, InNicLedger, Interface, Link};
 use zerocopy::{FromBytes, IntoBytes};
@@ -278,12 +278,23 @@ fn executed_in_the_driver_journalled_restored_and_settled() {
 
     // A node takes the directory over.
     config.io.backend = Backend::Udp;
+    config.ledger.freezing = true;
     let node = within(&namespaces.node, || Node::start(&config).unwrap());
     for account in 0..40 {
         let refer = CompactFrame::new(Command::Refer, 5, account, 0, 0);
         assert_eq!(ask(&socket, refer), model.reply(refer));
     }
+    // The in-NIC ledger does not take back one with a frozen account, which could pay there.
+    let freeze = Operation::freeze(77_000_u32.into(), 1_u32.into());
+    let header = BatchHeader::new(9, BatchFormat::Operation, 1, Promise::Durable);
+    socket.send(&[header.as_bytes(), freeze.as_bytes()].concat()).unwrap();
+    let mut reply = [0; BatchHeader::LENGTH + Operation::LENGTH];
+    assert_eq!(socket.recv(&mut reply).unwrap(), reply.len());
+    let frozen = Operation::read_from_bytes(&reply[BatchHeader::LENGTH..]).unwrap();
+    assert_eq!(frozen.status(), Ok(Status::Ok));
     drop(node);
+    let refusal = start(&namespaces, &config).map(|_| ()).unwrap_err().to_string();
+    assert!(refusal.contains("1 frozen accounts"), "{refusal}");
 }
 
 fn check_figures(figures: &BTreeMap<String, u64>, model: &Model) {

@@ -56,6 +56,11 @@ fn restore(
 ) -> Result<(), Failure> {
     let other =
         || Error::InNic("the data directory belongs to another ledger: its values do not fit in compact frames".into());
+    let frozen = recovered.frozen();
+    if frozen > 0 {
+        let reason = "frozen accounts, which could pay here: unfreeze them with `turnpike serve`, or use that";
+        return Err(Error::InNic(format!("the ledger has {frozen} {reason}")).into());
+    }
     for (account, balance) in recovered.iter() {
         let account = account.to_compact().ok_or_else(other)?;
         nic.insert(account, balance).map_err(Failure::NoPlace)?;
