@@ -62,7 +62,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("account capture", &["turnpike account capture 0190163d8694739baea5966c26f8ad91 1 2 200 --expiry 1893456000"]),
     ("account release", &["turnpike account release 0190163d8694739baea5966c26f8ad91 1 2"]),
     ("account reclaim", &["turnpike account reclaim 0190163d8694739baea5966c26f8ad91 1 2 --expiry 1893456000"]),
-    ("account freeze", &["turnpike account freeze 1", "turnpike account freeze a4c1e58694739baea5966c26f8ad9101 --key issuer.key"]),
+    (
+        "account freeze",
+        &["turnpike account freeze 1", "turnpike account freeze a4c1e58694739baea5966c26f8ad9101 --key issuer.key"],
+    ),
     ("account unfreeze", &["turnpike account unfreeze 1"]),
     ("account close", &["turnpike account close 1", "turnpike account close --key alice.key"]),
     ("account refer", &["turnpike account refer 2"]),
