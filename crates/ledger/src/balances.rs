@@ -1,7 +1,7 @@
 //! The balances that commands are applied to: the accounts themselves, or a draft of changes to them.
 
 use table::{Full, Hash};
-use wire::{AccountId, Operation};
+use wire::{AccountId, Operation, Status};
 
 use crate::accounts::{AccountEntry, Accounts};
 
@@ -25,6 +25,14 @@ pub(crate) trait Balances {
     /// Adds an account that does not exist, with a balance of 0.
     fn create(&mut self, account: &AccountId) -> Result<(), Full>;
     fn is_frozen(&self, entry: Self::Entry) -> bool;
+    /// The balance of an account after it pays an amount, or the status if it cannot.
+    #[inline(always)]
+    fn after_payment(&self, entry: Self::Entry, amount: u64) -> Result<u64, Status> {
+        if self.is_frozen(entry) {
+            return Err(Status::AccountFrozen);
+        }
+        self.balance(entry).checked_sub(amount).ok_or(Status::InsufficientBalance)
+    }
     /// Freezes an account, or ends that.
     fn set_frozen(&mut self, entry: Self::Entry, is_frozen: bool) -> Result<(), Full>;
     /// Removes an account that is not frozen and has a balance of 0.

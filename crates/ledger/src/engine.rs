@@ -371,11 +371,10 @@ impl Ledger {
         let source = self.accounts.find(hashes.source, &operation.source);
         let balance = self.balance_of(source);
         let untraced = |status| Outcome { status, value: balance, fresh: false };
-        let command = match check(operation, signed_at != 0) {
+        let command = match self.check(operation, signed_at != 0) {
             Err(status) => return untraced(status),
             Ok(Command::Refer) if source.is_none() => return untraced(Status::SourceUnknown),
             Ok(Command::Refer) => return untraced(Status::Ok),
-            Ok(command) if command.freezes() && !self.allows_freezing => return untraced(Status::FreezingDisabled),
             Ok(command) => command,
         };
         match self.retries.known(hashes.identity, operation, signed_at, now) {
@@ -396,12 +395,20 @@ impl Ledger {
         Outcome { status, value, fresh: true }
     }
 
+    /// Checks a new operation without its accounts.
+    #[inline(always)]
+    fn check(&self, operation: &Operation, is_signed: bool) -> Result<Command, Status> {
+        match check(operation, is_signed) {
+            Ok(command) if command.freezes() && !self.allows_freezing => Err(Status::FreezingDisabled),
+            result => result,
+        }
+    }
+
     /// Predicts [`Self::execute`] without executing the operation, as if it were not linked. A full window of retries
     /// does not settle an operation: the window will have room again.
     pub fn outlook(&mut self, operation: &Operation, signed_at: u64, now: Now) -> Outlook {
-        let command = match check(operation, signed_at != 0) {
+        let command = match self.check(operation, signed_at != 0) {
             Err(_) | Ok(Command::Refer) => return Outlook::Settled,
-            Ok(command) if command.freezes() && !self.allows_freezing => return Outlook::Settled,
             Ok(command) => command,
         };
         let hashes = self.hash(operation);
@@ -542,8 +549,8 @@ pub(crate) fn apply<B: Balances>(
         Command::Capture | Command::Release | Command::Reclaim => {
             holds::end(balances, command, operation, source, hashes, hold, time)
         }
-        Command::Freeze => lifecycle::freeze(balances, source),
-        Command::Unfreeze => lifecycle::unfreeze(balances, source),
+        Command::Freeze => lifecycle::set_frozen(balances, source, true),
+        Command::Unfreeze => lifecycle::set_frozen(balances, source, false),
         Command::Close => lifecycle::close(balances, source),
     };
     match result {
@@ -569,11 +576,7 @@ fn create<B: Balances>(
         None => None,
         Some(account) => {
             let payer = balances.find(hashes.destination, &account).ok_or(Status::DestinationUnknown)?;
-            if balances.is_frozen(payer) {
-                return Err(Status::AccountFrozen);
-            }
-            let balance = balances.balance(payer);
-            Some((payer, balance.checked_sub(operation.amount()).ok_or(Status::InsufficientBalance)?))
+            Some((payer, balances.after_payment(payer, operation.amount())?))
         }
     };
     balances.create(&operation.source).map_err(|_| Status::TableFull)?;
@@ -603,10 +606,7 @@ fn transfer<B: Balances>(
     let amount = operation.amount.get();
     let source = source.ok_or(Status::SourceUnknown)?;
     let destination = balances.find(hash, &operation.destination).ok_or(Status::DestinationUnknown)?;
-    if balances.is_frozen(source) {
-        return Err(Status::AccountFrozen);
-    }
-    let left = balances.balance(source).checked_sub(amount).ok_or(Status::InsufficientBalance)?;
+    let left = balances.after_payment(source, amount)?;
     let received = balances.balance(destination).checked_add(amount).ok_or(Status::Overflow)?;
     balances.set_balance(source, left);
     balances.set_balance(destination, received);

@@ -32,10 +32,7 @@ pub(crate) fn hold<B: Balances>(
     if balances.held(hold).is_some() || balances.find(hold.hash, &hold.id).is_some() {
         return Err(Status::HoldExists);
     }
-    if balances.is_frozen(source) {
-        return Err(Status::AccountFrozen);
-    }
-    let left = balances.balance(source).checked_sub(operation.amount()).ok_or(Status::InsufficientBalance)?;
+    let left = balances.after_payment(source, operation.amount())?;
     if balances.is_full_of_holds() {
         return Err(Status::TableFull);
     }

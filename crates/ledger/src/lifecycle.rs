@@ -6,27 +6,19 @@ use wire::Status;
 
 use crate::balances::Balances;
 
-/// FREEZE. Returns the account's balance.
+/// FREEZE, or UNFREEZE. Returns the account's balance.
 #[cold]
-pub(crate) fn freeze<B: Balances>(balances: &mut B, account: Option<B::Entry>) -> Result<u64, Status> {
+pub(crate) fn set_frozen<B: Balances>(
+    balances: &mut B,
+    account: Option<B::Entry>,
+    is_frozen: bool,
+) -> Result<u64, Status> {
     let account = account.ok_or(Status::SourceUnknown)?;
-    if balances.is_frozen(account) {
-        return Err(Status::AccountFrozen);
+    if balances.is_frozen(account) == is_frozen {
+        return Err(if is_frozen { Status::AccountFrozen } else { Status::AccountNotFrozen });
     }
     let balance = balances.balance(account);
-    balances.set_frozen(account, true).map_err(|_| Status::TableFull)?;
-    Ok(balance)
-}
-
-/// UNFREEZE. Returns the account's balance.
-#[cold]
-pub(crate) fn unfreeze<B: Balances>(balances: &mut B, account: Option<B::Entry>) -> Result<u64, Status> {
-    let account = account.ok_or(Status::SourceUnknown)?;
-    if !balances.is_frozen(account) {
-        return Err(Status::AccountNotFrozen);
-    }
-    let balance = balances.balance(account);
-    balances.set_frozen(account, false).map_err(|_| Status::TableFull)?;
+    balances.set_frozen(account, is_frozen).map_err(|_| Status::TableFull)?;
     Ok(balance)
 }
 
