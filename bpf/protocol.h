@@ -160,7 +160,7 @@ enum status {
 	STATUS_NOT_PROVABLE = 66,
 	// the node does not serve that chain
 	STATUS_UNKNOWN_CHAIN = 67,
-	// a [feed](#feed-frame) of operations older than the journal; `first` names the first operation that it has
+	// a [feed](#feed-frame) from before the journal, or a proof from a [pruned block](operations.md#retention)
 	STATUS_PRUNED = 68,
 	// the client of a [feed](#feed-frame) read too slowly; continue from the cursor
 	STATUS_TOO_SLOW = 69,

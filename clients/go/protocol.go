@@ -327,8 +327,7 @@ const (
 	StatusNotProvable Status = 66
 	// The node does not serve that chain; ask another node.
 	StatusUnknownChain Status = 67
-	// The node has pruned that operation from its journal; continue from the first one that it has, and read older
-	// ones from blocks.
+	// The node has pruned that operation; continue a feed from `first`, or ask a node that retains blocks for longer.
 	StatusPruned Status = 68
 	// The client read too slowly, so the node ended the feed; continue from the cursor.
 	StatusTooSlow Status = 69
@@ -517,7 +516,7 @@ func (code Status) Advice() string {
 	case StatusUnknownChain:
 		return "the node does not serve that chain; ask another node"
 	case StatusPruned:
-		return "the node has pruned that operation from its journal; continue from the first one that it has, and read older ones from blocks"
+		return "the node has pruned that operation; continue a feed from `first`, or ask a node that retains blocks for longer"
 	case StatusTooSlow:
 		return "the client read too slowly, so the node ended the feed; continue from the cursor"
 	}
@@ -994,7 +993,7 @@ type infoFrame struct {
 	Status Status
 	// Promise of compact frames.
 	Promise Promise
-	// Bit 0: serves Bitcoin; bit 1: read-only, because storage failed; bit 2: follows another node.
+	// Bit 0: serves Bitcoin; bit 1: read-only; bit 2: follows; bit 3: prunes.
 	Flags uint8
 	// Largest datagram accepted.
 	MaxDatagram uint32

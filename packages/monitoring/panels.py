@@ -98,6 +98,8 @@ LEDGER = Row("Ledger", [
                                    replies="turnpike_replies_total")),
     Panel("Received", "Bps", rates(received="turnpike_bytes_total")),
     Panel("Blocks", "short", [(f"60 * {growth('turnpike_height')}", "{{instance}} per minute")]),
+    Panel("First retained block", "short", [("turnpike_first_retained_block", "{{instance}}")],
+          "Transactions of earlier blocks are pruned; 0 if none are."),
     Panel("Blocks after the last index root", "short", [("turnpike_height - turnpike_index_height", "{{instance}}")],
           "Balance proofs are as of the last block that states the index root."),
     Panel("Accounts", "short", values(accounts="turnpike_accounts", for_everybody="turnpike_accounts_unreserved",

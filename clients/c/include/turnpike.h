@@ -145,8 +145,8 @@ enum turnpike_client_status
     TURNPIKE_NOT_PROVABLE = 66,
     // The node does not serve that chain; ask another node.
     TURNPIKE_UNKNOWN_CHAIN = 67,
-    // The node has pruned that operation from its journal; continue from the first one that it has, and read
-    // older ones from blocks.
+    // The node has pruned that operation; continue a feed from `first`, or ask a node that retains blocks for
+    // longer.
     TURNPIKE_PRUNED = 68,
     // The client read too slowly, so the node ended the feed; continue from the cursor.
     TURNPIKE_TOO_SLOW = 69,

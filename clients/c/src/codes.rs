@@ -107,8 +107,8 @@ pub enum ClientStatus {
     TurnpikeNotProvable = 66,
     /// The node does not serve that chain; ask another node.
     TurnpikeUnknownChain = 67,
-    /// The node has pruned that operation from its journal; continue from the first one that it has, and read
-    /// older ones from blocks.
+    /// The node has pruned that operation; continue a feed from `first`, or ask a node that retains blocks for
+    /// longer.
     TurnpikePruned = 68,
     /// The client read too slowly, so the node ended the feed; continue from the cursor.
     TurnpikeTooSlow = 69,
@@ -342,7 +342,7 @@ Self::TurnpikeNotFound => c"no such account, transaction, block or operation",
 Self::TurnpikeReplyTooLarge => c"the reply does not fit in the request",
 Self::TurnpikeNotProvable => c"the block has a shape for which proofs are ambiguous, so it cannot be proved",
 Self::TurnpikeUnknownChain => c"the node does not serve that chain",
-Self::TurnpikePruned => c"the node has pruned that operation from its journal",
+Self::TurnpikePruned => c"the node has pruned that operation",
 Self::TurnpikeTooSlow => c"the client read too slowly, so the node ended the feed",
 Self::TurnpikeSomeNotExecuted => c"every operation has a result, and at least one was not executed",
 Self::TurnpikeNoReply => c"no attempt had a conclusive reply in time",
@@ -414,7 +414,7 @@ Self::TurnpikeInternal => c"the library failed",
             Self::TurnpikeReplyTooLarge => c"pad the request to the length in `detail`",
             Self::TurnpikeNotProvable => c"",
             Self::TurnpikeUnknownChain => c"ask another node",
-            Self::TurnpikePruned => c"continue from the first one that it has, and read older ones from blocks",
+            Self::TurnpikePruned => c"continue a feed from `first`, or ask a node that retains blocks for longer",
             Self::TurnpikeTooSlow => c"continue from the cursor",
             Self::TurnpikeSomeNotExecuted => c"look at each result",
             Self::TurnpikeNoReply => {

@@ -245,7 +245,7 @@ export const Status = {
   NOT_PROVABLE: 66,
   /** The node does not serve that chain. */
   UNKNOWN_CHAIN: 67,
-  /** A feed of operations older than the journal; `first` names the first operation that it has. */
+  /** A feed from before the journal, or a proof from a pruned block. */
   PRUNED: 68,
   /** The client of a feed read too slowly; continue from the cursor. */
   TOO_SLOW: 69,
@@ -297,7 +297,7 @@ export const ADVICE: Readonly<Record<StatusName, string>> = {
   REPLY_TOO_LARGE: "the reply does not fit in the request; pad the request to the length in `detail`",
   NOT_PROVABLE: "the block has a shape for which proofs are ambiguous, so it cannot be proved",
   UNKNOWN_CHAIN: "the node does not serve that chain; ask another node",
-  PRUNED: "the node has pruned that operation from its journal; continue from the first one that it has, and read older ones from blocks",
+  PRUNED: "the node has pruned that operation; continue a feed from `first`, or ask a node that retains blocks for longer",
   TOO_SLOW: "the client read too slowly, so the node ended the feed; continue from the cursor",
 };
 
@@ -961,7 +961,7 @@ export interface InfoFrame {
   status: number;
   /** Promise of compact frames. */
   promise: number;
-  /** Bit 0: serves Bitcoin; bit 1: read-only, because storage failed; bit 2: follows another node. */
+  /** Bit 0: serves Bitcoin; bit 1: read-only; bit 2: follows; bit 3: prunes. */
   flags: number;
   /** Largest datagram accepted. */
   maxDatagram: number;

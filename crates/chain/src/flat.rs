@@ -1,4 +1,5 @@
-//! A flat file: append-only bytes in segments, memory-mapped for reading.
+//! A flat file: append-only bytes in segments, memory-mapped for reading. Segments can be removed from its start.
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -47,24 +48,27 @@ pub(crate) struct FlatFile {
     directory: Arc<dyn Directory>,
     name: &'static str,
     segment_size: u64,
-    segments: RwLock<Vec<Arc<Segment>>>,
+    /// By number.
+    segments: RwLock<BTreeMap<u64, Arc<Segment>>>,
     /// End of the readable bytes.
     committed: AtomicU64,
 }
 
 impl FlatFile {
-    /// Opens the file, creates it if nothing is committed, and truncates it to the committed length.
+    /// Opens the file, creates it if nothing is committed, and truncates it to the committed length. Segments before
+    /// that of byte `retained` need not exist; those that a crash left are removed.
     pub(crate) fn open(
         directory: Arc<dyn Directory>,
         name: &'static str,
         segment_size: u64,
+        retained: u64,
         committed: u64,
     ) -> Result<Self, Error> {
         let file =
             Self { directory, name, segment_size, segments: RwLock::default(), committed: AtomicU64::new(committed) };
         assert!(segment_size.is_multiple_of(PAGE), "segments are whole pages");
         let needed = committed.div_ceil(segment_size);
-        for number in 0..needed {
+        for number in retained / segment_size..needed {
             let segment = file.open_segment(number, Mode::Write)?;
             let expected = segment_size.min(committed - number * segment_size);
             let found = segment.file.len()?;
@@ -75,28 +79,46 @@ impl FlatFile {
             if found > expected {
                 segment.file.set_len(expected)?;
             }
-            file.write_segments().push(Arc::new(segment));
+            file.write_segments().insert(number, Arc::new(segment));
         }
         let mut beyond = needed;
         while file.directory.exists(&file.segment_name(beyond))? {
             file.directory.remove(&file.segment_name(beyond))?;
             beyond += 1;
         }
+        file.remove_before(retained)?;
         Ok(file)
     }
 
-    /// Opens a file that another process may be appending to, to read its present content.
+    /// Removes the segments whose bytes are all before `retained`. Reads that have begun finish; later ones fail.
+    pub(crate) fn remove_before(&self, retained: u64) -> Result<(), Error> {
+        let first = retained / self.segment_size;
+        {
+            let mut segments = self.write_segments();
+            *segments = segments.split_off(&first);
+        }
+        let prefix = format!("{}-", self.name);
+        let number = |name: &String| name.strip_prefix(&prefix)?.parse::<u64>().ok();
+        for number in self.directory.list()?.iter().filter_map(number).filter(|number| *number < first) {
+            self.directory.remove(&self.segment_name(number))?;
+        }
+        Ok(())
+    }
+
+    /// Opens a file that another process may be appending to, to read its present content from the segment of byte
+    /// `retained` on.
     pub(crate) fn open_existing(
         directory: Arc<dyn Directory>,
         name: &'static str,
         segment_size: u64,
+        retained: u64,
     ) -> Result<Self, Error> {
         let file = Self { directory, name, segment_size, segments: RwLock::default(), committed: AtomicU64::new(0) };
-        let mut length = 0;
+        let mut length = retained / segment_size * segment_size;
         while file.directory.exists(&file.segment_name(length / segment_size))? {
             let segment = file.open_segment(length / segment_size, Mode::Read)?;
             let found = segment.file.len()?.min(segment_size);
-            file.write_segments().push(Arc::new(segment));
+            file.write_segments().insert(length / segment_size, Arc::new(segment));
             length += found;
             if found < segment_size {
                 break;
@@ -106,10 +128,11 @@ impl FlatFile {
         Ok(file)
     }
 
-    /// Appends what the first `length` bytes of another file have beyond this one.
-    pub(crate) fn copy_from(&self, other: &Self, length: u64) -> Result<(), Error> {
+    /// Appends what the first `length` bytes of another file have beyond this one. An empty file begins at the segment
+    /// of byte `retained`.
+    pub(crate) fn copy_from(&self, other: &Self, retained: u64, length: u64) -> Result<(), Error> {
         let mut buffer = vec![0; 1 << 20];
-        let begin = self.committed();
+        let begin = self.committed().max(retained / self.segment_size * self.segment_size);
         let mut offset = begin;
         while offset < length {
             let count = (length - offset).min(buffer.len() as u64) as usize;
@@ -130,13 +153,13 @@ impl FlatFile {
         Segment::new(self.directory.open(&self.segment_name(number), mode)?, self.segment_size)
     }
 
-    fn write_segments(&self) -> std::sync::RwLockWriteGuard<'_, Vec<Arc<Segment>>> {
+    fn write_segments(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<u64, Arc<Segment>>> {
         self.segments.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn segment(&self, number: u64) -> Option<Arc<Segment>> {
         let segments = self.segments.read().unwrap_or_else(PoisonError::into_inner);
-        segments.get(usize::try_from(number).ok()?).cloned()
+        segments.get(&number).cloned()
     }
 
     /// Number of readable bytes.
@@ -188,7 +211,7 @@ impl FlatFile {
         }
         let segment = Arc::new(self.open_segment(number, Mode::Create)?);
         self.directory.sync()?;
-        self.write_segments().push(Arc::clone(&segment));
+        self.write_segments().insert(number, Arc::clone(&segment));
         Ok(segment)
     }
 
@@ -298,7 +321,7 @@ mod tests {
 
     fn check(directory: &Arc<dyn Directory>) {
         let data: Vec<u8> = (0..1000_u32).map(|n| (n % 251) as u8).collect();
-        let file = FlatFile::open(Arc::clone(directory), "flat", 4096, 0).unwrap();
+        let file = FlatFile::open(Arc::clone(directory), "flat", 4096, 0, 0).unwrap();
         for round in 0..20_u64 {
             file.write(round * 1000, &data).unwrap();
             assert!(file.read(round * 1000, &mut [0]).is_err());
@@ -317,14 +340,14 @@ mod tests {
         check(&file, 20);
         drop(file);
         // Uncommitted bytes are gone and can be written again.
-        let file = FlatFile::open(Arc::clone(directory), "flat", 4096, 7000).unwrap();
+        let file = FlatFile::open(Arc::clone(directory), "flat", 4096, 0, 7000).unwrap();
         check(&file, 7);
         assert_eq!(directory.list().unwrap(), ["flat-000000", "flat-000001"]);
         file.write(7000, &data).unwrap();
         file.commit(8000);
         check(&file, 8);
         drop(file);
-        let cut = FlatFile::open(Arc::clone(directory), "flat", 4096, 9000);
+        let cut = FlatFile::open(Arc::clone(directory), "flat", 4096, 0, 9000);
         assert!(matches!(cut, Err(Error::Corrupt { .. } | Error::NotFound { .. })));
     }
 
@@ -332,7 +355,7 @@ mod tests {
     fn check_append(directory: &Arc<dyn Directory>) {
         let segment = 300 * PAGE;
         let data: Vec<u8> = (0..3_u32 << 20).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-        let file = FlatFile::open(Arc::clone(directory), "append", segment, 0).unwrap();
+        let file = FlatFile::open(Arc::clone(directory), "append", segment, 0, 0).unwrap();
         let (mut offset, mut from) = (0, 0);
         for (round, length) in [1, 4095, 1 << 20, 5, 65_536, 70_000, 1_200_000, 4096].into_iter().enumerate() {
             let mut append = file.append(offset);
@@ -350,6 +373,43 @@ mod tests {
             offset = end;
         }
         assert!(file.append(offset).finish().unwrap() == offset);
+    }
+
+    /// Removes segments while a reader has them, and after a crash that left some.
+    fn check_removal(directory: &Arc<dyn Directory>) {
+        let data = Vec::from_iter((0..5 * 4096_u32).map(|n| (n % 253) as u8));
+        let length = data.len() as u64;
+        let file = FlatFile::open(Arc::clone(directory), "removed", 4096, 0, 0).unwrap();
+        file.write(0, &data).unwrap();
+        file.commit(length);
+        let other = FlatFile::open_existing(Arc::clone(directory), "removed", 4096, 0).unwrap();
+        file.remove_before(2 * 4096 + 17).unwrap();
+        let names = |first: u32| Vec::from_iter((first..5).map(|number| format!("removed-{number:06}")));
+        assert_eq!(directory.list().unwrap(), names(2));
+        let mut read = vec![0; 3 * 4096];
+        file.read(2 * 4096, &mut read).unwrap();
+        assert!(read == data[2 * 4096..]);
+        assert!(matches!(file.read(2 * 4096 - 1, &mut read[..2]), Err(Error::NotFound { .. })));
+        // It opened them before.
+        other.read(4096, &mut read).unwrap();
+        assert!(read == data[4096..4 * 4096]);
+        drop(file);
+        let file = FlatFile::open(Arc::clone(directory), "removed", 4096, 4 * 4096, length).unwrap();
+        assert_eq!(directory.list().unwrap(), names(4));
+        let copy = FlatFile::open(Arc::clone(directory), "copy", 4096, 4 * 4096, 0).unwrap();
+        let existing = FlatFile::open_existing(Arc::clone(directory), "removed", 4096, 4 * 4096 + 1).unwrap();
+        copy.copy_from(&existing, 4 * 4096 + 1, length).unwrap();
+        for file in [&file, &copy] {
+            file.read(4 * 4096, &mut read[..4096]).unwrap();
+            assert!(read[..4096] == data[4 * 4096..]);
+        }
+    }
+
+    #[test]
+    fn segments_are_removed_from_the_start() {
+        check_removal(&SimulatedDisk::new(2).root());
+        let folder = tempfile::tempdir().unwrap();
+        check_removal(&(Arc::new(RealDirectory::open(folder.path()).unwrap()) as Arc<dyn Directory>));
     }
 
     #[test]

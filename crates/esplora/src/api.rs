@@ -278,7 +278,9 @@ impl Request<'_> {
             Refusal::NotProvable => Failure::bad_request(
                 "the block has a transaction of 64 bytes, for which paths are ambiguous (CVE-2017-12842)",
             ),
-            Refusal::NoSuchQuery | Refusal::Malformed | Refusal::Failed(_) => Failure::internal(&refusal),
+            Refusal::NoSuchQuery | Refusal::Malformed | Refusal::Pruned | Refusal::Failed(_) => {
+                Failure::internal(&refusal)
+            }
         })
     }
 

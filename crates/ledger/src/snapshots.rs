@@ -1,4 +1,4 @@
-//! When snapshots of the index are written.
+//! When snapshots of the index are written, and old blocks pruned.
 
 use std::time::{Duration, Instant};
 
@@ -7,13 +7,15 @@ use spv::IndexEntry;
 
 use crate::Error;
 
-/// Conditions for the next snapshot; the first that is met counts.
+/// Conditions for the next snapshot, of which the first that is met counts, and for the blocks to prune after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshots {
     /// Time since the last one.
     pub interval: Duration,
     /// Minimum number of transactions since the last one; the number of accounts if that is more.
     pub transactions: u64,
+    /// Time for which blocks are retained, `None` for ever. Those that a start may need are retained longer.
+    pub retention: Option<Duration>,
 }
 
 impl Snapshots {
@@ -22,7 +24,12 @@ impl Snapshots {
 
     /// Snapshots at most `interval` apart.
     pub const fn every(interval: Duration) -> Self {
-        Self { interval, transactions: Self::TRANSACTIONS }
+        Self { interval, transactions: Self::TRANSACTIONS, retention: None }
+    }
+
+    /// The same, and blocks are pruned that are older than `retention`.
+    pub const fn retain(self, retention: Option<Duration>) -> Self {
+        Self { retention, ..self }
     }
 
     /// Whether a snapshot of `tip` is due, `waited` after the one of `last`.
@@ -120,6 +127,10 @@ impl SnapshotWriter {
             return Ok(Slice::Written);
         }
         self.last = chain.tip();
+        if let Some(retention) = self.conditions.retention {
+            // By the time of the blocks, so that nothing is pruned while none are made.
+            chain.prune(self.last.header.timestamp.get().saturating_sub(retention.as_micros() as u64))?;
+        }
         Ok(Slice::Last)
     }
 }

@@ -45,7 +45,8 @@ const SNAPSHOT_TRANSACTIONS: u64 = 150;
 
 fn options(transactions: u32, limits: &Limits) -> builder::Options {
     let interval = Duration::from_secs(1);
-    let snapshots = Snapshots { interval: Duration::from_secs(5), transactions: SNAPSHOT_TRANSACTIONS };
+    let snapshots =
+        Snapshots { interval: Duration::from_secs(5), transactions: SNAPSHOT_TRANSACTIONS, retention: None };
     let retries::Limits { retention, replay, .. } = limits.retries;
     builder::Options { transactions, interval, snapshots, failures: FAILURES, retention, replay }
 }

@@ -10,7 +10,6 @@ use std::{
 
 use chain::own::{self, OwnChain, Sealer, Tip};
 use ledger::{
-    Snapshots,
     builder::{self, BlockBuilder, Observer},
     journal::Log,
 };
@@ -73,7 +72,7 @@ pub fn builder<O: Observer>(
     let options = builder::Options {
         transactions: config.blocks.transactions,
         interval: Duration::from_millis(config.blocks.interval),
-        snapshots: Snapshots::every(Duration::from_secs(config.blocks.snapshot)),
+        snapshots: config.blocks.snapshots(),
         failures: FAILURES,
         retention: Duration::from_secs(config.ledger.retry_seconds),
         replay: Duration::from_secs(config.ledger.replay_window),

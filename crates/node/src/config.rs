@@ -15,6 +15,7 @@ use std::{
     time::Duration,
 };
 
+use ledger::Snapshots;
 use net::Prefix;
 use nic::{StreamLimits, rate::RateLimit, selector::Audience};
 use serde::{Deserialize, Serialize};
@@ -119,6 +120,16 @@ pub struct Blocks {
     pub interval: u64,
     /// Time between snapshots, in seconds.
     pub snapshot: u64,
+    /// Time for which blocks are retained, in seconds; 0 for ever.
+    pub retention: u64,
+}
+
+impl Blocks {
+    /// When snapshots are written and blocks pruned.
+    pub(crate) fn snapshots(&self) -> Snapshots {
+        let retention = (self.retention > 0).then_some(Duration::from_secs(self.retention));
+        Snapshots::every(Duration::from_secs(self.snapshot)).retain(retention)
+    }
 }
 
 /// Limits for clients.
@@ -280,7 +291,7 @@ impl Default for Ledger {
 
 impl Default for Blocks {
     fn default() -> Self {
-        Self { transactions: spv::MAX_BLOCK_TRANSACTIONS, interval: 1000, snapshot: 60 }
+        Self { transactions: spv::MAX_BLOCK_TRANSACTIONS, interval: 1000, snapshot: 60, retention: 0 }
     }
 }
 
@@ -386,6 +397,8 @@ impl Config {
         findings.within("blocks.transactions", self.blocks.transactions.into(), 1, spv::MAX_BLOCK_TRANSACTIONS.into());
         findings.within("blocks.interval", self.blocks.interval, 1, 3_600_000);
         findings.within("blocks.snapshot", self.blocks.snapshot, 1, 86_400);
+        // A hundred years: from there on, "for ever" is meant.
+        findings.within("blocks.retention", self.blocks.retention, 0, 3_153_600_000);
         findings.within("limits.connections", self.limits.connections as u64, 1, 16_384);
         findings.within("limits.prefix_connections", self.limits.prefix_connections as u64, 1, 16_384);
         findings.within("limits.frame_timeout", self.limits.frame_timeout, 100, 600_000);

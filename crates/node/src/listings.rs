@@ -71,6 +71,9 @@ pub struct History {
     pub transactions: Vec<Transaction>,
     /// Whether there may be more. A page with a filter can be short, or empty, and still have more after it.
     pub more: bool,
+    /// If the history continues in pruned blocks: height of the first retained one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_retained: Option<u64>,
     /// If there may be more: `cursor` of the next page. Nodes before 0.2 leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -87,6 +90,9 @@ pub struct HoldList {
     pub holds: Vec<Hold>,
     /// Whether there may be more. A page can be short, or empty, and still have more after it.
     pub more: bool,
+    /// If there may be more holds in pruned blocks: height of the first retained one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_retained: Option<u64>,
     /// If there may be more: `cursor` of the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -303,6 +309,7 @@ impl Listings {
             network: Some(self.network()),
             transactions,
             more: page.next.is_some(),
+            first_retained: page.first_retained,
             next: page.next.map(format_locator),
         })
     }
@@ -321,6 +328,7 @@ impl Listings {
             network: Some(self.network()),
             holds,
             more: page.next.is_some(),
+            first_retained: page.first_retained,
             next: page.next.map(format_locator),
         })
     }

@@ -64,6 +64,8 @@ pub struct NodeState {
     pub height: AtomicU64,
     /// Height of the last block that states the index root: balance proofs are as of it.
     pub index_height: AtomicU64,
+    /// Height of the first retained block; 0 if no block is pruned.
+    pub first_retained: AtomicU64,
     /// Transactions in all blocks.
     pub settled: AtomicU64,
     /// Last operation that the block builder has looked at.
@@ -124,6 +126,7 @@ impl NodeState {
             sync: Histogram::default(),
             height: AtomicU64::new(0),
             index_height: AtomicU64::new(0),
+            first_retained: AtomicU64::new(0),
             settled: AtomicU64::new(0),
             built: AtomicU64::new(0),
             open: AtomicBool::new(false),
@@ -283,6 +286,7 @@ impl NodeState {
         self.open.store(builder.is_open(), Relaxed);
         self.height.store(tip.height(), Relaxed);
         self.index_height.store(tip.index_height, Relaxed);
+        self.first_retained.store(builder.chain().first_retained(), Relaxed);
         self.settled.store(tip.transactions, Relaxed);
         // Last: a reader that sees it sees the others as well.
         self.built.store(builder.sequence(), Release);

@@ -56,6 +56,8 @@ pub struct Plan {
     pub bytes_per_transaction: f64,
     /// Growth of the chain in bytes a day.
     pub daily: u64,
+    /// Seconds for which blocks are retained; 0 for ever.
+    pub retention: u64,
 }
 
 /// Settings of `[ledger]`.
@@ -73,6 +75,17 @@ impl Plan {
     /// Sum of all memory, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.memory.iter().map(|part| part.bytes).sum()
+    }
+
+    /// Bytes of the chain after a number of days: with a retention, those of blocks that are retained, and of a segment
+    /// with some that are not.
+    pub fn chain_bytes(&self, days: u64) -> u64 {
+        let all = self.daily.saturating_mul(days);
+        if self.retention == 0 {
+            return all;
+        }
+        let retained = u128::from(self.daily) * u128::from(self.retention) / 86_400;
+        all.min(u64::try_from(retained).unwrap_or(u64::MAX).saturating_add(1 << 30))
     }
 
     /// Sum of the disk that does not grow, in bytes.
@@ -114,7 +127,7 @@ pub fn plan(config: &Config, demand: Demand) -> Result<Plan, ledger::Error> {
         Use { what: "journal", bytes: segments * journal.segment_bytes },
     ];
     let daily = (bytes_per_transaction * rate as f64 * 86_400.0) as u64;
-    Ok(Plan { settings, memory, disk, bytes_per_transaction, daily })
+    Ok(Plan { settings, memory, disk, bytes_per_transaction, daily, retention: config.blocks.retention })
 }
 
 /// Bytes of the unit of `proofs.cache`.

@@ -70,6 +70,9 @@ impl Queries {
         if self.node_state.followed().is_some() {
             info.flags |= InfoFrame::FOLLOWS;
         }
+        if self.own.first_retained() > 0 {
+            info.flags |= InfoFrame::PRUNED;
+        }
         if let Some(bitcoin) = &self.bitcoin {
             info.flags |= InfoFrame::SERVES_BITCOIN;
             info.bitcoin_height.set(bitcoin.view().tip().map_or(0, |tip| tip.height.into()));

@@ -51,7 +51,11 @@ impl Source for OwnSource {
             }
             Query::Index => return self.prove_entry(&request, body),
         };
-        write(&answer.map_err(failed)?.ok_or(Refusal::NotFound)?, body);
+        let answer = answer.map_err(|error| match error {
+            chain::own::Error::Pruned { .. } => Refusal::Pruned,
+            error => failed(error),
+        });
+        write(&answer?.ok_or(Refusal::NotFound)?, body);
         Ok(())
     }
 }

@@ -28,6 +28,9 @@ pub enum Refusal {
     /// Bits of the key that must be zero are set.
     #[error("the key is malformed")]
     Malformed,
+    /// The block with the transaction is pruned.
+    #[error("the block with the transaction is pruned")]
+    Pruned,
     /// The store failed.
     #[error("the store cannot be read: {0}")]
     Failed(#[source] Box<dyn Error + Send + Sync>),
@@ -41,6 +44,7 @@ impl Refusal {
             Self::NotProvable => Status::NotProvable,
             Self::NoSuchQuery => Status::UnknownCommand,
             Self::Malformed => Status::Malformed,
+            Self::Pruned => Status::Pruned,
             Self::Failed(_) => Status::StorageFailed,
         }
     }

@@ -301,6 +301,73 @@ fn accounts_and_their_transactions_are_listed() {
     assert!(error(&list).contains("--http"));
 }
 
+/// Of a node that prunes: balances, headers and a backup stay, old transactions are refused, and a restart needs none.
+#[test]
+fn transactions_of_pruned_blocks_are_refused_and_balances_are_proved() {
+    let folder = tempfile::tempdir().unwrap();
+    let [data, copy, config] = ["data", "copy", "turnpike.toml"].map(|name| folder.path().join(name));
+    let run = |retention: u32| {
+        fs::write(
+            &config,
+            format!("[blocks]\ninterval = 50\nsnapshot = 1\nretention = {retention}\n[proofs]\ncache = 0"),
+        )
+        .unwrap();
+        start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000", "--config", text(&config)])
+    };
+    let node = run(0);
+    let at = ["--node", &node.address.to_string()];
+    for account in ["1", "2", "3"] {
+        json(&[&["account", "create", account][..], &at].concat());
+        json(&[&["account", "issue", account, "1000"][..], &at].concat());
+    }
+    json(&[&["account", "transfer", "1", "2", "5", "--transaction", "77"][..], &at].concat());
+    proof(&[&["proof", "get", "--transaction", "77", "--source", "1"][..], &at].concat());
+    assert!(node.stop().unwrap());
+    json(&["backup", "--data", text(&data), text(&copy)]);
+
+    let node = run(1);
+    let (address, http) = (node.address.to_string(), node.http.to_string());
+    let at = ["--node", &address];
+    let latest = [&["proof", "get", "--latest", "1"][..], &at].concat();
+    let deadline = Instant::now() + Duration::from_secs(120);
+    // Each makes a block, and one of them is the first after the second snapshot.
+    let refused = loop {
+        json(&[&["account", "issue", "3", "1"][..], &at].concat());
+        let output = turnpike(&latest);
+        if !output.status.success() {
+            break String::from_utf8(output.stderr).unwrap();
+        }
+        assert!(Instant::now() < deadline, "nothing was pruned");
+    };
+    assert!(refused.contains("PRUNED") && refused.contains("retains blocks for longer"), "{refused}");
+    let by_id = error(&[&["proof", "get", "--transaction", "77", "--source", "1"][..], &at].concat());
+    assert!(by_id.contains("PRUNED"), "{by_id}");
+    assert_eq!(proof(&[&["proof", "get", "--balance", "1"][..], &at].concat())["balance"], 995);
+    assert_eq!(json(&[&["info"][..], &at].concat())["pruned"], true);
+    assert!(lines(&["account", "history", "1", "--http", &http]).is_empty());
+    let plain =
+        Command::new(env!("CARGO_BIN_EXE_turnpike")).args(["account", "history", "1", "--http", &http]).output();
+    let plain = String::from_utf8(plain.unwrap().stdout).unwrap();
+    assert!(plain.contains("are pruned"), "{plain}");
+    let block =
+        ureq::get(format!("http://{http}/blocks/1")).config().http_status_as_error(false).build().call().unwrap();
+    assert_eq!(block.status(), 410);
+    // An earlier copy keeps its blocks.
+    json(&["backup", "--data", text(&data), text(&copy)]);
+    drop(node);
+
+    let audited = json(&["check", text(&data)]);
+    let first = audited["first_retained"].as_u64().unwrap();
+    assert!(first > 1 && audited["first_replayed"].as_u64().unwrap() >= first, "{audited}");
+    let copied = json(&["check", text(&copy)]);
+    assert_eq!((&copied["first_retained"], &copied["first_replayed"]), (&0.into(), &1.into()));
+    assert_eq!(copied["network"], audited["network"]);
+    let node = run(1);
+    let address = node.address.to_string();
+    assert_eq!(json(&["account", "refer", "1", "--node", &address])["balance"], 995);
+    assert!(error(&["proof", "get", "--latest", "1", "--node", &address]).contains("PRUNED"));
+}
+
 #[test]
 fn a_reorganisation_that_is_accepted_is_told() {
     let folder = tempfile::tempdir().unwrap();

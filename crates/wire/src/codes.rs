@@ -246,7 +246,7 @@ statuses! {
     67 UnknownChain "UNKNOWN_CHAIN"
         "the node does not serve that chain; ask another node";
     68 Pruned "PRUNED"
-        "the node has pruned that operation from its journal; continue from the first one that it has, and read older ones from blocks";
+        "the node has pruned that operation; continue a feed from `first`, or ask a node that retains blocks for longer";
     69 TooSlow "TOO_SLOW"
         "the client read too slowly, so the node ended the feed; continue from the cursor";
 }

@@ -12,6 +12,9 @@ impl InfoFrame {
     /// Flag: the node follows another one.
     pub const FOLLOWS: u8 = 4;
 
+    /// Flag: the node has pruned blocks, whose transactions it cannot prove.
+    pub const PRUNED: u8 = 8;
+
     /// A request.
     pub fn new(id: u32) -> Self {
         Self { header: FrameHeader::new(FrameType::Info, id), ..Self::default() }
@@ -40,6 +43,11 @@ impl InfoFrame {
     /// Whether the node follows another one, and so executes nothing itself.
     pub fn follows(&self) -> bool {
         self.flags & Self::FOLLOWS != 0
+    }
+
+    /// Whether the node has pruned blocks, whose transactions it cannot prove.
+    pub fn has_pruned(&self) -> bool {
+        self.flags & Self::PRUNED != 0
     }
 
     /// The program's version, up to the first byte that is not a visible ASCII character.

@@ -487,7 +487,7 @@ pub struct InfoFrame {
     pub status: U16,
     /// Promise of compact frames.
     pub promise: u8,
-    /// Bit 0: serves Bitcoin; bit 1: read-only, because storage failed; bit 2: follows another node.
+    /// Bit 0: serves Bitcoin; bit 1: read-only; bit 2: follows; bit 3: prunes.
     pub flags: u8,
     /// Largest datagram accepted.
     pub max_datagram: U32,

@@ -12,6 +12,7 @@ use wire::{
 };
 use zerocopy::{FromBytes, IntoBytes};
 
+use crate::model::Name;
 use crate::schedule::{EPOCH, SECOND};
 
 /// How long a client retries a request before it gives up.
@@ -441,11 +442,11 @@ pub fn leaves_trace(operation: &Operation, status: Status) -> bool {
     status.is_journalled() && !is_of_nobody && (status.is_ok() || !operation.ends_hold())
 }
 
-/// The operations that a reply promises to be durable.
-pub fn promised(datagram: &[u8]) -> Vec<(AccountId, TransactionId)> {
+/// The names and statuses of the operations that a reply promises to be durable.
+pub fn promised(datagram: &[u8]) -> Vec<(Name, Status)> {
     let durable = |operation: Operation| {
-        let is_durable = leaves_trace(&operation, operation.status().unwrap());
-        is_durable.then_some((operation.namer(), operation.transaction))
+        let status = operation.status().unwrap();
+        leaves_trace(&operation, status).then(|| (operation.name(), status))
     };
     match Reply::parse(datagram).unwrap() {
         Reply::Compact(frame) => {

@@ -2,7 +2,11 @@
 
 use std::ops::{Deref, DerefMut};
 
-use wire::{AccountId, TransactionId};
+use model::Executed;
+use wire::{AccountId, Status, TransactionId};
+
+/// The name of an operation: see [`wire::Operation::name`].
+pub type Name = (AccountId, TransactionId, bool);
 
 /// The id of a hold in the index.
 pub fn hold_id((payer, receiver, transaction, expiry): &model::HoldName) -> AccountId {
@@ -41,10 +45,12 @@ impl Model {
     }
 
     /// Records a reply in flight that promises an operation to be durable, and checks that it is.
-    pub fn promise(&mut self, namer: AccountId, transaction: TransactionId, durable: u64) {
-        let sequence = self.named(namer, transaction).next().map(|(sequence, _)| sequence);
-        if let Some(sequence) = sequence {
-            assert!(sequence <= durable, "{transaction} of {namer} is promised to be durable, but is not");
+    pub fn promise(&mut self, (name, status): (Name, Status), durable: u64) {
+        // The same name may be that of a signed operation, and of one that is not.
+        let is_it = |executed: &Executed| executed.operation.name() == name && executed.status == status;
+        let found = self.named(name.0, name.1).find(|(_, executed)| is_it(executed));
+        if let Some((sequence, _)) = found {
+            assert!(sequence <= durable, "{name:?} is promised to be durable, but is not");
             self.promised = self.promised.max(sequence);
         }
     }

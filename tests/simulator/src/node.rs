@@ -104,10 +104,12 @@ impl Process {
         ledger.allow_freezing(true);
         compare(&ledger, opened.last_sequence, &mut model.lock().unwrap());
 
+        let retention = random.chance(0.5).then_some(Duration::from_secs(15));
         let options = builder::Options {
             transactions: BLOCK_TRANSACTIONS,
             interval: Duration::from_secs(1),
-            snapshots: Snapshots::every(Duration::from_secs(60)),
+            // Often enough for two of them between crashes, after which blocks are pruned.
+            snapshots: Snapshots::every(Duration::from_secs(8)).retain(retention),
             failures: 1 << 14,
             retention: RETRIES.retention,
             replay: RETRIES.replay,

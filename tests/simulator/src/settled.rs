@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chain::own::{Error, OwnReader, TransactionAnswer};
+use model::Executed;
 use spv::{HeaderChain, IndexProof, Locator, SealedHeader, TransactionProof};
 use storage::Random;
 use wire::{AccountId, Command, Operation, Reply, SignedOperation, Status};
@@ -210,19 +211,31 @@ impl Settled {
             return Ok(());
         }
         let (&id, &account) = self.accounts.iter().nth(random.below(self.accounts.len() as u64) as usize).unwrap();
-        let latest = chain.latest(&id)?.unwrap();
-        let executed = model.named(latest.operation.namer(), latest.operation.transaction).next().unwrap().1;
-        self.verify(&latest, &executed.operation, executed.signed);
-        let at = Locator { height: latest.height as u32, position: latest.position };
-        assert_eq!(Some(at), account.latest);
+        match chain.latest(&id) {
+            Err(Error::Pruned { first, .. }) => assert!(account.latest.is_some_and(|at| u64::from(at.height) < first)),
+            latest => {
+                let latest = latest?.unwrap();
+                let mut named = model.named(latest.operation.namer(), latest.operation.transaction);
+                let is_latest = |executed: &Executed| {
+                    executed.operation == latest.operation && executed.signed.is_some() == latest.tail.is_some()
+                };
+                let executed = named.find(|(_, executed)| is_latest(executed)).unwrap().1;
+                self.verify(&latest, &executed.operation, executed.signed);
+                let at = Locator { height: latest.height as u32, position: latest.position };
+                assert_eq!(Some(at), account.latest);
+            }
+        }
         let entry = chain.account(&id)?.unwrap();
         assert_eq!((entry.balance.get(), Some(entry.latest())), (account.balance, account.latest));
         assert_eq!(entry.is_frozen(), account.is_frozen);
         let entry = self.entry(chain, &id)?;
         assert_eq!(entry.map(|entry| (entry.balance.get(), entry.latest())), self.stated.get(&id).copied());
         let steps = if random.chance(HISTORY_CHANCE) { usize::MAX } else { HISTORY_STEPS };
-        let history = chain.history(&id)?.take(steps).collect::<Result<Vec<_>, _>>()?;
-        assert_eq!(history.len(), account.transactions.min(steps));
+        let mut history = chain.history(&id)?.take(steps).collect::<Vec<_>>();
+        let is_cut = history.pop_if(|last| matches!(last, Err(Error::Pruned { .. }))).is_some();
+        let walked = history.into_iter().collect::<Result<Vec<_>, _>>()?.len();
+        let expected = account.transactions.min(steps);
+        assert!(if is_cut { walked < expected } else { walked == expected }, "{walked} of {expected} transactions");
         // Of a nonexistent account.
         if let Some(hold) = self.ended.filter(|hold| !self.accounts.contains_key(hold)) {
             assert_eq!((chain.account(&hold)?, chain.latest(&hold)?), (None, None));
@@ -235,11 +248,15 @@ impl Settled {
     /// Requests a proof of a transaction by its id, or of its absence.
     fn prove_by_id(&mut self, chain: &OwnReader, model: &Model, random: &mut Random) -> Result<(), Error> {
         let executed = &model.log()[random.below(self.sequence) as usize];
-        let found = chain.by_id(&executed.operation.transaction, &executed.operation.namer())?;
+        let found = match chain.by_id(&executed.operation.transaction, &executed.operation.namer()) {
+            Err(Error::Pruned { .. }) => return Ok(()),
+            found => found?,
+        };
         match &found {
             Some(answer) => self.verify(answer, &executed.operation, executed.signed),
             None => {
-                let may_be_missing = self.headers.height() > chain::own::EARLIER_BLOCKS as u64;
+                let is_pruned = chain.first_retained() > 0;
+                let may_be_missing = is_pruned || self.headers.height() > chain::own::EARLIER_BLOCKS as u64;
                 let is_known = executed.status == Status::Ok && !may_be_missing;
                 assert!(!is_known, "settled, but not found: {executed:?}");
             }

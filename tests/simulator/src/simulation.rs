@@ -46,6 +46,8 @@ pub struct Report {
     pub storage_failures: u64,
     /// Blocks.
     pub blocks: u64,
+    /// Blocks that were pruned.
+    pub pruned: u64,
     /// Transactions in blocks.
     pub settled: u64,
     /// Verified proofs.
@@ -66,6 +68,7 @@ impl AddAssign for Report {
             lost,
             storage_failures,
             blocks,
+            pruned,
             settled,
             proofs,
             failed_starts,
@@ -78,6 +81,7 @@ impl AddAssign for Report {
         self.crashes += crashes;
         self.lost += lost;
         self.storage_failures += storage_failures;
+        self.pruned += pruned;
         self.blocks += blocks;
         self.settled += settled;
         self.proofs += proofs;
@@ -323,8 +327,8 @@ impl Simulation {
         let durable = node.durable();
         for (address, datagram) in node.port.take_sent() {
             let client = self.clients.iter().position(|client| client.address == address).unwrap();
-            for (source, transaction) in promised(&datagram) {
-                self.model.lock().unwrap().promise(source, transaction, durable);
+            for outcome in promised(&datagram) {
+                self.model.lock().unwrap().promise(outcome, durable);
             }
             for delay in self.network.send() {
                 let (datagram, epoch) = (datagram.clone(), self.epoch);
@@ -402,6 +406,7 @@ impl Simulation {
         }
         let _ = followed.and_then(|()| self.settled.prove(&chain, &model, &mut random));
         drop(model);
+        self.report.pruned = chain.first_retained();
         let delay = self.around(100_000);
         self.schedule.after(delay, Event::Housekeeping { epoch: self.epoch });
     }

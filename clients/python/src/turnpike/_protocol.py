@@ -204,7 +204,7 @@ class Status(IntEnum):
     UNKNOWN_CHAIN = 67
     """the node does not serve that chain"""
     PRUNED = 68
-    """a feed of operations older than the journal; `first` names the first operation that it has"""
+    """a feed from before the journal, or a proof from a pruned block"""
     TOO_SLOW = 69
     """the client of a feed read too slowly; continue from the cursor"""
 
@@ -257,7 +257,7 @@ _ADVICE: Final = {
     Status.REPLY_TOO_LARGE: "the reply does not fit in the request; pad the request to the length in `detail`",
     Status.NOT_PROVABLE: "the block has a shape for which proofs are ambiguous, so it cannot be proved",
     Status.UNKNOWN_CHAIN: "the node does not serve that chain; ask another node",
-    Status.PRUNED: "the node has pruned that operation from its journal; continue from the first one that it has, and read older ones from blocks",
+    Status.PRUNED: "the node has pruned that operation; continue a feed from `first`, or ask a node that retains blocks for longer",
     Status.TOO_SLOW: "the client read too slowly, so the node ended the feed; continue from the cursor",
 }
 
@@ -510,7 +510,7 @@ class UnknownChain(StatusError):
 
 
 class Pruned(StatusError):
-    """A feed of operations older than the journal; `first` names the first operation that it has."""
+    """A feed from before the journal, or a proof from a pruned block."""
 
     status = Status.PRUNED
 
@@ -1027,7 +1027,7 @@ class InfoFrame(NamedTuple):
     promise: int = 0
     """Promise of compact frames."""
     flags: int = 0
-    """Bit 0: serves Bitcoin; bit 1: read-only, because storage failed; bit 2: follows another node."""
+    """Bit 0: serves Bitcoin; bit 1: read-only; bit 2: follows; bit 3: prunes."""
     max_datagram: int = 0
     """Largest datagram accepted."""
     network: bytes = b""

@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn records_are_checked() {
         let disk = SimulatedDisk::new(1);
-        let file = Arc::new(FlatFile::open(disk.root(), "records", SEGMENT, 0).unwrap());
+        let file = Arc::new(FlatFile::open(disk.root(), "records", SEGMENT, 0, 0).unwrap());
         let mut writer = Writer::new(Arc::clone(&file));
         let first = writer.append(&[b"abc", b"def"]).unwrap();
         let long = vec![7; BUFFER_SIZE + 5];

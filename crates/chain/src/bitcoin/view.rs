@@ -168,7 +168,7 @@ impl BitcoinChain {
                 expected: format!("{} from block {} on", options.network.name(), display(&expected.hash)),
             });
         }
-        let file = Arc::new(FlatFile::open(directory, BLOCK_FILE, SEGMENT, catalog.length.get())?);
+        let file = Arc::new(FlatFile::open(directory, BLOCK_FILE, SEGMENT, 0, catalog.length.get())?);
         let state = RwLock::new(Published::new(&index, &catalog));
         let store =
             BitcoinStore { network: options.network, start, index, file, state, is_importing: AtomicBool::new(false) };

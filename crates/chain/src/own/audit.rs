@@ -1,9 +1,10 @@
 //! The audit of a chain: checks everything that can be checked.
-use super::chain::OwnChain;
+use super::chain::{OwnChain, complete_index};
 use super::error::{Damage, Error};
 use super::record::{Record, Section, Tail};
+use super::snapshot;
 use super::store::{Store, ids_key};
-use super::tip::{Tip, issued};
+use super::tip::{Tip, issued, tip_at};
 use crate::ids;
 use crate::index::{Index, Pending};
 use crate::links::Links;
@@ -19,6 +20,11 @@ pub struct Audit {
     pub tip: Tip,
     /// The sum of all balances, which equals the total issued minus paid deposits.
     pub total: u128,
+    /// Height of the first retained block; 0 if no block is pruned.
+    pub first_retained: u64,
+    /// Height of the first block whose effects were checked: if blocks are pruned, the one after the oldest snapshot,
+    /// which its index root verifies.
+    pub first_replayed: u64,
 }
 
 /// A block that passed.
@@ -35,20 +41,28 @@ pub struct Audited<'a> {
 /// Checks all blocks from genesis on: checksums, links and seals of headers, transaction roots, stored nodes, tables of
 /// ids, back-links, index roots; that every balance follows from the operations and never falls below zero, and that
 /// balances add up to the total issued. Calls `each` with each block that passed.
+///
+/// Of pruned blocks it checks the headers. Balances then start from the oldest snapshot; of retained blocks before it,
+/// it does not check back-links, nor what they change.
 pub fn audit(chain: &OwnChain, mut each: impl FnMut(&Audited<'_>)) -> Result<Audit, Error> {
     let (store, tip) = (chain.store(), chain.tip());
     let genesis = store.record(0)?;
     let mut headers =
         HeaderChain::new(&chain.network_id(), genesis.sealed()).map_err(|_| store.damaged_record(0, Damage::Header))?;
-    let index = Index::new();
-    let pending = Pending::new(&index);
-    let mut state = Replay { index, pending, issued: 0, transactions: 0, end: genesis.end(), sequence: 0 };
+    let first_retained = store.first_retained();
+    let mut state = Replay::begin(chain)?;
+    let first_replayed = state.height + 1;
     for height in 1..=tip.height() {
         let record = store.record(height)?;
         headers.append(record.sealed()).map_err(|_| store.damaged(&record, Damage::Header))?;
+        if height < first_retained {
+            continue;
+        }
         let operations: Vec<Operation> = store.section(&record, Section::Operations)?;
         let tails = check_commitments(store, &record, &operations)?;
-        state.check(store, &record, &operations)?;
+        if height >= first_replayed {
+            state.check(store, &record, &operations)?;
+        }
         each(&Audited { height, operations: &operations, tails: &tails });
     }
     let total = state.index.total();
@@ -56,11 +70,13 @@ pub fn audit(chain: &OwnChain, mut each: impl FnMut(&Audited<'_>)) -> Result<Aud
     if replayed != (tip.hash, tip.issued, tip.transactions) || total != tip.issued {
         return Err(store.damaged_record(tip.height(), Damage::Conservation));
     }
-    Ok(Audit { tip, total })
+    Ok(Audit { tip, total, first_retained, first_replayed })
 }
 
 /// The state after the blocks so far.
 struct Replay {
+    /// Height of the last one.
+    height: u64,
     index: Index,
     pending: Pending,
     issued: u128,
@@ -71,6 +87,42 @@ struct Replay {
 }
 
 impl Replay {
+    /// The state after genesis, or as of the oldest snapshot if blocks are pruned.
+    fn begin(chain: &OwnChain) -> Result<Self, Error> {
+        let store = chain.store();
+        let (first, directory, progress) = (store.first_retained(), chain.directory(), chain.progress());
+        let (tip, index, pending) = if first <= 1 {
+            let index = Index::new();
+            let pending = Pending::new(&index);
+            (tip_at(store, 0)?, index, pending)
+        } else {
+            let mut heights = snapshot::heights(directory)?.into_iter();
+            loop {
+                let height = heights.next().ok_or(Error::NoSnapshot { first })?;
+                let Some(loaded) = snapshot::load(directory, store, height, progress)? else { continue };
+                let tip = tip_at(store, height)?;
+                if loaded.begun + 1 >= first
+                    && let Some((index, pending)) = complete_index(loaded, store, &tip, progress)?
+                {
+                    break (tip, index, pending);
+                }
+            }
+        };
+        if index.total() != tip.issued {
+            return Err(store.damaged_record(tip.height(), Damage::Conservation));
+        }
+        let record = store.record(tip.height())?;
+        Ok(Self {
+            height: tip.height(),
+            index,
+            pending,
+            issued: tip.issued,
+            transactions: tip.transactions,
+            end: record.end(),
+            sequence: tip.end_sequence,
+        })
+    }
+
     /// Applies a block, and checks what it claims about the state after it.
     fn check(&mut self, store: &Store, record: &Record, operations: &[Operation]) -> Result<(), Error> {
         let height = record.header.height.get();

@@ -140,6 +140,10 @@ impl OwnChain {
         self.proposal.filter(|(height, ..)| *height == next).map(|(.., end_sequence)| end_sequence)
     }
 
+    pub(super) fn directory(&self) -> &Arc<dyn Directory> {
+        &self.directory
+    }
+
     pub(super) fn store(&self) -> &Store {
         &self.chain_state.store
     }
@@ -296,6 +300,22 @@ impl OwnChain {
         Ok(())
     }
 
+    /// Prunes the blocks that were made before a time, in microseconds since the Unix epoch, except those that a start
+    /// from the oldest snapshot applies. Without [two snapshots](SNAPSHOTS) it prunes none.
+    pub fn prune(&mut self, before: u64) -> Result<(), Error> {
+        let snapshots = snapshot::heights(&self.directory)?;
+        let [oldest, ..] = snapshots[..] else { return Ok(()) };
+        if snapshots.len() < SNAPSHOTS {
+            return Ok(());
+        }
+        let store = self.store();
+        let first = store.first_retained();
+        let made_since = self.reader().first_since(before)?;
+        let needed = snapshot::begun(&self.directory, oldest)?.saturating_add(1);
+        let height = made_since.min(needed).min(self.tip().height());
+        if height > first { store.prune(height) } else { Ok(()) }
+    }
+
     /// Number of entries of the snapshot being written, if there is one, that are not written yet.
     pub fn snapshot_left(&self) -> Option<u64> {
         let snapshot = self.snapshot.as_ref()?;
@@ -366,7 +386,7 @@ fn check(block: &NextBlock<'_>, before: &Tip) -> Result<(), Error> {
 /// block that states its root.
 ///
 /// That root, which a header commits to, verifies all entries, whoever wrote the snapshot. A snapshot that is damaged
-/// or does not lead to the root is skipped: everything is in the blocks as well.
+/// or does not lead to the root is skipped: everything is in the blocks as well, unless they are pruned.
 fn load_index(
     directory: &Arc<dyn Directory>,
     store: &Store,
@@ -376,7 +396,9 @@ fn load_index(
     // Read by the ledger, which follows.
     progress.expect(Stage::Accounts, tip.header.accounts.get());
     for height in snapshot::candidates(directory, tip.index_height)? {
-        if let Some(loaded) = snapshot::load(directory, store, height, progress)? {
+        if let Some(loaded) = snapshot::load(directory, store, height, progress)?
+            && loaded.begun + 1 >= store.first_retained()
+        {
             match complete_index(loaded, store, tip, progress) {
                 Ok(Some(complete)) => return Ok(complete),
                 Ok(None) | Err(Error::Effect(_)) => {}
@@ -385,6 +407,9 @@ fn load_index(
         }
         let path = directory.path();
         tracing::warn!(height, ?path, "the snapshot of the index is damaged: using an older one, or the blocks alone");
+    }
+    if store.first_retained() > 1 {
+        return Err(Error::NoSnapshot { first: store.first_retained() });
     }
     let empty = Loaded { index: Index::new(), removed: Vec::new(), begun: 0, ended: 0 };
     complete_index(empty, store, tip, progress)?.ok_or_else(|| store.damaged_record(tip.index_height, Damage::Index))

@@ -5,6 +5,7 @@
 use super::catalog::Commit;
 use super::error::Error;
 use super::record::{RECORD_SIZE, Record};
+use super::retained::Retained;
 use super::snapshot;
 use super::store::Options;
 use crate::flat::FlatFile;
@@ -15,11 +16,15 @@ use zerocopy::{FromZeros, IntoBytes};
 /// Copies the blocks in `from` that cover no operation after `last_sequence` of the journal, and the newest snapshot
 /// of them, into the directory `to`. Returns the commit that makes them a chain, for a catalog.
 ///
+/// Pruned blocks that `to` has stay there: a copy that is brought up to date often enough has all blocks.
+///
 /// `to` has the blocks of the commit `present`; if that is `None`, it is empty. Until the new commit is in a catalog,
 /// the chain in `to` is the one of `present`.
 ///
 /// # Errors
-/// [`Error::NoChain`] if there is no block; [`Error::Diverged`] if `present` is of another chain, or has more blocks.
+/// [`Error::NoChain`] if there is no block; [`Error::Diverged`] if `present` is of another chain, or has more blocks;
+/// [`Error::Gap`] if blocks after `present` are pruned. [`Error::Pruned`] and [`Error::NoSnapshot`] if
+/// blocks that the copy needs are pruned meanwhile: copy again.
 pub fn copy(
     from: &Arc<dyn Directory>,
     to: &Arc<dyn Directory>,
@@ -27,10 +32,17 @@ pub fn copy(
     last_sequence: u64,
 ) -> Result<Commit, Error> {
     let segment_size = Options::default().segment_size;
-    let open = |name| FlatFile::open_existing(Arc::clone(from), name, segment_size);
+    let open = |name, retained| FlatFile::open_existing(Arc::clone(from), name, segment_size, retained);
     // In this order: the blocks of all records seen are complete.
-    let records = open("records")?;
-    let blocks = open("blocks")?;
+    let records = open("records", 0)?;
+    let (retained, blocks) = loop {
+        let retained = Retained::read(from)?;
+        let blocks = open("blocks", retained.offset)?;
+        // Otherwise they may have been removed before they were opened.
+        if Retained::read(from)? == retained {
+            break (retained, blocks);
+        }
+    };
     let record = last_record(&records, last_sequence)?;
     let commit = Commit {
         height: record.header.height,
@@ -46,14 +58,26 @@ pub fn copy(
         if !is_same {
             return Err(Error::Diverged { path: to.path().into(), height });
         }
+        if height + 1 < retained.height {
+            return Err(Error::Gap { path: to.path().into(), height, first: retained.height });
+        }
+    } else if commit.height.get() < retained.height {
+        return Err(Error::Pruned { height: commit.height.get(), first: retained.height });
+    } else if Retained::read(to)? != retained {
+        retained.write(to)?;
     }
+    let kept = Retained::read(to)?;
     let present = present.map_or((0, 0), |commit| (commit.blocks.get(), commit.records.get()));
-    for (name, file, has, length) in
-        [("blocks", &blocks, present.0, commit.blocks), ("records", &records, present.1, commit.records)]
-    {
-        FlatFile::open(Arc::clone(to), name, segment_size, has)?.copy_from(file, length.get())?;
+    for (name, file, kept, has, length) in [
+        ("blocks", &blocks, kept.offset, present.0, commit.blocks),
+        ("records", &records, 0, present.1, commit.records),
+    ] {
+        FlatFile::open(Arc::clone(to), name, segment_size, kept, has)?.copy_from(file, kept, length.get())?;
     }
     snapshot::copy_newest(from, to, commit.height.get())?;
+    if kept.height > 1 && snapshot::candidates(to, commit.height.get())?.is_empty() {
+        return Err(Error::NoSnapshot { first: kept.height });
+    }
     to.sync()?;
     Ok(commit)
 }

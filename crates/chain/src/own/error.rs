@@ -86,6 +86,40 @@ pub enum Error {
         /// Height of the copy's last block.
         height: u64,
     },
+    /// A block is pruned.
+    #[error(
+        "block {height} is pruned: this node retains blocks from {first} on; ask a node with a longer \
+         `blocks.retention`, or look in a backup"
+    )]
+    Pruned {
+        /// Height of the block.
+        height: u64,
+        /// Height of the first retained block.
+        first: u64,
+    },
+    /// No snapshot of the index leads to the state of the tip, and the blocks that would are pruned.
+    #[error(
+        "no snapshot of the index is intact, and the blocks before {first} are pruned, so the balances cannot be \
+         computed again; restore the whole data directory from a backup"
+    )]
+    NoSnapshot {
+        /// Height of the first retained block.
+        first: u64,
+    },
+    /// A copy of a chain ends before the first retained block of the chain.
+    #[error(
+        "the copy in {} ends with block {height}, and the node has pruned the blocks before {first}: name an empty \
+         directory, and keep the copy, which has the pruned blocks",
+        path.display()
+    )]
+    Gap {
+        /// The directory of the copy.
+        path: PathBuf,
+        /// Height of the copy's last block.
+        height: u64,
+        /// Height of the first retained block.
+        first: u64,
+    },
     /// There is no chain in the directory, and no genesis header to begin one.
     #[error("this directory has no chain; initialise it, or name another directory")]
     NoChain,
@@ -115,7 +149,7 @@ impl Error {
             Self::Storage(error) => {
                 matches!(error, storage::Error::Corrupt { .. } | storage::Error::NotFound { .. })
             }
-            Self::Catalog(_) | Self::CatalogDamaged | Self::Damaged(_) => true,
+            Self::Catalog(_) | Self::CatalogDamaged | Self::Damaged(_) | Self::NoSnapshot { .. } => true,
             _ => false,
         }
     }

@@ -97,6 +97,8 @@ pub struct Page {
     pub transactions: Vec<(Locator, Operation)>,
     /// The last transaction examined, if there may be more: the next page is before it. Later blocks do not move it.
     pub next: Option<Locator>,
+    /// The account's next transaction is in a block before this one, the first retained block: it is pruned.
+    pub first_retained: Option<u64>,
 }
 
 impl OwnReader {
@@ -119,8 +121,15 @@ impl OwnReader {
             if page.transactions.len() == limits.rows || !is_within(&walk, filter) {
                 break;
             }
-            let Some(step) = walk.next() else { break };
-            let (at, operation) = step?;
+            let (at, operation) = match walk.next() {
+                Some(Ok(step)) => step,
+                Some(Err(Error::Pruned { first, .. })) => {
+                    page.first_retained = Some(first);
+                    break;
+                }
+                Some(Err(error)) => return Err(error),
+                None => break,
+            };
             page.next = Some(at);
             if self.selects(filter, account, at, &operation)? {
                 page.transactions.push((at, operation));

@@ -7,6 +7,7 @@
 //! records-000000     288 bytes a block: header and seal, position in the journal, checksums    [`record`]
 //! blocks-000000      operations, links, stored nodes, table of ids, signed tails      [`record`]
 //! index-0000000042   the index after a block                                          [`snapshot`]
+//! retained           the first block that is not pruned                               [`retained`]
 //! catalog            which parts of the above are committed                           [`catalog`]
 //! ```
 //!
@@ -31,7 +32,10 @@
 //! of a height are ever sealed. A process that is killed in 3 or 6 may leave a proposal or a commit that others read
 //! but that is not on the disk: opening syncs the catalog first. A crash after 6 loses nothing: opening loads the
 //! newest valid snapshot of the index, and applies the blocks after it. The two newest snapshots are kept. A damaged
-//! one is skipped, since the blocks have everything.
+//! one is skipped, since the blocks have everything, or at least what follows the older one.
+//!
+//! [`OwnChain::prune`] removes old blocks. Their records stay, and so does the index: headers, balances and their proofs
+//! are complete, but transactions of pruned blocks cannot be read or proved. A start then needs a snapshot.
 //!
 //! Reads verify: a transaction is checked against the root in its block's header, a link against the transaction that
 //! it leads to, and whole sections against their checksums. A mismatch is recorded as damage, and is no answer.
@@ -47,6 +51,7 @@ mod history;
 mod partition_point;
 mod reader;
 mod record;
+mod retained;
 mod root_schedule;
 mod scrub;
 mod sealer;

@@ -84,6 +84,11 @@ impl OwnReader {
         self.0.genesis.hash()
     }
 
+    /// Height of the first retained block: the transactions of those before it are pruned. 0 if none are.
+    pub fn first_retained(&self) -> u64 {
+        self.0.store.first_retained()
+    }
+
     /// At most `count` sealed headers, from height `first` on.
     pub fn headers(&self, first: u64, count: usize) -> Result<Vec<SealedHeader>, Error> {
         let end = self.tip().height().saturating_add(1).min(first.saturating_add(count as u64));
@@ -141,16 +146,22 @@ impl OwnReader {
     /// The search alternates between the source's history and the blocks' tables of ids, newest first in both. So it
     /// takes as many steps as the account has transactions or the chain has blocks, whichever is fewer. A history goes
     /// back to the last time that the account was opened, so then up to [`EARLIER_BLOCKS`] more tables are read.
+    ///
+    /// Fails with [`Error::Pruned`] if it ends at a pruned block, which may have the transaction.
     pub fn by_id(&self, transaction: &TransactionId, source: &AccountId) -> Result<Option<TransactionAnswer>, Error> {
-        let mut blocks = (0..=self.tip().height()).rev();
+        let first = self.first_retained();
+        let mut blocks = (first..=self.tip().height()).rev();
         for step in self.history(source)? {
             let (at, operation) = step?;
             let found = if operation.transaction == *transaction && operation.namer() == *source {
                 Some(at)
             } else if let Some(height) = blocks.next() {
                 self.0.store.find(height, transaction, source)?
-            } else {
+            } else if first == 0 {
                 return Ok(None);
+            } else {
+                // The history may continue in pruned blocks.
+                None
             };
             if let Some(at) = found {
                 return self.by_locator(at.height.into(), at.position);

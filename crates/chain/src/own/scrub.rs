@@ -75,7 +75,10 @@ impl Scrub {
             Some(part) => part,
             None => {
                 let record = store.record(self.height)?;
-                self.current = Some(Part { record, section: 0, read: 0, hasher: blake3::Hasher::new() });
+                // Of a pruned block the record is all that there is.
+                let is_retained = self.height >= store.first_retained();
+                let section = if is_retained { 0 } else { Section::ALL.len() };
+                self.current = Some(Part { record, section, read: 0, hasher: blake3::Hasher::new() });
                 return Ok(size_of::<Record>() as u64);
             }
         };

@@ -250,6 +250,14 @@ pub(super) fn candidates(directory: &Arc<dyn Directory>, most: u64) -> Result<Ve
     Ok(heights(directory)?.into_iter().rev().filter(|height| *height <= most).collect())
 }
 
+/// The last block when the snapshot of a height began: a start applies the blocks after it.
+pub(super) fn begun(directory: &Arc<dyn Directory>, height: u64) -> Result<u64, Error> {
+    let mut header = Header::new_zeroed();
+    directory.open(&name(height), Mode::Read)?.read_exact_at(header.as_mut_bytes(), 0)?;
+    // A damaged one must not keep blocks for ever, and a start does not use it.
+    Ok(if [MAGIC, MAGIC_1].contains(&header.magic) { header.height.get().min(height) } else { height })
+}
+
 /// Reads a snapshot; `None` if it is damaged.
 pub(super) fn load(
     directory: &Arc<dyn Directory>,

@@ -4,6 +4,7 @@ use super::damage::DamageLog;
 use super::error::{Damage, DamagedBlock, Error};
 use super::partition_point::partition_point;
 use super::record::{Checksum, RECORD_SIZE, Record, RecordParts, Section, Tail, checksum};
+use super::retained::Retained;
 use super::root_schedule::RootSchedule;
 use crate::flat::{FlatFile, SEGMENT};
 use crate::ids;
@@ -12,6 +13,7 @@ use crate::merkle::{SignedTail, Tree, group, leaves, path, path_from_leaves};
 use spv::{Hash, Locator, SealedHeader, ZERO_HASH, verify_path};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use storage::{Directory, Mode};
 use wire::{AccountId, Operation, TransactionId};
 use zerocopy::byteorder::little_endian::U32;
@@ -86,8 +88,11 @@ pub(crate) struct Completion<'a> {
 /// The store.
 #[derive(Debug)]
 pub(crate) struct Store {
+    directory: Arc<dyn Directory>,
     records: FlatFile,
     blocks: FlatFile,
+    /// Height of the first retained block.
+    first_retained: AtomicU64,
     catalog: Box<dyn Catalog>,
     levels: Levels,
     roots: RootSchedule,
@@ -108,9 +113,12 @@ impl Store {
             return Err(Error::CatalogDamaged);
         }
         let (records, blocks) = last.map_or((0, 0), |commit| (commit.records.get(), commit.blocks.get()));
+        let retained = Retained::read(directory)?;
         let store = Self {
-            records: FlatFile::open(Arc::clone(directory), "records", options.segment_size, records)?,
-            blocks: FlatFile::open(Arc::clone(directory), "blocks", options.segment_size, blocks)?,
+            directory: Arc::clone(directory),
+            records: FlatFile::open(Arc::clone(directory), "records", options.segment_size, 0, records)?,
+            blocks: FlatFile::open(Arc::clone(directory), "blocks", options.segment_size, retained.offset, blocks)?,
+            first_retained: AtomicU64::new(retained.height),
             catalog,
             levels: options.levels,
             roots: options.roots,
@@ -123,7 +131,36 @@ impl Store {
                 return Err(Error::CatalogDamaged);
             }
         }
+        // A file of another chain would hide blocks that are there.
+        if retained != Retained::default() && store.retained_at(retained.height)? != retained {
+            return Err(store.damaged_record(retained.height, Damage::Record));
+        }
         Ok((store, last))
+    }
+
+    fn retained_at(&self, height: u64) -> Result<Retained, Error> {
+        Ok(Retained { height, offset: self.record(height)?.offset.get() })
+    }
+
+    /// Height of the first retained block: those before it are pruned.
+    pub(crate) fn first_retained(&self) -> u64 {
+        self.first_retained.load(Ordering::Acquire)
+    }
+
+    /// Prunes the blocks before a height: all of their sections. Their records stay. Disk space becomes free by the
+    /// segment.
+    pub(crate) fn prune(&self, height: u64) -> Result<(), Error> {
+        assert!((self.first_retained()..self.len()).contains(&height), "pruning goes forward, and leaves the tip");
+        let retained = self.retained_at(height)?;
+        retained.write(&self.directory)?;
+        self.first_retained.store(height, Ordering::Release);
+        Ok(self.blocks.remove_before(retained.offset)?)
+    }
+
+    /// Fails if a block is pruned.
+    fn check_retained(&self, height: u64) -> Result<(), Error> {
+        let first = self.first_retained();
+        if height < first { Err(Error::Pruned { height, first }) } else { Ok(()) }
     }
 
     /// Writes the operations of the next block.
@@ -248,10 +285,17 @@ impl Store {
     ) -> Result<(), Error> {
         let bytes = record.section(section);
         let start = bytes.start + first * size_of::<T>() as u64;
+        let height = record.header.height.get();
+        self.check_retained(height)?;
         if start + size_of_val(into) as u64 > bytes.end {
             return Err(self.damaged(record, section.damage()));
         }
-        Ok(self.blocks.read(start, into.as_mut_bytes())?)
+        let read = self.blocks.read(start, into.as_mut_bytes());
+        if read.is_err() {
+            // It may have been pruned since the check above.
+            self.check_retained(height)?;
+        }
+        Ok(read?)
     }
 
     /// Some operations of a block, unchecked.

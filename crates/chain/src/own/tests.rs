@@ -1,5 +1,6 @@
 //! Our own chain from block to proof, on real files and on a simulated disk that crashes.
 mod history;
+mod retention;
 
 use super::record::Section;
 use super::*;
@@ -211,6 +212,8 @@ impl Model {
     /// Checks that the chain is at the model's height, and all of its answers.
     fn check(&self, chain: &OwnChain) {
         let reader = chain.reader();
+        let first = reader.first_retained();
+        let is_retained = |at: Locator| u64::from(at.height) >= first;
         assert_eq!(reader.tip().hash, *self.headers.tip_hash());
         assert_eq!(reader.tip().header.accounts.get(), self.balances.len() as u64);
         for (account, balance) in &self.balances {
@@ -222,17 +225,27 @@ impl Model {
             let entry = reader.account(account).unwrap().unwrap();
             assert_eq!((entry.balance.get(), entry.latest()), (*balance, latest));
             assert_eq!(entry.is_frozen(), self.frozen.contains(account));
-            let answer = reader.latest(account).unwrap().unwrap();
-            assert_eq!(
-                (answer.operation, answer.height, answer.position),
-                (operation, latest.height.into(), latest.position)
-            );
-            self.check_transaction(&answer);
-            let walked: Vec<_> = reader.history(account).unwrap().map(Result::unwrap).collect();
-            assert!(walked.iter().eq(history.iter().rev()));
+            if is_retained(latest) {
+                let answer = reader.latest(account).unwrap().unwrap();
+                assert_eq!(
+                    (answer.operation, answer.height, answer.position),
+                    (operation, latest.height.into(), latest.position)
+                );
+                self.check_transaction(&answer);
+            } else {
+                assert!(is_pruned(&reader.latest(account)));
+            }
+            check_walk(reader.history(account).unwrap(), history, first);
             let (middle, _) = history[history.len() / 2];
-            let rest = reader.history_before(account, middle).unwrap().unwrap().map(Result::unwrap);
-            assert!(rest.eq(history[..history.len() / 2].iter().rev().copied()));
+            let rest = reader.history_before(account, middle);
+            if is_retained(middle) {
+                check_walk(rest.unwrap().unwrap(), &history[..history.len() / 2], first);
+            } else {
+                assert!(is_pruned(&rest));
+            }
+            if !is_retained(latest) {
+                continue;
+            }
             let no_place = Locator { position: u32::MAX, ..latest };
             assert!(reader.history_before(account, no_place).unwrap().is_none());
         }
@@ -248,7 +261,7 @@ impl Model {
         let elsewhere = Locator { height: self.height() as u32 + 1, position: 0 };
         assert!(reader.history_before(&account(0), elsewhere).unwrap().is_none());
         let stranger = account(self.accounts);
-        for (others, _) in self.history.values().flatten().step_by(7) {
+        for (others, _) in self.history.values().flatten().step_by(7).filter(|(at, _)| is_retained(*at)) {
             assert!(reader.history_before(&stranger, *others).unwrap().is_none());
         }
         let listed = reader.accounts(None, usize::MAX).1.into_iter();
@@ -260,7 +273,9 @@ impl Model {
         assert_eq!(headers, self.headers.all());
         assert!(reader.headers(self.height() + 1, 5).unwrap().is_empty());
         let total: u128 = self.balances.values().map(|balance| u128::from(*balance)).sum();
-        assert_eq!(audit(chain, |_| ()).unwrap(), Audit { tip: chain.tip(), total });
+        let audited = audit(chain, |_| ()).unwrap();
+        assert_eq!((audited.tip, audited.total, audited.first_retained), (chain.tip(), total, first));
+        assert!(if first <= 1 { audited.first_replayed == 1 } else { audited.first_replayed >= first });
     }
 
     fn check_index(&self, reader: &OwnReader, account: &AccountId) -> Option<spv::IndexEntry> {
@@ -289,6 +304,20 @@ impl Model {
         };
         proof.verify(&self.headers).unwrap();
     }
+}
+
+fn is_pruned<T>(result: &Result<T, Error>) -> bool {
+    matches!(result, Err(Error::Pruned { .. }))
+}
+
+/// Checks that a walk has the transactions of a history, newest first, down to the first retained block.
+fn check_walk(walk: History, history: &[(Locator, Operation)], first: u64) {
+    let pruned = history.partition_point(|(at, _)| u64::from(at.height) < first);
+    let mut steps = Vec::from_iter(walk);
+    if pruned > 0 {
+        assert!(steps.pop().is_some_and(|last| is_pruned(&last)));
+    }
+    assert!(steps.into_iter().map(Result::unwrap).eq(history[pruned..].iter().rev().copied()));
 }
 
 fn real() -> (tempfile::TempDir, Arc<dyn Directory>) {
@@ -559,7 +588,7 @@ fn an_account_that_pays_without_a_signature_is_found() {
         chain.append(NextBlock { operations, tails, end_sequence, timestamp: 0 }, &mut key()).unwrap()
     };
     let tip = append(&mut chain, &operations, &[tail(0), tail(2)]);
-    assert_eq!(audit(&chain, |_| ()).unwrap(), Audit { tip, total: 4 });
+    assert_eq!(audit(&chain, |_| ()).unwrap(), Audit { tip, total: 4, first_retained: 0, first_replayed: 1 });
     let other = Operation::create_for(id, account(3), payer, 1);
     append(&mut chain, &[other, Operation::create(id, account(4))], &[tail(1)]);
     let found = audit(&chain, |_| ()).unwrap_err();

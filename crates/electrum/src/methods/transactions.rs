@@ -74,7 +74,7 @@ fn refused(refusal: Refusal, not_found: impl FnOnce() -> RpcError) -> RpcError {
         Refusal::NotProvable => RpcError::bad_request(
             "the block has a transaction of 64 bytes, for which paths are ambiguous (CVE-2017-12842)",
         ),
-        Refusal::NoSuchQuery | Refusal::Malformed | Refusal::Failed(_) => {
+        Refusal::NoSuchQuery | Refusal::Malformed | Refusal::Pruned | Refusal::Failed(_) => {
             tracing::error!(%refusal, "cannot build a Merkle path for an Electrum client");
             RpcError::internal()
         }

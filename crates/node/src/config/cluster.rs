@@ -163,6 +163,14 @@ impl Cluster {
                 "empty, as `chain_signer`, if `cluster.replicas` is set: no key seals blocks",
             );
         }
+        if config.blocks.retention > 0 {
+            let value = config.blocks.retention.to_string();
+            findings.refuse(
+                "blocks.retention",
+                value,
+                "0 if `cluster.replicas` is set: a replica that joins copies all blocks",
+            );
+        }
         if config.ledger.retry_seconds < LEAST_RETRY_SECONDS {
             let value = config.ledger.retry_seconds.to_string();
             findings.refuse("ledger.retry_seconds", value, "at least 10 if `cluster.replicas` is set");

@@ -40,7 +40,6 @@ use std::{
 use chain::merkle::SignedTail;
 use client::{Client, Feed, FeedPart, Options};
 use ledger::{
-    Snapshots,
     builder::Observer,
     followed::{self, FollowedLedger, Part},
     journal::Record,
@@ -219,7 +218,7 @@ pub fn genesis(node: SocketAddr, network: Option<[u8; 32]>) -> Result<SealedHead
 pub fn ledger_options(config: &Config) -> followed::Options {
     followed::Options {
         limits: config.ledger.limits(),
-        snapshots: Snapshots::every(Duration::from_secs(config.blocks.snapshot)),
+        snapshots: config.blocks.snapshots(),
         retention: Duration::from_secs(config.ledger.retry_seconds),
         replay: Duration::from_secs(config.ledger.replay_window),
     }
@@ -479,6 +478,7 @@ impl<O: Observer> Executor<O> {
         node_state.count_entries(ledger);
         node_state.height.store(tip.height(), Relaxed);
         node_state.index_height.store(tip.index_height, Relaxed);
+        node_state.first_retained.store(self.ledger.chain().first_retained(), Relaxed);
         node_state.settled.store(tip.transactions, Relaxed);
         // Last: a reader that sees it sees the others as well.
         node_state.built.store(tip.end_sequence, Release);

@@ -69,6 +69,8 @@ pub fn render(node_state: &NodeState) -> String {
     metrics.gauge("height", "Height of the own chain.", node_state.height.load(Relaxed));
     let help = "Height of the last block that states the index root: balance proofs are as of it.";
     metrics.gauge("index_height", help, node_state.index_height.load(Relaxed));
+    let help = "Height of the first retained block: the transactions of those before it are pruned. 0 if none are.";
+    metrics.gauge("first_retained_block", help, node_state.first_retained.load(Relaxed));
     metrics.gauge("journal_segments", "Segments of the journal in use.", node_state.log.segments() as u64);
     let failed = [(["error"], node_state.has_storage_failed()), (["full"], node_state.is_disk_full())];
     let failed = failed.map(|(reason, is_so)| (reason, u64::from(is_so)));

@@ -8,7 +8,7 @@ mod report;
 
 use std::{sync::Arc, time::Instant};
 
-use chain::own::DamagedBlock;
+use chain::own::{self, DamagedBlock};
 use esplora::Api;
 use kv::service::Service;
 
@@ -273,6 +273,7 @@ fn status(refusal: &Refusal) -> &'static str {
         | Refusal::NoSuchTransaction(..)
         | Refusal::NoSuchBlock { .. } => "404 Not Found",
         Refusal::BadRequest(_) => "400 Bad Request",
+        Refusal::Failed(own::Error::Pruned { .. }) => "410 Gone",
         Refusal::Failed(_) => "500 Internal Server Error",
     }
 }

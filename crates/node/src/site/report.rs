@@ -153,6 +153,7 @@ impl Reporter {
             Row::new("Transactions in blocks", thousands(node_state.settled.load(Relaxed))),
             Row::new("Height", thousands(node_state.height.load(Relaxed))),
             Row::new("Height of balance proofs", thousands(node_state.index_height.load(Relaxed))),
+            Row::new("First retained block", thousands(node_state.first_retained.load(Relaxed))),
             Row::new("Last durable operation", thousands(node_state.durable())),
             Row::judged(
                 "Block builder",

@@ -21,6 +21,10 @@ use crate::output::{Output, thousands};
 #[derive(Serialize)]
 struct Report {
     height: u64,
+    /// Height of the first retained block; 0 if none is pruned.
+    first_retained: u64,
+    /// Height of the first block whose effects on balances were checked.
+    first_replayed: u64,
     tip: String,
     network: String,
     /// The key that seals blocks.
@@ -144,6 +148,8 @@ fn check(directory: &Path) -> Result<(Report, Hashes), Error> {
     let is_sealed = matches!(chain.authority(), Authority::Key(_));
     let report = Report {
         height: audit.tip.height(),
+        first_retained: audit.first_retained,
+        first_replayed: audit.first_replayed,
         tip: hex::encode(&audit.tip.hash),
         network: hex::encode(&chain.network_id()),
         chain_key: is_sealed.then(|| authority.clone()),
@@ -199,6 +205,13 @@ fn describe(report: &Report) -> String {
         thousands(report.journal_to),
         thousands(report.signatures),
     );
+    if report.first_retained > 0 {
+        text.push_str(&format!(
+            "\npruned     blocks before {}, of which the headers hold; balances start from the snapshot after block {}",
+            thousands(report.first_retained),
+            thousands(report.first_replayed - 1),
+        ));
+    }
     if report.torn {
         text.push_str("\n           an incomplete or empty batch at its end was cut off; it held no durable operation");
     }

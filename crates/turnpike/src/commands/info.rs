@@ -25,6 +25,8 @@ struct Report {
     accounts: u64,
     durable_sequence: u64,
     height: u64,
+    /// Whether older blocks are pruned: their transactions cannot be proved.
+    pruned: bool,
     tip: String,
     bitcoin_height: Option<u64>,
     largest_datagram: u32,
@@ -63,6 +65,7 @@ pub fn run(args: &InfoArgs, output: Output) -> Result<(), Error> {
         accounts: info.accounts.get(),
         durable_sequence: info.durable_sequence.get(),
         height: info.tip_height.get(),
+        pruned: info.has_pruned(),
         tip: hex::encode(&info.tip_hash),
         bitcoin_height: info.serves_bitcoin().then(|| info.bitcoin_height.get()),
         largest_datagram: info.max_datagram.get(),
@@ -96,7 +99,7 @@ fn order(client: &mut Client) -> Result<Order, Error> {
 
 fn describe(report: &Report) -> String {
     let mut text = format!(
-        "program           {}\nnetwork           {}\npromise           {}\naccounts          {}\ndurable sequence  {}\nblocks            {}\n\
+        "program           {}\nnetwork           {}\npromise           {}\naccounts          {}\ndurable sequence  {}\nblocks            {}{}\n\
          tip               {}\nlargest datagram  {}\nbitcoin           ",
         report.program,
         report.network,
@@ -104,6 +107,7 @@ fn describe(report: &Report) -> String {
         thousands(report.accounts),
         thousands(report.durable_sequence),
         thousands(report.height),
+        if report.pruned { "; transactions of old blocks are pruned and cannot be proved" } else { "" },
         report.tip,
         report.largest_datagram,
     );

@@ -27,7 +27,7 @@ pub fn run(args: &PlanArgs, output: Output) -> Result<(), Error> {
     let demand = Demand { accounts: args.accounts, unsigned: args.rate, signed: args.signed_rate };
     let plan = node::plan::plan(&config, demand).map_err(Error::other)?;
     let memory_bytes = plan.memory_bytes();
-    let disk_bytes = plan.disk_bytes() + plan.daily * args.days;
+    let disk_bytes = plan.disk_bytes().saturating_add(plan.chain_bytes(args.days));
     output.result(&Report { demand, days: args.days, plan, memory_bytes, disk_bytes }, text);
     Ok(())
 }
@@ -36,7 +36,7 @@ fn text(report: &Report) -> String {
     let Report { days, plan, memory_bytes, disk_bytes, .. } = report;
     let row = |Use { what, bytes }: &Use| format!("  {what:<20} {:>10}\n", DecimalBytes(*bytes).to_string());
     let rows = |parts: &[Use]| parts.iter().map(row).collect::<String>();
-    let growth = Use { what: "chain", bytes: plan.daily * days };
+    let growth = Use { what: "chain", bytes: plan.chain_bytes(*days) };
     let settings = &plan.settings;
     format!(
         "memory {}\n{}disk after {days} days {}\n{}{}  {:.1} bytes for each transaction, {} a day\n[ledger]\n\

@@ -34,7 +34,7 @@ pub fn accounts(after: Option<AccountId>, args: &ListArgs, output: Output) -> Re
         after = list.accounts.last().map(|account| account.account.clone()).or(after);
         if rows.is_last(list.accounts.len(), list.more) {
             let more = after.filter(|_| list.more).map(|account| format!("--after {account}"));
-            tell_end(list.height, more, output);
+            tell_end(list.height, more, None, output);
             return Ok(());
         }
     }
@@ -56,25 +56,27 @@ struct Page<R> {
     network: Option<String>,
     height: u64,
     rows: Vec<R>,
+    /// If the history continues in pruned blocks: height of the first retained one.
+    first_retained: Option<u64>,
     /// The cursor of the next page, if there may be one.
     next: Option<String>,
 }
 
 impl From<History> for Page<Transaction> {
     fn from(list: History) -> Self {
-        let History { network, height, transactions, more, next } = list;
+        let History { network, height, transactions, more, first_retained, next } = list;
         // Nodes before 0.2 have no cursor. Its place lets them refuse the next page; without it the list would seem to
         // end here.
         let last = || transactions.last().map(|last| format!("{}:{}", last.height, last.position));
         let next = next.or_else(last).filter(|_| more);
-        Self { network, height, rows: transactions, next }
+        Self { network, height, rows: transactions, first_retained, next }
     }
 }
 
 impl From<HoldList> for Page<Hold> {
     fn from(list: HoldList) -> Self {
-        let HoldList { network, height, holds, next, .. } = list;
-        Self { network, height, rows: holds, next }
+        let HoldList { network, height, holds, first_retained, next, .. } = list;
+        Self { network, height, rows: holds, first_retained, next }
     }
 }
 
@@ -105,7 +107,8 @@ fn list_history<L: DeserializeOwned + Into<Page<R>>, R: Serialize>(
         cursor = page.next;
         if rows.is_last(page.rows.len(), cursor.is_some()) {
             // It is the place of the last line, which is older than any --before.
-            tell_end(page.height, cursor.map(|place| format!("--before {place}")), output);
+            let more = cursor.map(|place| format!("--before {place}"));
+            tell_end(page.height, more, page.first_retained, output);
             return Ok(());
         }
     }
@@ -212,8 +215,12 @@ fn describe_hold(hold: &Hold) -> String {
     format!("{} {place}{}{expiry}\n  {:<13}{id}", operation.title(), operation.lines("  "), "hold")
 }
 
-/// Prints the block of the list, and the option that continues it.
-fn tell_end(height: u64, more: Option<String>, output: Output) {
-    let more = more.map_or_else(|| "end of list".into(), |option| format!("there is more: {option}"));
+/// Prints the block of the list, and the option that continues it, or that older blocks are pruned.
+fn tell_end(height: u64, more: Option<String>, first_retained: Option<u64>, output: Output) {
+    let more = match (more, first_retained) {
+        (Some(option), _) => format!("there is more: {option}"),
+        (None, Some(first)) => format!("blocks before {} are pruned", thousands(first)),
+        (None, None) => "end of list".into(),
+    };
     output.progress(format!("as of block {}; {more}", thousands(height)));
 }
