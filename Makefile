@@ -4,7 +4,7 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 5
 KILLS ?= 50
 
-.PHONY: help bench demo test check mutants test-machine test-rdma build setup blocks schema lint unit conformance simulate kill-loop order-kill-loop cluster-kill-loop bitcoin-kill-loop electrum-newest fast-path order-schedules fuzz packages test-packages python-wheel check-dependencies clean \
+.PHONY: help bench demo test check mutants test-machine test-rdma build setup blocks schema lint unit conformance simulate kill-loop soak order-kill-loop cluster-kill-loop bitcoin-kill-loop electrum-newest fast-path order-schedules fuzz packages test-packages python-wheel check-dependencies clean \
 	rtl rtl-lint rtl-format rtl-test rtl-wave rtl-diagram rtl-area rtl-timing rtl-csr bitstream
 
 help: ## this list
@@ -78,6 +78,10 @@ simulate: ## the seeded simulator: make simulate SEED=7 HOURS=24; OPERATIONS=100
 
 kill-loop: ## KILLS times kill -9 under load, nothing durable lost; the same of the in-NIC ledger and its journal
 	KILLS=$(KILLS) $(CARGO) test --release --locked --package turnpike --test kill_loop --test in_nic_kill -- --nocapture
+
+soak: ## a node at 70 % of its highest rate, killed every minute: an hour, or MINUTES; all replies, balances and blocks are checked
+	SOAK_ROUNDS=$(or $(MINUTES),60) SOAK_SECONDS=60 SOAK_ACCOUNTS=$(or $(ACCOUNTS),500000) \
+		$(CARGO) test --release --locked --package turnpike --test soak -- --nocapture
 
 order-kill-loop: ## CYCLES times replicas that are processes are killed and stopped, what was final stays
 	ORDER_CYCLES=$(or $(CYCLES),1000) $(CARGO) test --release --locked --package turnpike-bench-order -- --nocapture

@@ -52,10 +52,30 @@ impl Load {
 
     /// A transfer, which may be beyond the balance.
     pub fn transfer(&mut self) -> Operation {
+        let (source, destination) = self.pair();
+        let amount = 1 + self.random(ISSUED);
+        Operation::transfer(self.fresh(), source, destination, amount).timed()
+    }
+
+    /// A hold that does not expire, and may be beyond the balance.
+    #[allow(dead_code, reason = "not every test needs all of it")]
+    pub fn hold(&mut self) -> Operation {
+        let (source, destination) = self.pair();
+        let amount = 1 + self.random(ISSUED);
+        Operation::hold(self.fresh(), source, destination, amount, 0).timed()
+    }
+
+    /// REFER of an account.
+    #[allow(dead_code, reason = "not every test needs all of it")]
+    pub fn refer(&mut self, account: AccountId) -> Operation {
+        Operation::refer(self.fresh(), account)
+    }
+
+    /// Two accounts.
+    fn pair(&mut self) -> (AccountId, AccountId) {
         let accounts = u64::from(self.accounts);
         let source = self.random(accounts);
         let destination = (source + 1 + self.random(accounts - 1)) % accounts;
-        let amount = 1 + self.random(ISSUED);
-        Operation::transfer(self.fresh(), self.account(source), self.account(destination), amount).timed()
+        (self.account(source), self.account(destination))
     }
 }
