@@ -35,7 +35,7 @@ const SHARE: u64 = 70;
 /// Maximum number of open holds of a client.
 const HOLDS: usize = 1000;
 
-/// Keys of `[blocks]`, and the time for which the end of a hold is retried: a start has to take less.
+/// Keys of `[blocks]`, and the time for which the end of a hold is retried, which is longer than a start takes.
 const CONFIG: &str = "[ledger]\nretry_seconds = 60\n[blocks]\nsnapshot = {snapshot}\nretention = {retention}\n";
 
 fn number(name: &str, default: u64) -> u64 {
