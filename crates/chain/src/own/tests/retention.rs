@@ -144,6 +144,7 @@ fn what_a_start_needs_of_a_pruned_chain_is_damage_if_it_is_missing() {
         assert!(open(&directory).unwrap_err().is_damage(), "byte {place}");
     }
     // The file of another chain, or of another state.
+    std::fs::write(path("retained"), &content).unwrap();
     Retained { height: 8, ..Retained::read(&directory).unwrap() }.write(&directory).unwrap();
     assert!(matches!(open(&directory), Err(Error::Damaged(_))));
     std::fs::remove_file(path("retained")).unwrap();
