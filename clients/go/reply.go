@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// maxFrame is the maximum length of a frame: that of a datagram.
-	maxFrame = 65507
+	// maxFrame is the maximum length of a frame, also in a stream.
+	maxFrame = maxDatagram
 	// prefixSize is the length of the frame's length in a stream.
 	prefixSize = 4
 	hashSize   = len(Hash{})

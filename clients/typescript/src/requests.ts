@@ -3,6 +3,7 @@
  * given up, and moved to the next node when the present one is gone or silent.
  */
 
+import { UDP } from "./address.js";
 import { equal, viewOf } from "./bytes.js";
 import {
   ClosedError,
@@ -16,18 +17,20 @@ import {
 import type { Hash } from "./hash.js";
 import {
   ERROR_TYPE,
+  ETHERNET_DATAGRAM,
   ErrorFrame,
   FrameHeader,
   FrameType,
   type FrameTypeName,
   InfoFrame,
   MAGIC,
+  MIN_DATAGRAM,
   type Operation,
   REPLY_BIT,
   type StatusName,
   VERSION,
 } from "./protocol.js";
-import type { Connection, Transport } from "./transport.js";
+import { type Connection, MAX_FRAME, type Transport } from "./transport.js";
 
 /** Options of the requests of a client. Times are in milliseconds. */
 export interface RequestOptions {
@@ -35,6 +38,13 @@ export interface RequestOptions {
   readonly network?: Hash;
   /** How long a request may take, with all its repetitions: 10,000 by default. */
   readonly timeout?: number;
+  /** How long to wait for a reply before a request is repeated: 1,000 by default, doubled with each repetition. */
+  readonly retryAfter?: number;
+  /**
+   * Maximum length of a datagram in bytes, if an address begins with `udp://`: batches are divided so that they fit. By
+   * default 1,472, which Ethernet carries whole; up to 65,507 on loopback.
+   */
+  readonly datagram?: number;
   /** How long a node with requests to answer may be silent before the client turns to the next: 1,000 by default. */
   readonly turnAfter?: number;
   /** Maximum number of frames in flight: 16 by default. */
@@ -96,7 +106,6 @@ export function mayPass(status: StatusName): boolean {
 
 const CONNECT_TIMEOUT = 2_000;
 const RECONNECT_AFTER = 50;
-const RETRY_AFTER = 1_000;
 /** A node without room soon has some, sooner than a lost reply is noticed. */
 const BUSY_AFTER = 5;
 const MAX_WAIT = 1_000;
@@ -153,7 +162,10 @@ export class RoomNeeded extends StatusError<"REPLY_TOO_LARGE"> {
 export class Requests {
   readonly addresses: readonly string[];
   readonly #transport: Transport;
+  /** Maximum length of a frame that can be divided: it must fit whichever node it goes to. */
+  readonly maxFrame: number;
   readonly #timeout: number;
+  readonly #retryAfter: number;
   readonly #turnAfter: number;
   readonly #window: number;
   readonly #maxWaiting: number;
@@ -190,6 +202,12 @@ export class Requests {
     this.#transport = transport;
     this.#network = options.network;
     this.#timeout = positive("timeout", options.timeout ?? 10_000);
+    this.#retryAfter = positive("retryAfter", options.retryAfter ?? 1_000);
+    const datagram = options.datagram ?? ETHERNET_DATAGRAM;
+    if (!(datagram >= MIN_DATAGRAM && datagram <= MAX_FRAME)) {
+      throw new RangeError(`option datagram is ${datagram}, but must be from ${MIN_DATAGRAM} to ${MAX_FRAME}`);
+    }
+    this.maxFrame = addresses.some((address) => address.startsWith(UDP)) ? datagram : MAX_FRAME;
     this.#turnAfter = positive("turnAfter", options.turnAfter ?? 1_000);
     this.#window = positive("window", options.window ?? 16);
     this.#maxWaiting = positive("maxWaiting", options.maxWaiting ?? 1_024);
@@ -306,7 +324,7 @@ export class Requests {
     }
     if (!this.#isAwaited) this.#heard = now;
     this.counts.retries += pending.attempts > 0 ? 1 : 0;
-    pending.due = now + backoff(RETRY_AFTER, pending.attempts++);
+    pending.due = now + backoff(this.#retryAfter, pending.attempts++);
     pending.refused = undefined;
     this.#arm(Math.min(pending.due, pending.deadline, this.#heard + this.#patience));
     this.#connection?.send(pending.frame);
@@ -475,6 +493,7 @@ export class Requests {
     greeting.promise.catch(() => {});
     const handlers = { frame: (bytes: Uint8Array) => receive(bytes), closed: (reason: Error) => closed(reason) };
     const connection = await this.#transport(address, handlers, signal);
+    const repeat = connection.isLossy ? setInterval(() => connection.send(frame), this.#retryAfter) : undefined;
     try {
       connection.send(frame);
       const info = await greeting.promise;
@@ -487,6 +506,8 @@ export class Requests {
       connection.close();
       closed = () => {};
       throw error;
+    } finally {
+      clearInterval(repeat);
     }
     receive = (bytes) => this.#connection === connection && this.#receive(bytes);
     closed = (reason) => this.#connection === connection && this.#lost(reason);

@@ -1,7 +1,9 @@
-/** What a client needs from a network: frames, delivered whole or lost with the connection. */
+/** What a client needs from a network: frames, delivered whole or not at all. */
 
-/** Maximum length of a frame: that of a datagram. */
-export const MAX_FRAME = 65_507;
+import { MAX_DATAGRAM } from "./protocol.js";
+
+/** Maximum length of a frame, also in a stream. */
+export const MAX_FRAME = MAX_DATAGRAM;
 
 /** Receives from a connection. */
 export interface Handlers {
@@ -13,6 +15,8 @@ export interface Handlers {
 
 /** A connection to a node. */
 export interface Connection {
+  /** Whether frames may be lost while the connection stays open; false by default. */
+  readonly isLossy?: boolean;
   /** Sends a frame, without waiting. The bytes must not change until its reply has arrived. */
   send(frame: Uint8Array): void;
   /** Closes the connection at once. */
