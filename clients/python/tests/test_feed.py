@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from turnpike import AsyncFeed, Client, Command, Feed, FeedEntry, Options, Promise, Status, arrays, errors
+from turnpike import AsyncFeed, Client, Command, Feed, FeedEntry, Options, Promise, Status, _feed, arrays, errors
 from turnpike import _protocol as protocol
 
 from .clients import PATIENT
 from .programs import PATIENCE, Node
+from .test_wire_vectors import REPLIES
 
 
 class FeedOnLoop:
@@ -129,31 +130,36 @@ def test_each_operation_once_over_kills(own_node: Node, kind: Any) -> None:
 @pytest.fixture
 def strict_node(tmp_path: Path) -> Iterator[Node]:
     """A node that ends a feed soon."""
-    (tmp_path / "turnpike.toml").write_text("[limits]\nframe_timeout = 100\nfeeds = 1\n")
+    (tmp_path / "turnpike.toml").write_text("[limits]\nframe_timeout = 1000\nfeeds = 1\n")
     with Node(tmp_path, options=["--config", str(tmp_path / "turnpike.toml")]) as running:
         yield running
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_slow_program_is_told_and_continues(strict_node: Node, kind: Any) -> None:
-    count = 300_000
-    with Client(strict_node.address, options=PATIENT) as c, kind(strict_node.address, options=PATIENT) as feed:
+    # More than the buffers of the kernel and the node hold.
+    count = 200_000
+    with Client(strict_node.address, options=PATIENT) as c:
         for account in (1, 2):
             c.create(account)
         c.issue(1, 10**9)
-        entries = list(feed.receive().entries)
-        # More than the buffers of the kernel and the node hold.
         assert c.submit(arrays.transfers(1, 2, np.ones(count, np.uint64))).is_ok
-        time.sleep(1)
+    # On a busy machine the node may close the connection before its last frame is read; then the feed continues
+    # without an error.
+    for _ in range(5):
         slow = 0
-        while feed.cursor <= count + 3:
-            try:
-                entries += feed.receive().entries
-            except errors.TooSlow:
-                slow += 1
-                assert len(entries) < count
-        assert slow > 0
+        with kind(strict_node.address, options=PATIENT) as feed:
+            entries = list(feed.receive().entries)
+            time.sleep(1.5)
+            while feed.cursor <= count + 3:
+                try:
+                    entries += feed.receive().entries
+                except errors.TooSlow:
+                    slow += 1
         assert [entry.sequence for entry in entries] == list(range(1, count + 4))
+        if slow > 0:
+            return
+    raise AssertionError("the node never reported that the feed is slow")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -229,6 +235,34 @@ def test_a_faulty_node_is_found_out(kind: Any, reply: bytes) -> None:
         with pytest.raises(errors.WrongReply):
             feed.receive()
         assert feed.cursor == 5
+
+
+@pytest.mark.parametrize("name", [name for name, (kind, _, _) in REPLIES.items() if name.startswith("feed")])
+def test_golden_replies(name: str) -> None:
+    kind, status, golden = REPLIES[name]
+    # The id of the vectors is another one.
+    reply = golden[:4] + (2).to_bytes(4, "big") + golden[8:]
+    fixed = protocol.FeedFrame.unpack(reply.ljust(72, b"\0"))
+    account = int.from_bytes(fixed.account, "big") if fixed.flags & 1 else None
+    first = int.from_bytes(reply[72:80], "big") if len(reply) >= 80 else fixed.cursor
+    stream = _feed._Stream("node", first, account, PATIENT)
+    # Signatures are not requested.
+    if kind == "bad" or fixed.signed:
+        with pytest.raises((errors.WrongReply, ValueError)):
+            stream._read(reply)
+    elif Status[status]:
+        with pytest.raises(protocol.STATUS_ERRORS[Status[status]]):
+            stream._read(reply)
+    else:
+        part = stream._read(reply)
+        assert (len(part.entries), part.cursor, part.durable) == (fixed.count, fixed.cursor, fixed.durable)
+        assert (
+            b"".join(
+                protocol.FeedEntry(entry.sequence, golden[80 + 80 * at :][:64], entry.value).pack()
+                for at, entry in enumerate(part.entries)
+            )
+            == golden[72:]
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,7 +3,6 @@
  * given up, and moved to the next node when the present one is gone or silent.
  */
 
-import { UDP } from "./address.js";
 import { equal, viewOf } from "./bytes.js";
 import {
   ClosedError,
@@ -17,14 +16,12 @@ import {
 import type { Hash } from "./hash.js";
 import {
   ERROR_TYPE,
-  ETHERNET_DATAGRAM,
   ErrorFrame,
   FrameHeader,
   FrameType,
   type FrameTypeName,
   InfoFrame,
   MAGIC,
-  MIN_DATAGRAM,
   type Operation,
   REPLY_BIT,
   type StatusName,
@@ -40,11 +37,8 @@ export interface RequestOptions {
   readonly timeout?: number;
   /** How long to wait for a reply before a request is repeated: 1,000 by default, doubled with each repetition. */
   readonly retryAfter?: number;
-  /**
-   * Maximum length of a datagram in bytes, if an address begins with `udp://`: batches are divided so that they fit. By
-   * default 1,472, which Ethernet carries whole; up to 65,507 on loopback.
-   */
-  readonly datagram?: number;
+  /** Maximum length of frames that can be divided, batches and headers, in bytes: 65,507 by default. */
+  readonly maxFrame?: number;
   /** How long a node with requests to answer may be silent before the client turns to the next: 1,000 by default. */
   readonly turnAfter?: number;
   /** Maximum number of frames in flight: 16 by default. */
@@ -111,7 +105,7 @@ const BUSY_AFTER = 5;
 const MAX_WAIT = 1_000;
 
 /** A wait that doubles, with jitter so that clients do not return at once. */
-function backoff(first: number, repetitions: number): number {
+export function backoff(first: number, repetitions: number): number {
   return Math.min(first * 2 ** Math.min(repetitions, 16), MAX_WAIT) * (0.75 + Math.random() / 2);
 }
 
@@ -162,7 +156,6 @@ export class RoomNeeded extends StatusError<"REPLY_TOO_LARGE"> {
 export class Requests {
   readonly addresses: readonly string[];
   readonly #transport: Transport;
-  /** Maximum length of a frame that can be divided: it must fit whichever node it goes to. */
   readonly maxFrame: number;
   readonly #timeout: number;
   readonly #retryAfter: number;
@@ -202,12 +195,8 @@ export class Requests {
     this.#transport = transport;
     this.#network = options.network;
     this.#timeout = positive("timeout", options.timeout ?? 10_000);
-    this.#retryAfter = positive("retryAfter", options.retryAfter ?? 1_000);
-    const datagram = options.datagram ?? ETHERNET_DATAGRAM;
-    if (!(datagram >= MIN_DATAGRAM && datagram <= MAX_FRAME)) {
-      throw new RangeError(`option datagram is ${datagram}, but must be from ${MIN_DATAGRAM} to ${MAX_FRAME}`);
-    }
-    this.maxFrame = addresses.some((address) => address.startsWith(UDP)) ? datagram : MAX_FRAME;
+    this.#retryAfter = options.retryAfter ?? 1_000;
+    this.maxFrame = options.maxFrame ?? MAX_FRAME;
     this.#turnAfter = positive("turnAfter", options.turnAfter ?? 1_000);
     this.#window = positive("window", options.window ?? 16);
     this.#maxWaiting = positive("maxWaiting", options.maxWaiting ?? 1_024);
@@ -336,7 +325,7 @@ export class Requests {
     const answer = pending && (readError(bytes) ?? pending.read(bytes));
     if (!pending || !answer) {
       this.counts.strays++;
-      if (pending) this.#problem = new Error("a reply does not fit its request, or has a code unknown to this version");
+      if (pending) this.#problem = new Error("a reply does not fit its request");
       return;
     }
     this.#heard = performance.now();
@@ -493,7 +482,6 @@ export class Requests {
     greeting.promise.catch(() => {});
     const handlers = { frame: (bytes: Uint8Array) => receive(bytes), closed: (reason: Error) => closed(reason) };
     const connection = await this.#transport(address, handlers, signal);
-    const repeat = connection.isLossy ? setInterval(() => connection.send(frame), this.#retryAfter) : undefined;
     try {
       connection.send(frame);
       const info = await greeting.promise;
@@ -506,8 +494,6 @@ export class Requests {
       connection.close();
       closed = () => {};
       throw error;
-    } finally {
-      clearInterval(repeat);
     }
     receive = (bytes) => this.#connection === connection && this.#receive(bytes);
     closed = (reason) => this.#connection === connection && this.#lost(reason);
@@ -522,11 +508,12 @@ function withResolvers<T>(): { promise: Promise<T>; resolve(value: T): void; rej
 }
 
 function positive(name: string, value: number): number {
-  if (!(value >= 1)) throw new RangeError(`option ${name} is ${value}, but must be at least 1`);
+  if (!(value >= 1)) throw new RangeError(`option ${name} is ${value}, but must be 1 or more`);
   return value;
 }
 
-function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+/** Waits. The signal ends the wait early. */
+export function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer);

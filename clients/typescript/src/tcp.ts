@@ -40,6 +40,8 @@ export function connectTcp(address: string, handlers: Handlers, signal: AbortSig
           socket.write(frame);
           socket.uncork();
         },
+        pause: () => void socket.pause(),
+        resume: () => void socket.resume(),
         close: () => void socket.destroy(),
       });
     });

@@ -15,10 +15,11 @@ export interface Handlers {
 
 /** A connection to a node. */
 export interface Connection {
-  /** Whether frames may be lost while the connection stays open; false by default. */
-  readonly isLossy?: boolean;
   /** Sends a frame, without waiting. The bytes must not change until its reply has arrived. */
   send(frame: Uint8Array): void;
+  /** Stops and continues the delivery of frames; a few more may come. Without these, a slow receiver takes memory. */
+  pause?(): void;
+  resume?(): void;
   /** Closes the connection at once. */
   close(): void;
 }

@@ -8,6 +8,8 @@ import { type Connection, type Handlers, MAX_FRAME } from "./transport.js";
 
 /** Room for the replies to all frames in flight, in bytes; the kernel may grant less. */
 const RECEIVE_BUFFER = 4 << 20;
+/** Wait for the first reply of a node, in milliseconds. */
+const REPEAT_AFTER = 100;
 
 /** Exchanges datagrams with the node at `udp://HOST:PORT`, and with nobody else. */
 export async function connectUdp(address: string, handlers: Handlers, signal: AbortSignal): Promise<Connection> {
@@ -25,11 +27,16 @@ export async function connectUdp(address: string, handlers: Handlers, signal: Ab
     throw error;
   }
   let isOpen = true;
+  let isAnswered = false;
+  let repeat: ReturnType<typeof setInterval> | undefined;
   const close = (): void => {
+    clearInterval(repeat);
     if (isOpen) socket.close();
     isOpen = false;
   };
   socket.on("message", (frame) => {
+    isAnswered = true;
+    clearInterval(repeat);
     // The receiver keeps its bytes.
     if (isOpen && frame.length <= MAX_FRAME) handlers.frame(Uint8Array.from(frame));
   });
@@ -40,9 +47,15 @@ export async function connectUdp(address: string, handlers: Handlers, signal: Ab
     handlers.closed(new Error(`${address}: ${error.code ?? error.message}`, { cause: error }));
   };
   socket.on("error", fail);
+  const transmit = (frame: Uint8Array): void => {
+    if (isOpen) socket.send(frame, (error) => error && fail(error));
+  };
   return {
-    isLossy: true,
-    send: (frame) => isOpen && socket.send(frame, (error) => error && fail(error)),
+    send(frame) {
+      transmit(frame);
+      // The client repeats all frames but the first, the question for the network, which a stream would not lose.
+      if (!isAnswered) repeat ??= setInterval(() => transmit(frame), REPEAT_AFTER);
+    },
     close,
   };
 }

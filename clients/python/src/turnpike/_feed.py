@@ -161,9 +161,9 @@ class _Stream:
         if len(frame) < size or not self._is_reply(frame, FrameType.FEED, _FEED):
             self._refuse(frame, _FEED)
         fixed = protocol.FeedFrame.unpack(frame)
-        self._check(Status(fixed.status), fixed.first)
-        if len(frame) != size + fixed.count * entry_size:
+        if len(frame) != size + (0 if fixed.status else fixed.count * entry_size) or fixed.signed:
             raise WrongReply("a frame of the feed has another length than its entries; ask another node")
+        self._check(Status(fixed.status), fixed.first)
         entries, expected = [], self.cursor
         for at in range(size, len(frame), entry_size):
             entry = protocol.FeedEntry.unpack(frame, at)
