@@ -181,7 +181,7 @@ func TestSilentUDP(t *testing.T) {
 	t.Parallel()
 	silent := must(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
 	defer silent.Close()
-	client := connect(t, Options{Timeout: 300 * time.Millisecond, RetryAfter: 50 * time.Millisecond}, "udp://"+silent.LocalAddr().String())
+	client := connect(t, Options{Timeout: 2 * time.Second, RetryAfter: 50 * time.Millisecond}, "udp://"+silent.LocalAddr().String())
 	var unanswered *UnansweredError
 	_, err := client.Transfer(testContext(t), Account(1), Account(2), 3)
 	if !errors.As(err, &unanswered) || !errors.Is(err, ErrNoReply) || len(unanswered.Operations) != 1 {
@@ -190,6 +190,7 @@ func TestSilentUDP(t *testing.T) {
 	// Every attempt had the same bytes.
 	var first []byte
 	buffer := make([]byte, maxFrame)
+	silent.SetReadDeadline(time.Now().Add(patience))
 	for range 3 {
 		length := must(silent.Read(buffer))(t)
 		if first == nil {

@@ -171,7 +171,7 @@ def test_refusals(strict_node: Node, kind: Any) -> None:
     with kind(strict_node.address, options=PATIENT) as feed:
         feed.receive()
         # The node serves one feed.
-        with kind(strict_node.address, options=Options(timeout=0.3)) as second, pytest.raises(errors.Busy):
+        with kind(strict_node.address, options=Options(timeout=2)) as second, pytest.raises(errors.Busy):
             second.receive()
     with kind(strict_node.address, options=Options(network=bytes(32))) as feed, pytest.raises(errors.WrongNetwork):
         feed.receive()
