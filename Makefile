@@ -63,10 +63,10 @@ lint: ## formatting, clippy, licences
 fuzz: setup ## every parser for FUZZ_SECONDS
 	fuzz/run $(FUZZ_SECONDS)
 
-packages: build ## a Debian package, an OCI image, a tarball and an SBOM: target/packages; packages/README.md explains them
+packages: build ## a Debian package, an OCI image, a tarball, an SBOM, and packages for Python, npm and Go: target/packages
 	@packages/build $(NAMES)
 
-test-packages: build ## installs, runs, upgrades and removes the packages: two minutes, root and packages from Debian
+test-packages: build ## installs, runs, upgrades and removes the packages: three minutes, root and packages from Debian
 	@packages/test $(NAMES)
 
 python-wheel: ## the Python package, for Python 3.11 and newer: target/wheels/turnpike_verify-*.whl

@@ -35,7 +35,7 @@ class Protocol:
 
     def __init__(self):
         tables = tomllib.loads((SCHEMA / "protocol.toml").read_text())
-        self.constants, self.codes = tables["constants"], tables["codes"]
+        self.constants, self.limits, self.codes = tables["constants"], tables["limits"], tables["codes"]
         self.statuses, self.rules, self.tags = tables["statuses"], tables["rules"], tables["tags"]
         for codes in self.codes:
             unique(codes["name"], (value["code"] for value in codes["values"]))
@@ -211,6 +211,9 @@ def rust_codes(protocol):
         if digits == 8:
             value = f"{value[:6]}_{value[6:]}"
         parts.append(f"/// {constant['doc']}\npub const {name.upper()}: {constant['type']} = {value};\n")
+    for name, limit in protocol.limits.items():
+        value = f"{limit['value']:_}" if limit["value"] > 9_999 else limit["value"]
+        parts.append(f"{wrap('///', limit['doc'])}\npub const {name.upper()}: {limit['type']} = {value};\n")
     for codes in protocol.codes:
         lines = [f"codes! {{\n    /// {codes['doc']}\n    {codes['name']}: {codes['type']}, else {codes['refused_with']} {{"]
         for value in codes["values"]:

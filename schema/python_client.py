@@ -99,6 +99,8 @@ def module(protocol, frames):
     for name, constant in protocol.constants.items():
         doc = constant["doc"].replace('"TP"', "`TP`")
         lines += [f"{name.upper()}: Final = {constant['value']:#x}", docstring(doc, "")]
+    for name, limit in protocol.limits.items():
+        lines += [f"{name.upper()}: Final = {limit['value']}", docstring(limit["doc"], "")]
     lines += ["", ""]
     for name in CLIENT_CODES:
         codes = protocol.of(name)

@@ -25,6 +25,8 @@ def constants(protocol):
     lines = []
     for name, constant in protocol.constants.items():
         lines += [doc(constant["doc"]), f"export const {name.upper()} = {constant['value']:#x};\n"]
+    for name, limit in protocol.limits.items():
+        lines += [doc(limit["doc"]), f"export const {name.upper()} = {limit['value']};\n"]
     return lines
 
 

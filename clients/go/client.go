@@ -28,18 +28,18 @@ type retryLimit struct {
 	time    time.Duration
 }
 
-// New returns a client of a node, or of the replicas of one cluster, each HOST:PORT or HOST. It connects when there is
-// something to send.
+// New returns a client of a node, or of the replicas of one cluster, each HOST:PORT or HOST, over TCP, or over UDP with
+// udp:// before it. It connects when there is something to send.
 func New(nodes []string, options Options) (*Client, error) {
 	options, err := options.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	nodes, err = addresses(nodes)
+	complete, err := addresses(nodes)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{newSession(nodes, options), options.Promise, new(retryLimit)}, nil
+	return &Client{newSession(complete, options), options.Promise, new(retryLimit)}, nil
 }
 
 // WithPromise returns a client that waits for another promise, over the same connection.
@@ -133,15 +133,15 @@ func (c *Client) share(ctx context.Context, format batchFormat, promise Promise,
 // [Operation.Linked] operations in it are. It returns a receipt for each; check [Receipt.Err]. Operations without a
 // transaction id get one, in the given slice.
 //
-// Each frame has up to 1,023 operations in whole chains, and waits for the previous one. For the highest rate, call it from several
-// goroutines, whose batches are executed in any order.
+// Each frame has up to 1,023 operations in whole chains, or over UDP as many as fit a datagram, and waits for the
+// previous one. For the highest rate, call it from several goroutines, whose batches are executed in any order.
 //
 // After an error some operations may have been executed, and the receipts are those of the frames before. Repeat the
 // call with the same slice, and none is executed twice.
 func (c *Client) ExecuteBatch(ctx context.Context, operations []Operation) ([]Receipt, error) {
 	var receipts []Receipt
 	for len(receipts) < len(operations) {
-		part := wholeChains(operations[len(receipts):], maxEntries(batchFormatOperation))
+		part := wholeChains(operations[len(receipts):], c.maxEntries(batchFormatOperation))
 		found, err := c.executePart(ctx, part)
 		if err != nil {
 			return receipts, err
@@ -156,7 +156,7 @@ func (c *Client) ExecuteBatch(ctx context.Context, operations []Operation) ([]Re
 }
 
 // wholeChains returns the first operations, at most this many, and not the start of a linked chain that continues after
-// them. A chain that is longer than a frame is returned in part, and the node refuses it.
+// them. If the first chain alone has more, it is returned as far as a frame carries it; the node refuses a part of it.
 func wholeChains(operations []Operation, most int) []Operation {
 	if len(operations) <= most {
 		return operations
@@ -165,8 +165,8 @@ func wholeChains(operations []Operation, most int) []Operation {
 	for count > 0 && operations[count-1].Flags&flagLinked != 0 {
 		count--
 	}
-	if count == 0 {
-		count = most
+	for count = max(count, 1); count < len(operations) && count < maxEntries(batchFormatOperation, maxFrame) &&
+		operations[count-1].Flags&flagLinked != 0; count++ {
 	}
 	return operations[:count]
 }

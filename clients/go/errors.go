@@ -26,6 +26,8 @@ var (
 	ErrClosed = errors.New("the client is closed; make another one")
 	// ErrNoReply is the cause of an [UnansweredError] that the client's own timeout ended.
 	ErrNoReply = errors.New("no node answered in time; check that one runs at the given addresses")
+	// ErrWrongNetwork means that the node of a feed is of another network than the pinned one.
+	ErrWrongNetwork = errors.New("the node is of another network; check the address")
 	// ErrWrongReply means that a node's reply does not match the request.
 	ErrWrongReply = errors.New("the node's reply does not match the request: the node is faulty, ask another one")
 )

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -398,20 +399,22 @@ func TestClose(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for _, options := range []Options{
 		{Timeout: -1}, {RetryAfter: -1}, {TurnAfter: -1}, {Window: -1}, {Window: 1 << 20}, {Queue: -1}, {Promise: 4},
+		{Datagram: -1}, {Datagram: 255}, {Datagram: 65508},
 	} {
 		var invalid *OptionError
 		if _, err := New([]string{"localhost"}, options); !errors.As(err, &invalid) {
 			t.Errorf("%+v: %v", options, err)
 		}
 	}
-	for _, nodes := range [][]string{nil, {""}, {":7400"}, {"a:b:c"}} {
+	for _, nodes := range [][]string{nil, {""}, {":7400"}, {"a:b:c"}, {"udp://"}, {"tcp://a:1"}, {"udp://a/b"}} {
 		if complete, err := addresses(nodes); err == nil {
 			t.Errorf("%q became %q", nodes, complete)
 		}
 	}
-	complete, err := addresses([]string{"localhost", "::1", "[::1]", "10.0.0.1:7500"})
-	if err != nil || complete[0] != "localhost:7400" || complete[1] != "[::1]:7400" || complete[2] != "[::1]:7400" ||
-		complete[3] != "10.0.0.1:7500" {
+	complete, err := addresses([]string{"localhost", "::1", "[::1]", "10.0.0.1:7500", "udp://localhost", "udp://[::1]:7500"})
+	expected := []endpoint{{"tcp", "localhost:7400"}, {"tcp", "[::1]:7400"}, {"tcp", "[::1]:7400"}, {"tcp", "10.0.0.1:7500"},
+		{"udp", "localhost:7400"}, {"udp", "[::1]:7500"}}
+	if err != nil || !slices.Equal(complete, expected) {
 		t.Errorf("%v, %v", complete, err)
 	}
 }

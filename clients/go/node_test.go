@@ -53,8 +53,8 @@ type node struct {
 }
 
 // startNode starts a node on loopback with an empty ledger, and stops it at the end of the test. The secret key of the
-// vectors may issue.
-func startNode(t testing.TB) *node {
+// vectors may issue. Further arguments are those of the program.
+func startNode(t testing.TB, arguments ...string) *node {
 	t.Helper()
 	path, folder := program(t), t.TempDir()
 	signer, err := NewSigner(secretKey(), NetworkID{})
@@ -73,9 +73,13 @@ func startNode(t testing.TB) *node {
 		t.Fatal(err)
 	}
 	address, metrics := freeAddresses()
-	n := &node{t: t, address: address, log: log, command: []string{path, "serve", "--config", config, "--data",
+	n := &node{t: t, address: address, log: log, command: []string{path, "serve", "--data",
 		filepath.Join(folder, "data"), "--listen", address, "--http", metrics, "--trusted", "127.0.0.0/8",
 		"--accounts", "100000"}}
+	if len(arguments) == 0 {
+		arguments = []string{"--config", config}
+	}
+	n.command = append(n.command, arguments...)
 	n.start()
 	t.Cleanup(func() {
 		n.kill()

@@ -8,8 +8,13 @@ import (
 	"time"
 )
 
-// defaultPort is the port of nodes given without one.
-const defaultPort = "7400"
+// udpScheme precedes the address of a node that is asked over UDP.
+const udpScheme = "udp://"
+
+// endpoint is a node's address, and the network over which it is asked: tcp or udp.
+type endpoint struct {
+	network, address string
+}
 
 // Options of a client. The zero value of each field stands for its default.
 type Options struct {
@@ -26,7 +31,10 @@ type Options struct {
 	Window int
 	// Queue is the maximum number of operations that wait for a batch, 4,096 by default. Further calls block.
 	Queue int
-	// Dial opens connections, by default TCP without TLS.
+	// Datagram is the maximum number of bytes of a datagram, if a node is udp://: batches are divided so that they fit.
+	// 1,472 by default, which Ethernet carries whole; up to 65,507 on loopback.
+	Datagram int
+	// Dial opens connections, by default without TLS. The network is tcp or udp.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -48,14 +56,18 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	for _, field := range []struct {
-		name         string
-		value        *int
-		normal, most int
-	}{{"Window", &o.Window, 32, 1 << 14}, {"Queue", &o.Queue, 4096, 1 << 24}} {
+		name                string
+		value               *int
+		normal, least, most int
+	}{
+		{"Window", &o.Window, 32, 1, 1 << 14},
+		{"Queue", &o.Queue, 4096, 1, 1 << 24},
+		{"Datagram", &o.Datagram, ethernetDatagram, minDatagram, maxDatagram},
+	} {
 		if *field.value == 0 {
 			*field.value = field.normal
 		}
-		if *field.value < 1 || *field.value > field.most {
+		if *field.value < field.least || *field.value > field.most {
 			return o, &OptionError{field.name, "out of range"}
 		}
 	}
@@ -68,21 +80,26 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// addresses appends the default port to hosts without one.
-func addresses(nodes []string) ([]string, error) {
+// addresses reads the nodes' addresses, and appends the default port to hosts without one.
+func addresses(nodes []string) ([]endpoint, error) {
 	if len(nodes) == 0 {
 		return nil, &OptionError{"nodes", "name at least one node, as HOST:PORT"}
 	}
-	complete := make([]string, len(nodes))
-	for i, node := range nodes {
-		host, port, err := net.SplitHostPort(node)
+	complete := make([]endpoint, len(nodes))
+	for i, given := range nodes {
+		address, isUDP := strings.CutPrefix(given, udpScheme)
+		host, port, err := net.SplitHostPort(address)
 		if err != nil {
-			host, port = strings.Trim(node, "[]"), defaultPort
+			host, port = strings.Trim(address, "[]"), strconv.Itoa(defaultPort)
 		}
-		if host == "" || port == "" || strings.Contains(host, ":") && net.ParseIP(host) == nil {
-			return nil, &OptionError{"nodes", "invalid address " + strconv.Quote(node)}
+		isInvalid := strings.Contains(host, "/") || strings.Contains(host, ":") && net.ParseIP(host) == nil
+		if host == "" || port == "" || isInvalid {
+			return nil, &OptionError{"nodes", "invalid address " + strconv.Quote(given)}
 		}
-		complete[i] = net.JoinHostPort(host, port)
+		complete[i] = endpoint{"tcp", net.JoinHostPort(host, port)}
+		if isUDP {
+			complete[i].network = "udp"
+		}
 	}
 	return complete, nil
 }

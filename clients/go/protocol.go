@@ -18,6 +18,15 @@ const (
 	errorType = 0xff
 	// Added to the command of a message in its result.
 	messageReplyBit = 0x80000000
+	// The default port for UDP and TCP.
+	defaultPort = 7400
+	// Maximum length of a datagram in UDP over IPv4: 65,535 minus the headers of IPv4 (20) and UDP (8). Frames in
+	// streams are not longer.
+	maxDatagram = 65507
+	// Maximum payload of a datagram that fits an Ethernet frame of 1,500 bytes unfragmented.
+	ethernetDatagram = 1472
+	// Minimum of a client's limit on datagrams: every fixed part of a frame fits.
+	minDatagram = 256
 )
 
 // frameType is the type of a frame with a header.
@@ -1114,4 +1123,99 @@ func (f *finalityFrame) read(b []byte) {
 	copy(f.Hash[:], b[32:64])
 	f.Generation = binary.BigEndian.Uint32(b[64:68])
 	f.Generations = binary.BigEndian.Uint32(b[68:72])
+}
+
+// feedFrame: request for a feed of journalled operations, 72 bytes, and the first 72 bytes of each reply.
+type feedFrame struct {
+	// Header.
+	Header frameHeader
+	// Status; 0 in requests.
+	Status Status
+	// Promise requested; in replies the one made.
+	Promise Promise
+	// Flags; bit 0: only operations that name the account as source or destination; bit 1: with the tails of signed
+	// operations.
+	Flags uint8
+	// Count: number of entries; 0 in requests.
+	Count uint16
+	// Number of tails; 0 in requests and without the flag.
+	Signed uint16
+	// Cursor: sequence of the first operation wanted, from 1; in replies of the first one after this frame.
+	Cursor uint64
+	// The account; 0 without the flag.
+	Account AccountID
+	// Ledger time of the entries, in microseconds since the Unix epoch; 0 in requests and without entries.
+	Timestamp uint64
+	// Sequence of the last durable operation; 0 in requests.
+	Durable uint64
+	// Sequence of the last final operation; 0 in requests, and from a node that is not a replica.
+	Finalized uint64
+	// Sequence of the first operation in the journal; 0 in requests.
+	First uint64
+}
+
+// feedFrameSize is the length of the fixed part in bytes.
+const feedFrameSize = 72
+
+// write encodes the structure in the first 72 bytes of b, except the reserved ones.
+func (f *feedFrame) write(b []byte) {
+	_ = b[71]
+	f.Header.write(b[0:8])
+	binary.BigEndian.PutUint16(b[8:10], uint16(f.Status))
+	b[10] = uint8(f.Promise)
+	b[11] = f.Flags
+	binary.BigEndian.PutUint16(b[12:14], f.Count)
+	binary.BigEndian.PutUint16(b[14:16], f.Signed)
+	binary.BigEndian.PutUint64(b[16:24], f.Cursor)
+	copy(b[24:40], f.Account[:])
+	binary.BigEndian.PutUint64(b[40:48], f.Timestamp)
+	binary.BigEndian.PutUint64(b[48:56], f.Durable)
+	binary.BigEndian.PutUint64(b[56:64], f.Finalized)
+	binary.BigEndian.PutUint64(b[64:72], f.First)
+}
+
+// read decodes the first 72 bytes of b.
+func (f *feedFrame) read(b []byte) {
+	_ = b[71]
+	f.Header.read(b[0:8])
+	f.Status = Status(binary.BigEndian.Uint16(b[8:10]))
+	f.Promise = Promise(b[10])
+	f.Flags = b[11]
+	f.Count = binary.BigEndian.Uint16(b[12:14])
+	f.Signed = binary.BigEndian.Uint16(b[14:16])
+	f.Cursor = binary.BigEndian.Uint64(b[16:24])
+	copy(f.Account[:], b[24:40])
+	f.Timestamp = binary.BigEndian.Uint64(b[40:48])
+	f.Durable = binary.BigEndian.Uint64(b[48:56])
+	f.Finalized = binary.BigEndian.Uint64(b[56:64])
+	f.First = binary.BigEndian.Uint64(b[64:72])
+}
+
+// feedEntry is one operation of a feed, 80 bytes.
+type feedEntry struct {
+	// Sequence.
+	Sequence uint64
+	// operation, with its status and the amount as requested.
+	Operation Operation
+	// Value of its reply: the balance of the source after it.
+	Value uint64
+}
+
+// feedEntrySize is the length of the fixed part in bytes.
+const feedEntrySize = 80
+
+// write encodes the structure in the first 80 bytes of b, except the reserved ones.
+func (f *feedEntry) write(b []byte) {
+	_ = b[79]
+	binary.BigEndian.PutUint64(b[0:8], f.Sequence)
+	f.Operation.write(b[8:72])
+	binary.BigEndian.PutUint64(b[72:80], f.Value)
+}
+
+// read decodes the first 80 bytes of b.
+func (f *feedEntry) read(b []byte) {
+	_ = b[79]
+	f.Sequence = binary.BigEndian.Uint64(b[0:8])
+	f.Operation.read(b[8:72])
+	f.Value = binary.BigEndian.Uint64(b[72:80])
 }

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// maxFrame is the maximum length of a frame: that of a datagram.
-	maxFrame = 65507
+	// maxFrame is the maximum length of a frame, also in a stream.
+	maxFrame = maxDatagram
 	// prefixSize is the length of the frame's length in a stream.
 	prefixSize = 4
 	hashSize   = len(Hash{})
@@ -75,6 +75,9 @@ func parseReply(frame []byte) (reply, error) {
 	if r.status == StatusOk && (length < 0 || len(frame) < length || form.isExact && len(frame) != length) {
 		return reply{}, malformed("a reply of type %v has %d bytes, and its fields require %d", r.kind, len(frame), length)
 	}
+	if r.status != StatusOk && form.isExact && len(frame) != form.fixed {
+		return reply{}, malformed("a refusal of type %v has %d bytes", r.kind, len(frame))
+	}
 	return r.known()
 }
 
@@ -97,6 +100,7 @@ var forms = map[frameType]struct {
 	frameTypeHeaders:  {headersFrameSize, false, measureHeaders},
 	frameTypeInfo:     {infoFrameSize, true, measureInfo},
 	frameTypeFinality: {finalityFrameSize, false, measureFinality},
+	frameTypeFeed:     {feedFrameSize, true, measureFeed},
 }
 
 // entrySize returns the length of a batch's entry, or 0 for formats that this client does not use.
@@ -171,6 +175,15 @@ func measureFinality(frame []byte) (Status, int) {
 	var fixed finalityFrame
 	fixed.read(frame)
 	return fixed.Status, finalityFrameSize + int(fixed.Replicas)*hashSize + int(fixed.CertificateSize)
+}
+
+func measureFeed(frame []byte) (Status, int) {
+	var fixed feedFrame
+	fixed.read(frame)
+	if fixed.Promise > PromiseFinal {
+		return fixed.Status, -1
+	}
+	return fixed.Status, feedFrameSize + int(fixed.Count)*feedEntrySize + int(fixed.Signed)*feedTailSize
 }
 
 // answers reports whether the reply repeats the subject of a request, a frame without its prefix. The entries of

@@ -79,8 +79,10 @@ func newBatch(id uint32, format batchFormat, promise Promise, count int, entry f
 	return &request{id: id, frame: frame}
 }
 
-// maxEntries returns how many entries of a format fit in a frame.
-func maxEntries(format batchFormat) int { return (maxFrame - batchHeaderSize) / entrySize(format) }
+// maxEntries returns how many entries of a format fit in a frame of a length.
+func maxEntries(format batchFormat, length int) int {
+	return (length - batchHeaderSize) / entrySize(format)
+}
 
 // sharedBatch returns a request with the operations of several callers.
 func sharedBatch(id uint32, calls []*call) *request {

@@ -28,7 +28,9 @@ const (
 // session exchanges frames with one node at a time. One goroutine connects and sends, a second one receives.
 type session struct {
 	options Options
-	nodes   []string
+	nodes   []endpoint
+	// frame is the maximum length of a frame that can be divided: it must fit whichever node it goes to.
+	frame int
 	// calls are the operations that wait for a batch, requests the complete frames.
 	calls    chan *call
 	requests chan *request
@@ -41,7 +43,7 @@ type session struct {
 
 	// Only the sender uses these.
 	held   []*call // operations that did not fit in the last batches
-	node   int     // index of the present node
+	at     int     // index of the present node
 	failed int     // consecutive failures
 
 	mutex    sync.Mutex
@@ -51,11 +53,14 @@ type session struct {
 	failure  error     // why the last connection ended
 }
 
-func newSession(nodes []string, options Options) *session {
+func newSession(nodes []endpoint, options Options) *session {
 	s := &session{
-		options: options, nodes: nodes,
+		options: options, nodes: nodes, frame: maxFrame,
 		calls: make(chan *call, options.Queue), requests: make(chan *request), wake: make(chan struct{}, 1),
 		stopped: make(chan struct{}), inFlight: make(map[uint32]*request),
+	}
+	if slices.ContainsFunc(nodes, func(n endpoint) bool { return n.network == "udp" }) {
+		s.frame = options.Datagram
 	}
 	s.nextID.Store(rand.Uint32())
 	s.ctx, s.close = context.WithCancel(context.Background())
@@ -80,7 +85,7 @@ func (s *session) run() {
 		s.mutex.Unlock()
 		if !isIdle {
 			// The node did not answer everything: turn to the next one.
-			s.node = (s.node + 1) % len(s.nodes)
+			s.at = (s.at + 1) % len(s.nodes)
 			s.failed++
 		}
 	}
@@ -134,24 +139,30 @@ func (s *session) connect() error {
 	s.answered = false
 	s.mutex.Unlock()
 	ctx, cancel := context.WithTimeout(s.ctx, s.patience())
-	connection, err := s.options.Dial(ctx, "tcp", s.nodes[s.node])
+	node := s.nodes[s.at]
+	connection, err := s.options.Dial(ctx, node.network, node.address)
 	cancel()
 	if err != nil {
 		return err
+	}
+	peer := link{connection, node.network == "udp", s.patience()}
+	if udp, isUDP := connection.(*net.UDPConn); isUDP {
+		// Room for the replies to all frames in flight; the kernel may grant less.
+		udp.SetReadBuffer(receiveBuffer)
 	}
 	// Ends a read or write that is waiting when the session is closed.
 	stop := context.AfterFunc(s.ctx, func() { connection.Close() })
 	defer stop()
 	received := make(chan error, 1)
-	go func() { received <- s.receive(connection) }()
-	err = s.send(connection, received)
+	go func() { received <- s.receive(peer) }()
+	err = s.send(peer, received)
 	connection.Close()
 	if errors.Is(err, errReceiver) {
 		err = <-received
 	} else {
 		<-received
 	}
-	return fmt.Errorf("node %s: %w", s.nodes[s.node], err)
+	return fmt.Errorf("node %s: %w", node.address, err)
 }
 
 var (
@@ -160,7 +171,7 @@ var (
 )
 
 // send sends everything in flight, then what callers submit. It returns when the connection ends.
-func (s *session) send(connection net.Conn, received chan error) error {
+func (s *session) send(peer link, received chan error) error {
 	now := time.Now()
 	s.mutex.Lock()
 	s.heard = now
@@ -168,11 +179,6 @@ func (s *session) send(connection net.Conn, received chan error) error {
 		request.due = now
 	}
 	s.mutex.Unlock()
-	write := func(request *request) error {
-		connection.SetWriteDeadline(time.Now().Add(s.patience()))
-		_, err := connection.Write(request.frame)
-		return err
-	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	armed := now
@@ -194,7 +200,7 @@ func (s *session) send(connection net.Conn, received chan error) error {
 		case <-timer.C:
 			armed = time.Time{}
 			for _, due := range s.due(time.Now()) {
-				if err := write(due); err != nil {
+				if err := peer.write(due.frame); err != nil {
 					return err
 				}
 			}
@@ -212,7 +218,7 @@ func (s *session) send(connection net.Conn, received chan error) error {
 			next = s.nextDue()
 		} else {
 			next = s.add(request, time.Now())
-			if err := write(request); err != nil {
+			if err := peer.write(request.frame); err != nil {
 				return err
 			}
 		}
@@ -257,7 +263,7 @@ func (s *session) batch() *request {
 	first := s.held[0]
 	var taken, left []*call
 	for _, call := range s.held {
-		if call.fits(first) && len(taken) < maxEntries(first.format) {
+		if call.fits(first) && len(taken) < s.maxEntries(first.format) {
 			taken = append(taken, call)
 		} else {
 			left = append(left, call)
@@ -267,23 +273,60 @@ func (s *session) batch() *request {
 	return sharedBatch(s.nextID.Add(1), taken)
 }
 
-// receive passes on replies until the connection ends. A node that sends anything else is faulty.
-func (s *session) receive(connection net.Conn) error {
-	input := bufio.NewReaderSize(connection, 64<<10)
-	buffer := make([]byte, maxFrame)
+// maxEntries returns how many entries of a format are sent in a frame.
+func (s *session) maxEntries(format batchFormat) int { return maxEntries(format, s.frame) }
+
+// receive passes on replies until the connection ends. A node that sends anything else on a stream is faulty. A datagram
+// may be anybody's, so what is not a reply is dropped.
+func (s *session) receive(peer link) error {
+	read := peer.reader()
 	for {
-		frame, err := readFrame(input, buffer)
+		frame, err := read()
 		if err != nil {
 			return err
 		}
 		reply, err := parseReply(frame)
-		if err != nil {
+		if err == nil && !s.take(reply, time.Now()) {
+			err = ErrWrongReply
+		}
+		if err != nil && !peer.isDatagram {
 			return err
 		}
-		if !s.take(reply, time.Now()) {
-			return ErrWrongReply
+	}
+}
+
+// receiveBuffer is the size of the kernel's buffer for datagrams.
+const receiveBuffer = 4 << 20
+
+// link is a connection that carries frames: after their lengths in a stream, or one in each datagram.
+type link struct {
+	net.Conn
+	isDatagram bool
+	// patience is how long a write may take.
+	patience time.Duration
+}
+
+// write sends a frame, which has its length before it.
+func (l link) write(frame []byte) error {
+	if l.isDatagram {
+		frame = frame[prefixSize:]
+	}
+	l.SetWriteDeadline(time.Now().Add(l.patience))
+	_, err := l.Write(frame)
+	return err
+}
+
+// reader returns a function that reads the next frame, and overwrites the one before.
+func (l link) reader() func() ([]byte, error) {
+	buffer := make([]byte, maxFrame)
+	if l.isDatagram {
+		return func() ([]byte, error) {
+			length, err := l.Read(buffer)
+			return buffer[:length], err
 		}
 	}
+	input := bufio.NewReaderSize(l.Conn, 64<<10)
+	return func() ([]byte, error) { return readFrame(input, buffer) }
 }
 
 // readFrame reads a frame after its length into a buffer for the longest one.

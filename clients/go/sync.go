@@ -48,7 +48,7 @@ func (c *Client) SyncHeaders(ctx context.Context, chain *Chain) (int, error) {
 func (c *Client) syncSealed(ctx context.Context, chain *Chain) error {
 	for first := chain.Height(); chain.Height()-first < maxSync; {
 		// The known tip comes first, to see whether the node has it.
-		headers, tip, err := c.headers(ctx, chain.Height(), maxHeaders)
+		headers, tip, err := c.headers(ctx, chain.Height(), c.maxHeaders())
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (c *Client) syncCertified(ctx context.Context, chain *Chain) error {
 		if !errors.Is(err, errStatement) || chain.Height()+1 >= vouched.certificate.height() {
 			return err
 		}
-		headers, _, err := c.headers(ctx, chain.Height()+1, maxHeaders)
+		headers, _, err := c.headers(ctx, chain.Height()+1, c.maxHeaders())
 		if err != nil {
 			return err
 		}
@@ -98,8 +98,8 @@ func (c *Client) syncCertified(ctx context.Context, chain *Chain) error {
 	}
 }
 
-// maxHeaders is how many headers fit in a frame.
-const maxHeaders = (maxFrame - headersFrameSize) / SealedHeaderSize
+// maxHeaders returns how many headers fit in a frame.
+func (c *Client) maxHeaders() int { return (c.frame - headersFrameSize) / SealedHeaderSize }
 
 // headers fetches headers from a height on, and the height of the node's tip.
 func (c *Client) headers(ctx context.Context, first uint64, count int) ([]SealedHeader, uint64, error) {

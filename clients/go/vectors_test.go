@@ -77,7 +77,7 @@ func TestStatusVectors(t *testing.T) {
 func TestReplyVectors(t *testing.T) {
 	kinds := map[string]frameType{
 		"batch": frameTypeBatch, "proof": frameTypeProof, "index": frameTypeProof, "headers": frameTypeHeaders,
-		"info": frameTypeInfo, "finality": frameTypeFinality, "error": 0,
+		"info": frameTypeInfo, "finality": frameTypeFinality, "feed": frameTypeFeed, "error": 0,
 	}
 	checked := map[string]int{}
 	vectors(t, "wire/replies.txt", func(name string, fields []string) {

@@ -34,6 +34,6 @@ for (const [name, size] of Object.entries(sizes)) {
 
 async function smaller(code) {
   // Not `pure_getters`: reading a signal of Svelte has an effect, the subscription.
-  const compress = { passes: 3, unsafe_arrows: true, keep_fargs: false };
+  const compress = { passes: 3, ecma: 2022, unsafe_arrows: true, keep_fargs: false };
   return (await minify(code, { module: true, compress })).code;
 }

@@ -82,10 +82,27 @@ func run(ctx context.Context) error {
 	}
 	slices.Sort(rates)
 	slices.Sort(costs)
-	fmt.Printf("durable transfers in batches of %d, %d in flight, median of %d rounds: %.0f/s (%.0f to %.0f)\n",
-		batch, *inFlight, *rounds, rates[*rounds/2], rates[0], rates[*rounds-1])
-	fmt.Printf("processor time of the client: %.0f ns per transfer\n", costs[*rounds/2])
+	fmt.Printf("durable transfers, %d batches in flight, medians of %d rounds; rates from %.0f to %.0f/s\n",
+		*inFlight, *rounds, rates[0], rates[*rounds-1])
+	if err := report(fmt.Sprintf("batches of %d", batch), rates[*rounds/2], "/s"); err != nil {
+		return err
+	}
+	if err := report("processor time of the client for a transfer", costs[*rounds/2], "ns"); err != nil {
+		return err
+	}
+	if err := one(ctx, client, "one at a time"); err != nil {
+		return err
+	}
+	udp, err := turnpike.New([]string{"udp://" + node}, turnpike.Options{Promise: turnpike.PromiseDurable})
+	if err != nil {
+		return err
+	}
+	defer udp.Close()
+	return one(ctx, udp, "one at a time over UDP")
+}
 
+// one measures single transfers.
+func one(ctx context.Context, client *turnpike.Client, name string) error {
 	latencies := make([]time.Duration, *singles)
 	for i := range latencies {
 		began := time.Now()
@@ -95,8 +112,29 @@ func run(ctx context.Context) error {
 		latencies[i] = time.Since(began)
 	}
 	slices.Sort(latencies)
-	fmt.Printf("durable transfers one by one: p50 %v, p99 %v\n", latencies[*singles/2], latencies[*singles*99/100])
+	for _, percentile := range []int{50, 99} {
+		micros := float64(latencies[*singles*percentile/100].Nanoseconds()) / 1e3
+		if err := report(fmt.Sprintf("%s, p%d", name, percentile), micros, "us"); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// report prints a figure, and adds it to those of bench/clients/run.
+func report(name string, value float64, unit string) error {
+	fmt.Printf("%-45s %12.0f %s\n", name, value, unit)
+	path := os.Getenv("TURNPIKE_FIGURES")
+	if path == "" {
+		return nil
+	}
+	figures, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer figures.Close()
+	_, err = fmt.Fprintf(figures, "Go, %s\t%g\t%s\t\t\n", name, value, unit)
+	return err
 }
 
 func account(i int) turnpike.AccountID { return turnpike.Account(uint64(1 + i%accounts)) }

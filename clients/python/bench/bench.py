@@ -18,7 +18,7 @@ import numpy as np
 
 from turnpike import AsyncClient, Client, Options, Promise, arrays
 
-ROUNDS = 7
+ROUNDS = int(os.environ.get("ROUNDS", "7"))
 OPTIONS = Options(promise=Promise.DURABLE, timeout=60)
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -35,6 +35,14 @@ def submitted(client: Client) -> float:
     assert not np.asarray(results.statuses).any()
     assert results.promise == Promise.DURABLE
     return len(batch) / (time.perf_counter() - began)
+
+
+def report(name: str, value: float, unit: str) -> None:
+    """Prints a figure, and adds it to those of `bench/clients/run`."""
+    print(f"{name:40} {value:12,.0f} {unit}")
+    if path := os.environ.get("TURNPIKE_FIGURES"):
+        with Path(path).open("a") as figures:
+            figures.write(f"Python, {name}\t{value}\t{unit}\t\t\n")
 
 
 def latencies(client: Client) -> tuple[float, float]:
@@ -67,12 +75,15 @@ def measure(address: str) -> None:
             client.create(account)
         client.issue(1, 10**15)
         submitted(client)
-        print(f"submit:           {median(lambda: submitted(client)):12,.0f} durable transfers per second")
-        singles = [latencies(client) for _ in range(ROUNDS)]
+        report("batches from an array", median(lambda: submitted(client)), "/s")
+    for name, node in (("one at a time", address), ("one at a time over UDP", f"udp://{address}")):
+        with Client(node, options=OPTIONS) as client:
+            singles = [latencies(client) for _ in range(ROUNDS)]
         p50, p99 = (statistics.median(column) for column in zip(*singles, strict=True))
-        print(f"one at a time:    p50 {p50:,.0f} us, p99 {p99:,.0f} us, durable")
-    print(f"1,000 tasks:      {median(lambda: asyncio.run(tasks(address))):12,.0f} durable transfers per second")
-    print(f"medians of {ROUNDS} rounds")
+        report(f"{name}, p50", p50, "us")
+        report(f"{name}, p99", p99, "us")
+    report("1,000 tasks", median(lambda: asyncio.run(tasks(address))), "/s")
+    print(f"durable; medians of {ROUNDS} rounds")
 
 
 def main() -> None:

@@ -1,8 +1,9 @@
-"""A relay between clients and a node that loses, delays, repeats and garbles replies, and ends connections."""
+"""Relays between clients and a node that lose, delay, repeat and garble what they pass on."""
 
 from __future__ import annotations
 
 import random
+import selectors
 import socket
 import threading
 import time
@@ -105,3 +106,71 @@ class FaultyRelay:
                 return [frame[: len(frame) // 2]]
         self.faults -= 1
         return [frame]
+
+
+class LossyRelay:
+    """Relays datagrams between one client and a node: loses, repeats and reorders them, in both directions."""
+
+    def __init__(self, node: str, seed: int) -> None:
+        host, port = node.rsplit(":", 1)
+        self._rng = random.Random(seed)
+        self._near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._near.bind(("127.0.0.1", 0))
+        self._far = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._far.connect((host, int(port)))
+        self._client: tuple[str, int] | None = None
+        self.address = f"udp://127.0.0.1:{self._near.getsockname()[1]}"
+        self.lost = self.repeated = self.reordered = 0
+        self.longest = 0
+        # Datagrams that others overtake, by the socket that they go out of.
+        self._held: dict[socket.socket, bytes] = {}
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+        self._near.close()
+        self._far.close()
+
+    def _run(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            for end in (self._near, self._far):
+                selector.register(end, selectors.EVENT_READ)
+            while not self._is_over.is_set():
+                for key, _ in selector.select(0.02):
+                    if key.fileobj is self._near:
+                        data, self._client = self._near.recvfrom(1 << 16)
+                        self.longest = max(self.longest, len(data))
+                        self._pass(self._far, data)
+                    else:
+                        # The node may be down.
+                        with suppress(ConnectionRefusedError):
+                            self._pass(self._near, self._far.recv(1 << 16))
+
+    def _pass(self, end: socket.socket, data: bytes) -> None:
+        chance = self._rng.random()
+        if chance < 0.1:
+            self.lost += 1
+            return
+        if chance < 0.2 and end not in self._held:
+            self.reordered += 1
+            self._held[end] = data
+            return
+        self._send(end, data)
+        if chance > 0.9:
+            self.repeated += 1
+            self._send(end, data)
+        if held := self._held.pop(end, None):
+            self._send(end, held)
+
+    def _send(self, end: socket.socket, data: bytes) -> None:
+        with suppress(ConnectionRefusedError):
+            if end is self._far:
+                end.send(data)
+            elif self._client:
+                end.sendto(data, self._client)

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -32,14 +33,14 @@ def program() -> str:
 class Node:
     """A single node, which can be killed and started again at the same address."""
 
-    def __init__(self, folder: Path, trusted: str = "127.0.0.0/8") -> None:
-        self.folder, self.trusted = folder, trusted
+    def __init__(self, folder: Path, trusted: str = "127.0.0.0/8", options: Sequence[str] = ()) -> None:
+        self.folder, self.trusted, self.options = folder, trusted, options
         self.address = "127.0.0.1:0"
         self.start()
 
     def start(self) -> None:
         command = [program(), "serve", "--data", str(self.folder / "data"), "--trusted", self.trusted]
-        command += ["--listen", self.address, "--http", "127.0.0.1:0"]
+        command += ["--listen", self.address, "--http", "127.0.0.1:0", *self.options]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.process.stdout is not None

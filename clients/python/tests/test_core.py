@@ -423,7 +423,8 @@ def test_a_frame_ends_after_a_whole_chain() -> None:
     operations = [
         Operation.transfer(1, 2, 1, linked=position < length - 1) for length in chains for position in range(length)
     ]
-    flow = submit(b"".join(operation.pack() for operation in operations), BatchFormat.OPERATION, Promise.DURABLE)
+    packed = b"".join(operation.pack() for operation in operations)
+    flow = submit(packed, BatchFormat.OPERATION, Promise.DURABLE, MAX_FRAME)
     frames: list[bytes] = []
 
     def answer(exchange: object) -> None:

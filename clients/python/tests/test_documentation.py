@@ -13,7 +13,7 @@ HERE = Path(__file__).resolve().parents[1]
 
 def test_the_readme_runs(own_node: Node, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (HERE / "README.md").read_text(), re.DOTALL)
-    first, second, held, linked = blocks
+    first, second, held, linked, fed = blocks
     exec(compile(first.replace("127.0.0.1:7400", own_node.address), "README.md", "exec"), {})
     printed = re.findall(r"# (.+)", first)
     assert capsys.readouterr().out.splitlines() == printed
@@ -23,6 +23,11 @@ def test_the_readme_runs(own_node: Node, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == "held: 670 left\ncaptured: 675 left\n"
     exec(compile(linked.replace("127.0.0.1:7400", own_node.address), "README.md", "exec"), {})
     assert capsys.readouterr().out.startswith("True [575, ")
+    exec(compile(fed.replace("127.0.0.1:7400", own_node.address), "README.md", "exec"), {})
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:4] == ["1 CREATE OK 0", "2 CREATE OK 0", "3 ISSUE OK 1000", "4 TRANSFER OK 750"]
+    assert printed[4] == "5 TRANSFER INSUFFICIENT_BALANCE 750"
+    assert len(printed) == 5 + 10 + 2 + 2
 
 
 def test_the_example_runs(node: Node, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,17 +3,26 @@
  * `npm run bench`. TURNPIKE names the program; otherwise it is the one that is built in the repository.
  */
 
+import { appendFileSync } from "node:fs";
 import { accountId, connect } from "../src/index.js";
 import { Node } from "../tests/support.js";
 
-const ROUNDS = 5;
+const ROUNDS = Number(process.env["ROUNDS"] ?? 5);
 const ACCOUNTS = 10_000;
 const TRANSFERS = 400_000;
 const IN_FLIGHT = 8;
 const SINGLE = 2_000;
+const CALLERS = 256;
 
 function percentile(values: readonly number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) * share)]!;
+}
+
+/** Prints a figure, and adds it to those of `bench/clients/run`. */
+function report(name: string, value: number, unit: string): void {
+  console.log(`${name.padEnd(45)} ${value.toLocaleString("en", { maximumFractionDigits: 2 }).padStart(12)} ${unit}`);
+  const path = process.env["TURNPIKE_FIGURES"];
+  if (path) appendFileSync(path, `TypeScript, ${name}\t${value}\t${unit}\t\t\n`);
 }
 
 await using node = await Node.start();
@@ -46,24 +55,27 @@ for (let round = 0; round < ROUNDS; round++) {
   console.log(`round ${round + 1}: ${Math.round(TRANSFERS / seconds).toLocaleString("en")} transfers/s`);
 }
 
-const single: number[] = [];
-for (let at = 0; at < SINGLE; at++) {
-  const start = performance.now();
-  await client.transfer(accounts[at]!, accounts[at + 1]!, 1n);
-  single.push(performance.now() - start);
+report("batches of 1023", percentile(rates, 0.5), "/s");
+report("processor time of the client for a transfer", percentile(costs, 0.5), "us");
+for (const [name, address] of [
+  ["one at a time", node.address],
+  ["one at a time over UDP", `udp://${node.address}`],
+] as const) {
+  await using one = await connect(address, { promise: "durable" });
+  const times: number[] = [];
+  for (let at = 0; at < SINGLE; at++) {
+    const start = performance.now();
+    await one.transfer(accounts[at]!, accounts[at + 1]!, 1n);
+    times.push((performance.now() - start) * 1000);
+  }
+  report(`${name}, p50`, percentile(times, 0.5), "us");
+  report(`${name}, p99`, percentile(times, 0.99), "us");
 }
 const start = performance.now();
-const callers = 256;
 await Promise.all(
-  Array.from({ length: callers }, async (_, caller) => {
+  Array.from({ length: CALLERS }, async (_, caller) => {
     for (let at = 0; at < 200; at++) await client.transfer(accounts[caller]!, accounts[caller + 1]!, 1n);
   }),
 );
-const concurrent = (callers * 200) / ((performance.now() - start) / 1000);
-
-console.log(`
-promise durable, node and client on one machine, medians of ${ROUNDS} rounds of ${TRANSFERS.toLocaleString("en")} transfers
-batches of 1,023, ${IN_FLIGHT} in flight   ${Math.round(percentile(rates, 0.5)).toLocaleString("en")} transfers/s
-processor time of the client   ${percentile(costs, 0.5).toFixed(2)} us a transfer
-single transfers, one caller   p50 ${percentile(single, 0.5).toFixed(2)} ms, p99 ${percentile(single, 0.99).toFixed(2)} ms
-single transfers, ${callers} callers ${Math.round(concurrent).toLocaleString("en")} transfers/s`);
+report(`${CALLERS} callers`, (CALLERS * 200) / ((performance.now() - start) / 1000), "/s");
+console.log(`durable; medians of ${ROUNDS} rounds of ${TRANSFERS.toLocaleString("en")} transfers`);

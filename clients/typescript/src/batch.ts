@@ -154,7 +154,8 @@ export class Batch {
   #request: Request<BatchResult> | undefined;
 
   /** @internal Use `Client.batch`. */
-  constructor(requests: Requests, promise: PromiseLevelName, capacity: number) {
+  constructor(requests: Requests, promise: PromiseLevelName, capacity?: number) {
+    capacity ??= Math.floor((requests.maxFrame - BatchHeader.LENGTH) / Operation.LENGTH);
     if (!(capacity >= 1 && capacity <= Batch.CAPACITY)) {
       throw new RangeError(`a batch has 1 to ${Batch.CAPACITY} operations, not ${capacity}`);
     }

@@ -6,7 +6,6 @@ import { QueueFullError, StatusError, errorOf } from "./errors.js";
 import { LINKED, TIMED } from "./operation.js";
 import { type BatchFormatName, BatchHeader, Operation, type PromiseLevelName, SignedOperation } from "./protocol.js";
 import type { Requests } from "./requests.js";
-import { MAX_FRAME } from "./transport.js";
 
 /** What a node replied to an operation that was done. */
 export interface Receipt {
@@ -88,7 +87,7 @@ export class Batcher {
 
   /** Sends what waits, as far as frames may be in flight. */
   #flush(): void {
-    const capacity = Math.floor((MAX_FRAME - BatchHeader.LENGTH) / this.#size);
+    const capacity = Math.floor((this.#requests.maxFrame - BatchHeader.LENGTH) / this.#size);
     while (this.#items.size > 0 && this.#frames < FRAMES) {
       const items: Item[] = [];
       for (const item of this.#items) {

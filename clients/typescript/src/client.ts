@@ -126,9 +126,12 @@ export class Client implements AsyncDisposable {
     return batcher.submit(operation, signer?.sign(operation, promise), signal);
   }
 
-  /** A new batch of unsigned operations, the fastest way to execute many. */
+  /**
+   * A new batch of unsigned operations, the fastest way to execute many. By default it has room for 1,023, or over UDP
+   * for what fits a datagram.
+   */
   batch(options: { readonly promise?: PromiseLevelName; readonly capacity?: number } = {}): Batch {
-    return new Batch(this.#requests, options.promise ?? this.#promise, options.capacity ?? Batch.CAPACITY);
+    return new Batch(this.#requests, options.promise ?? this.#promise, options.capacity);
   }
 
   /**

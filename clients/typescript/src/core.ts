@@ -10,6 +10,7 @@ export { type BlockHeader, ForkError, HeaderChain, decodeHeader, statesIndex } f
 export { Client, type ClientOptions, type ExecuteOptions } from "./client.js";
 export {
   ClosedError,
+  FeedError,
   ProofError,
   QueueFullError,
   type Rule,
@@ -19,6 +20,7 @@ export {
   UnreachableError,
   WrongNetworkError,
 } from "./errors.js";
+export { Feed, type FeedOptions, type FeedPart, type JournalEntry } from "./feed.js";
 export { Certificate, Reconfiguration, ReplicaSet, Vouched } from "./finality.js";
 export type { Hash } from "./hash.js";
 export {

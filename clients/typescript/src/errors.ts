@@ -30,7 +30,10 @@ export class StatusError<S extends StatusName = StatusName> extends TurnpikeErro
   readonly status: S;
   /** The operation; `undefined` if the node refused another request. */
   readonly operation: Operation | undefined;
-  /** The balance of the source; with `DEPOSIT_REQUIRED` the minimum deposit of the node. */
+  /**
+   * The balance of the source; with `DEPOSIT_REQUIRED` the minimum deposit of the node, with `PRUNED` the first sequence
+   * in its journal.
+   */
   readonly value: bigint;
 
   constructor(status: S, operation?: Operation, value = 0n) {
@@ -87,13 +90,22 @@ export function errorOf(error: unknown, operation: Operation): unknown {
   return error;
 }
 
+/** A node's feed contradicts itself: it does not continue at the cursor, for example. */
+export class FeedError extends TurnpikeError {
+  override readonly name = "FeedError";
+
+  constructor(message: string) {
+    super(`${message}; ask another node`);
+  }
+}
+
 /** No node could be reached when the client was opened. */
 export class UnreachableError extends TurnpikeError {
   override readonly name = "UnreachableError";
 
   constructor(addresses: readonly string[], cause: unknown) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    super(`no node answers at ${addresses.join(", ")}: ${reason}; start a node, or check the addresses`, { cause });
+    super(`no node answers at ${addresses.join(", ")}: ${reason}; check the addresses`, { cause });
   }
 }
 

@@ -285,7 +285,7 @@ function fetchHeaders(
   signal?: AbortSignal,
 ): Promise<{ bytes: Uint8Array; tip: bigint }> {
   const { at, LENGTH } = HeadersFrame;
-  const most = Math.min(count, Math.floor((MAX_FRAME - LENGTH) / SEALED_HEADER));
+  const most = Math.min(count, Math.floor((requests.maxFrame - LENGTH) / SEALED_HEADER));
   const frame = new Uint8Array(LENGTH + most * SEALED_HEADER);
   const view = writeHeader(frame, "headers");
   view.setUint8(at.chain, Chain.own);

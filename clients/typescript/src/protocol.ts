@@ -20,6 +20,21 @@ export const ERROR_TYPE = 0xff;
 /** Added to the command of a message in its result. */
 export const MESSAGE_REPLY_BIT = 0x80000000;
 
+/** The default port for UDP and TCP. */
+export const DEFAULT_PORT = 7400;
+
+/**
+ * Maximum length of a datagram in UDP over IPv4: 65,535 minus the headers of IPv4 (20) and UDP (8). Frames in
+ * streams are not longer.
+ */
+export const MAX_DATAGRAM = 65507;
+
+/** Maximum payload of a datagram that fits an Ethernet frame of 1,500 bytes unfragmented. */
+export const ETHERNET_DATAGRAM = 1472;
+
+/** Minimum of a client's limit on datagrams: every fixed part of a frame fits. */
+export const MIN_DATAGRAM = 256;
+
 /** Type of a frame with a header. */
 export const FrameType = {
   /** Full transfer frame. */

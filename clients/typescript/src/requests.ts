@@ -27,7 +27,7 @@ import {
   type StatusName,
   VERSION,
 } from "./protocol.js";
-import type { Connection, Transport } from "./transport.js";
+import { type Connection, MAX_FRAME, type Transport } from "./transport.js";
 
 /** Options of the requests of a client. Times are in milliseconds. */
 export interface RequestOptions {
@@ -35,6 +35,10 @@ export interface RequestOptions {
   readonly network?: Hash;
   /** How long a request may take, with all its repetitions: 10,000 by default. */
   readonly timeout?: number;
+  /** How long to wait for a reply before a request is repeated: 1,000 by default, doubled with each repetition. */
+  readonly retryAfter?: number;
+  /** Maximum length of frames that can be divided, batches and headers, in bytes: 65,507 by default. */
+  readonly maxFrame?: number;
   /** How long a node with requests to answer may be silent before the client turns to the next: 1,000 by default. */
   readonly turnAfter?: number;
   /** Maximum number of frames in flight: 16 by default. */
@@ -96,13 +100,12 @@ export function mayPass(status: StatusName): boolean {
 
 const CONNECT_TIMEOUT = 2_000;
 const RECONNECT_AFTER = 50;
-const RETRY_AFTER = 1_000;
 /** A node without room soon has some, sooner than a lost reply is noticed. */
 const BUSY_AFTER = 5;
 const MAX_WAIT = 1_000;
 
 /** A wait that doubles, with jitter so that clients do not return at once. */
-function backoff(first: number, repetitions: number): number {
+export function backoff(first: number, repetitions: number): number {
   return Math.min(first * 2 ** Math.min(repetitions, 16), MAX_WAIT) * (0.75 + Math.random() / 2);
 }
 
@@ -153,7 +156,9 @@ export class RoomNeeded extends StatusError<"REPLY_TOO_LARGE"> {
 export class Requests {
   readonly addresses: readonly string[];
   readonly #transport: Transport;
+  readonly maxFrame: number;
   readonly #timeout: number;
+  readonly #retryAfter: number;
   readonly #turnAfter: number;
   readonly #window: number;
   readonly #maxWaiting: number;
@@ -190,6 +195,8 @@ export class Requests {
     this.#transport = transport;
     this.#network = options.network;
     this.#timeout = positive("timeout", options.timeout ?? 10_000);
+    this.#retryAfter = options.retryAfter ?? 1_000;
+    this.maxFrame = options.maxFrame ?? MAX_FRAME;
     this.#turnAfter = positive("turnAfter", options.turnAfter ?? 1_000);
     this.#window = positive("window", options.window ?? 16);
     this.#maxWaiting = positive("maxWaiting", options.maxWaiting ?? 1_024);
@@ -306,7 +313,7 @@ export class Requests {
     }
     if (!this.#isAwaited) this.#heard = now;
     this.counts.retries += pending.attempts > 0 ? 1 : 0;
-    pending.due = now + backoff(RETRY_AFTER, pending.attempts++);
+    pending.due = now + backoff(this.#retryAfter, pending.attempts++);
     pending.refused = undefined;
     this.#arm(Math.min(pending.due, pending.deadline, this.#heard + this.#patience));
     this.#connection?.send(pending.frame);
@@ -318,7 +325,7 @@ export class Requests {
     const answer = pending && (readError(bytes) ?? pending.read(bytes));
     if (!pending || !answer) {
       this.counts.strays++;
-      if (pending) this.#problem = new Error("a reply does not fit its request, or has a code unknown to this version");
+      if (pending) this.#problem = new Error("a reply does not fit its request");
       return;
     }
     this.#heard = performance.now();
@@ -501,11 +508,12 @@ function withResolvers<T>(): { promise: Promise<T>; resolve(value: T): void; rej
 }
 
 function positive(name: string, value: number): number {
-  if (!(value >= 1)) throw new RangeError(`option ${name} is ${value}, but must be at least 1`);
+  if (!(value >= 1)) throw new RangeError(`option ${name} is ${value}, but must be 1 or more`);
   return value;
 }
 
-function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+/** Waits. The signal ends the wait early. */
+export function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer);

@@ -1,10 +1,10 @@
 /** Frames over TCP: each after its length, in four bytes. */
 
 import { createConnection } from "node:net";
+import { parseAddress } from "./address.js";
 import { viewOf } from "./bytes.js";
 import { type Connection, type Handlers, MAX_FRAME } from "./transport.js";
 
-const DEFAULT_PORT = 7400;
 const PREFIX = 4;
 
 /** Connects to `HOST:PORT`, `HOST` or `[IPV6]:PORT`. */
@@ -40,20 +40,12 @@ export function connectTcp(address: string, handlers: Handlers, signal: AbortSig
           socket.write(frame);
           socket.uncork();
         },
+        pause: () => void socket.pause(),
+        resume: () => void socket.resume(),
         close: () => void socket.destroy(),
       });
     });
   });
-}
-
-function parseAddress(address: string): { host: string; port: number } {
-  const match = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(address);
-  const port = Number(match?.[3] ?? DEFAULT_PORT);
-  const host = match?.[1] ?? match?.[2];
-  if (!host || port < 1 || port > 0xffff) {
-    throw new RangeError(`${JSON.stringify(address)} is not an address; write HOST:PORT, or [IPV6]:PORT`);
-  }
-  return { host, port };
 }
 
 /** Cuts a stream into frames. */

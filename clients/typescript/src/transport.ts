@@ -1,7 +1,9 @@
-/** What a client needs from a network: frames, delivered whole or lost with the connection. */
+/** What a client needs from a network: frames, delivered whole or not at all. */
 
-/** Maximum length of a frame: that of a datagram. */
-export const MAX_FRAME = 65_507;
+import { MAX_DATAGRAM } from "./protocol.js";
+
+/** Maximum length of a frame, also in a stream. */
+export const MAX_FRAME = MAX_DATAGRAM;
 
 /** Receives from a connection. */
 export interface Handlers {
@@ -15,6 +17,9 @@ export interface Handlers {
 export interface Connection {
   /** Sends a frame, without waiting. The bytes must not change until its reply has arrived. */
   send(frame: Uint8Array): void;
+  /** Stops and continues the delivery of frames; a few more may come. Without these, a slow receiver takes memory. */
+  pause?(): void;
+  resume?(): void;
   /** Closes the connection at once. */
   close(): void;
 }

@@ -21,10 +21,14 @@ test("the example runs", needsNode, async () => {
 
 test("the example of the README is a program that runs", needsNode, async () => {
   const program = readFileSync(join(PACKAGE, "examples/readme.ts"), "utf8");
-  const shown = /```ts\n([^]*?)```/.exec(readFileSync(join(PACKAGE, "README.md"), "utf8"))![1]!;
-  assert.equal(program.replace("process.argv[2]!", '"127.0.0.1:7400"'), shown);
+  const readme = readFileSync(join(PACKAGE, "README.md"), "utf8");
+  const [first, second] = Array.from(readme.matchAll(/```ts\n([^]*?)```/g), ([, shown]) => shown);
+  assert.equal(program.replace("process.argv[2]!", '"127.0.0.1:7400"'), first);
+  const feed = readFileSync(join(PACKAGE, "examples/feed.ts"), "utf8");
+  assert.equal(feed.replace("process.argv[2]!", '"127.0.0.1:7400"'), second);
   await using node = await Node.start();
   assert.equal((await run("examples/readme.js", node.address)).stdout, "durable: 750 left\n");
+  assert.equal((await run("examples/feed.js", node.address)).stdout, "1 OK 0\n2 OK 0\n3 OK 1000\n4 OK 750\n");
 });
 
 test("nothing but the transport imports from Node", () => {

@@ -3,12 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use wire::{ETHERNET_DATAGRAM, MAX_DATAGRAM, Promise};
+use wire::{ETHERNET_DATAGRAM, MAX_DATAGRAM, MIN_DATAGRAM, Promise};
 
 use crate::{Error, Limits};
-
-/// Minimum length of a datagram in bytes: every fixed part of a frame fits.
-const MIN_DATAGRAM: usize = 256;
 
 /// Maximum number of datagrams in flight. The id of a frame has 32 bits, and a late reply must not meet the same id
 /// again.

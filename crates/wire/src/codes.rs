@@ -19,6 +19,19 @@ pub const ERROR_TYPE: u8 = 0xff;
 /// Added to the command of a message in its result.
 pub const MESSAGE_REPLY_BIT: u32 = 0x8000_0000;
 
+/// The default port for UDP and TCP.
+pub const DEFAULT_PORT: u16 = 7400;
+
+/// Maximum length of a datagram in UDP over IPv4: 65,535 minus the headers of IPv4 (20) and UDP (8). Frames
+/// in streams are not longer.
+pub const MAX_DATAGRAM: usize = 65_507;
+
+/// Maximum payload of a datagram that fits an Ethernet frame of 1,500 bytes unfragmented.
+pub const ETHERNET_DATAGRAM: usize = 1472;
+
+/// Minimum of a client's limit on datagrams: every fixed part of a frame fits.
+pub const MIN_DATAGRAM: usize = 256;
+
 codes! {
     /// Type of a frame with a header.
     FrameType: u8, else UnknownCommand {

@@ -48,8 +48,8 @@ mod verify;
 
 pub use batch::{Batch, BatchEntries, BatchEntriesMut, BatchMut};
 pub use codes::{
-    BatchFormat, Chain, Command, ERROR_TYPE, FrameType, MAGIC, MESSAGE_REPLY_BIT, Promise, Query, REPLY_BIT, Status,
-    VERSION, VerifyCommand, VerifyingKeyId,
+    BatchFormat, Chain, Command, DEFAULT_PORT, ERROR_TYPE, ETHERNET_DATAGRAM, FrameType, MAGIC, MAX_DATAGRAM,
+    MESSAGE_REPLY_BIT, MIN_DATAGRAM, Promise, Query, REPLY_BIT, Status, VERSION, VerifyCommand, VerifyingKeyId,
 };
 pub use error::ParseError;
 pub use fast_path::ParsedVote;
@@ -70,12 +70,3 @@ pub use status::UnknownStatus;
 pub use verify::{MAX_PAIRS, PairBytes, Verification, Verify, write_verify_reply};
 
 pub use zerocopy::byteorder::big_endian::{U16, U32, U64};
-
-/// The default port for UDP and TCP.
-pub const DEFAULT_PORT: u16 = 7400;
-
-/// Maximum length of a datagram in UDP over IPv4: 65,535 minus the headers of IPv4 (20) and UDP (8).
-pub const MAX_DATAGRAM: usize = 65_507;
-
-/// Maximum payload of a datagram that fits an Ethernet frame of 1,500 bytes unfragmented.
-pub const ETHERNET_DATAGRAM: usize = 1_472;

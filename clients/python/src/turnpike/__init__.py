@@ -1,6 +1,7 @@
 """Clients of a Turnpike node: durable transfers, batches without objects, proofs that the client verifies.
 
-`Client` blocks, `AsyncClient` is for asyncio. `errors` has an error for every status of the protocol.
+`Client` blocks, `AsyncClient` is for asyncio. `Feed` and `AsyncFeed` deliver what a node journals. `errors` has an
+error for every status of the protocol.
 """
 
 from . import errors as errors
@@ -9,6 +10,10 @@ from ._chain import BlockHeader as BlockHeader
 from ._chain import HeaderChain as HeaderChain
 from ._client import Client as Client
 from ._core import Options as Options
+from ._feed import AsyncFeed as AsyncFeed
+from ._feed import Feed as Feed
+from ._feed import FeedEntry as FeedEntry
+from ._feed import FeedPart as FeedPart
 from ._finality import Certificate as Certificate
 from ._finality import Finality as Finality
 from ._finality import Reconfiguration as Reconfiguration

@@ -11,7 +11,7 @@ from typing import Self, TypeVar, cast
 from . import _calls, _flows
 from ._base import Entries
 from ._chain import HeaderChain
-from ._core import Call, Options
+from ._core import UDP, Call, Core, Options
 from ._finality import Finality
 from ._flows import Flow, Pause
 from ._operations import Operation, Receipt, Results
@@ -26,15 +26,16 @@ T = TypeVar("T")
 class AsyncClient:
     """An asyncio client of one or several nodes. Operations of concurrent tasks travel in common batches.
 
-    `nodes` are `HOST:PORT`: several ones must be replicas of one cluster. The client uses one, and turns to the next
-    if it fails. Nothing is sent before the first call. A cancelled operation may be executed nevertheless.
+    `nodes` are `HOST:PORT`, over TCP, or `udp://HOST:PORT`: several ones must be replicas of one cluster. The client
+    uses one, and turns to the next if it fails. Nothing is sent before the first call. A cancelled operation may be
+    executed nevertheless.
     """
 
     def __init__(self, *nodes: str, options: Options | None = None) -> None:
         self.options = options = options or Options()
         self._core = _calls.make_core(nodes, options)
         self._waiters: dict[Call, asyncio.Future[None]] = {}
-        self._connection: _Connection | None = None
+        self._connection: _Stream | _Datagrams | None = None
         self._dialling: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_scheduled = False
@@ -90,10 +91,11 @@ class AsyncClient:
         """Executes a buffer of operations in order, with as few frames as possible, without an object for each.
 
         `entries` is any contiguous buffer: an array of numpy (`turnpike.arrays`), or joined `Operation.pack()`. The
-        timeout holds for each frame, of 1,023 operations or 355 signed ones. After an error some may have been
-        executed; submitting the same buffer again executes none of them again.
+        timeout holds for each frame, of 1,023 operations or 355 signed ones, over UDP what fits a datagram. After
+        an error some may have been executed; submitting the same buffer again executes none of them again.
         """
-        return await self._run(_flows.submit(entries, format, self.options.promise if promise is None else promise))
+        promise = self.options.promise if promise is None else promise
+        return await self._run(_flows.submit(entries, format, promise, self._core.max_frame))
 
     # Node
 
@@ -114,27 +116,27 @@ class AsyncClient:
     async def open_chain(self) -> HeaderChain:
         """The chain of the pinned network id, or of the node's if none is pinned: then the node may have made it up."""
         network = self.options.network or self._core.network or (await self.info()).network
-        return await self._run(_flows.open_chain(network))
+        return await self._run(_flows.open_chain(network, self._core.max_frame))
 
     async def sync_headers(self, chain: HeaderChain) -> int:
         """Fetches and checks the headers that a chain lacks. Returns their number; call again at 2**20."""
-        return await self._run(_flows.sync_headers(chain))
+        return await self._run(_flows.sync_headers(chain, self._core.max_frame))
 
     async def prove_index(self, chain: HeaderChain, account: int) -> tuple[IndexEntry | None, IndexProof]:
         """The proved balance of an account as of a block; None if it is proved not to exist."""
-        return await self._run(_flows.prove_index(chain, account))
+        return await self._run(_flows.prove_index(chain, account, self._core.max_frame))
 
     async def prove_latest(self, chain: HeaderChain, account: int) -> TransactionProof:
         """A proved transaction of an account. Only `prove_index` proves that none is later."""
-        return await self._run(_flows.prove_latest(chain, account))
+        return await self._run(_flows.prove_latest(chain, account, self._core.max_frame))
 
     async def prove_transaction(self, chain: HeaderChain, transaction: uuid.UUID, namer: int) -> TransactionProof:
         """The proved transaction with an id, and the account that names it: the source, or the payer of a deposit."""
-        return await self._run(_flows.prove_transaction(chain, transaction, namer))
+        return await self._run(_flows.prove_transaction(chain, transaction, namer, self._core.max_frame))
 
     async def prove_locator(self, chain: HeaderChain, height: int, position: int) -> TransactionProof:
         """The proved transaction at a position in the chain."""
-        return await self._run(_flows.prove_locator(chain, height, position))
+        return await self._run(_flows.prove_locator(chain, height, position, self._core.max_frame))
 
     # Driver
 
@@ -188,8 +190,8 @@ class AsyncClient:
         loop = asyncio.get_running_loop()
         self._core.advance(loop.time())
         self._obey()
-        if self._connection is not None and (data := self._core.outgoing()):
-            self._connection.transport.write(data)
+        if self._connection is not None:
+            self._connection.send(self._core)
         if self._timer is not None:
             self._timer.cancel()
         is_timed = self._core.wake_at < math.inf
@@ -211,9 +213,14 @@ class AsyncClient:
     async def _dial(self, node: str) -> None:
         loop = asyncio.get_running_loop()
         try:
+            connection: _Stream | _Datagrams
             async with asyncio.timeout(_calls.CONNECT_TIMEOUT):
-                _, connection = await loop.create_connection(lambda: _Connection(self), *_calls.split(node))
-            _calls.refuse_self(connection.transport.get_extra_info("socket"))
+                if node.startswith(UDP):
+                    opened = await loop.run_in_executor(None, _calls.udp_socket, node)
+                    _, connection = await loop.create_datagram_endpoint(lambda: _Datagrams(self), sock=opened)
+                else:
+                    _, connection = await loop.create_connection(lambda: _Stream(self), *_calls.split(node))
+                    _calls.refuse_self(connection.transport.get_extra_info("socket"))
         except OSError as error:
             self._dialling = None
             self._core.lost(loop.time(), str(error) or "no connection in time")
@@ -222,20 +229,50 @@ class AsyncClient:
             self._core.connected(loop.time())
         self._advance()
 
-    def _receive(self, connection: _Connection, data: bytes) -> None:
+    def _receive(self, connection: _Stream | _Datagrams, data: bytes) -> None:
         if connection is self._connection:
-            self._core.received(data, asyncio.get_running_loop().time())
+            receive = self._core.received_datagram if self._core.is_datagram else self._core.received
+            receive(data, asyncio.get_running_loop().time())
             # The replies may have made room for what waits.
             self._schedule()
 
-    def _lose(self, connection: _Connection, error: Exception | None) -> None:
+    def _lose(self, connection: _Stream | _Datagrams, error: Exception | None) -> None:
         if connection is self._connection:
             self._connection = None
             self._core.lost(asyncio.get_running_loop().time(), str(error or "closed the connection"))
             self._schedule()
 
 
-class _Connection(asyncio.Protocol):
+class _Datagrams(asyncio.DatagramProtocol):
+    """Passes datagrams from and to one node."""
+
+    transport: asyncio.DatagramTransport
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+        self.closed = asyncio.get_running_loop().create_future()
+
+    def send(self, core: Core) -> None:
+        for frame in core.datagrams():
+            self.transport.sendto(frame)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.DatagramTransport, transport)
+
+    def datagram_received(self, data: bytes, address: object) -> None:
+        self._client._receive(self, data)
+
+    def error_received(self, error: Exception) -> None:
+        # Nothing listens there, for example.
+        self._client._lose(self, error)
+        self.transport.abort()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.closed.set_result(None)
+        self._client._lose(self, error)
+
+
+class _Stream(asyncio.Protocol):
     """Passes the events of one connection to its client."""
 
     transport: asyncio.Transport
@@ -243,6 +280,10 @@ class _Connection(asyncio.Protocol):
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
         self.closed = asyncio.get_running_loop().create_future()
+
+    def send(self, core: Core) -> None:
+        if data := core.outgoing():
+            self.transport.write(data)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)

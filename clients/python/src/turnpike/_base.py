@@ -41,7 +41,8 @@ class StatusError(Error):
     def __init__(self, *, value: int = 0, may_be_executed: bool = False) -> None:
         super().__init__()
         self.value = value
-        """The source's balance; `DEPOSIT_REQUIRED`: the minimum deposit, `REPLY_TOO_LARGE`: the length needed."""
+        """The source's balance; `DEPOSIT_REQUIRED`: the minimum deposit, `REPLY_TOO_LARGE`: the length needed,
+        `PRUNED`: the first sequence that the node has."""
         self.may_be_executed = may_be_executed
 
     def __str__(self) -> str:

@@ -9,13 +9,12 @@ import socket
 from collections.abc import Callable
 
 from . import _protocol as protocol
-from ._core import Call, Core, Options
+from ._core import UDP, Call, Core, Options
 from ._flows import Exchange
 from ._operations import CARRIES_TIME, LINKED, Operation
 from ._protocol import BatchFormat, Command, Promise
 from ._signer import SignedOperation
 
-DEFAULT_PORT = 7400
 CONNECT_TIMEOUT = 2.0
 """Seconds for a connection attempt."""
 READ_BYTES = 1 << 18
@@ -29,12 +28,14 @@ def make_core(nodes: tuple[str, ...], options: Options) -> Core:
 
 
 def split(node: str) -> tuple[str, int]:
-    """Host and port of `HOST`, `HOST:PORT` or `[IPv6]:PORT`."""
-    host, colon, port = node.rpartition(":")
+    """Host and port of `HOST`, `HOST:PORT` or `[IPv6]:PORT`, with or without `udp://`."""
+    address = node.removeprefix(UDP)
+    host, colon, port = address.rpartition(":")
     if not colon or port.endswith("]") or (":" in host and not host.startswith("[")):
-        host, port = node, str(DEFAULT_PORT)
-    if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-        raise ValueError(f"node {node!r} is not HOST, HOST:PORT or [IPv6]:PORT; the default port is {DEFAULT_PORT}")
+        host, port = address, str(protocol.DEFAULT_PORT)
+    if not host or "/" in host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        forms = f"HOST, HOST:PORT or [IPv6]:PORT; the default port is {protocol.DEFAULT_PORT}"
+        raise ValueError(f"node {node!r} is not {forms}, and udp:// may precede it")
     return host.strip("[]"), int(port)
 
 
@@ -59,6 +60,24 @@ def call_of_frame(exchange: Exchange, deadline: float, on_end: Callable[[Call], 
     return Call(exchange.frame, None, Promise.DEFAULT, deadline, exchange.is_read, exchange.is_recognised, on_end)
 
 
+def udp_socket(node: str) -> socket.socket:
+    """A socket that exchanges datagrams with one node only, and does not block."""
+    host, port = split(node)
+    family, kind, protocol_number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+    connection = socket.socket(family, kind, protocol_number)
+    try:
+        # Room for the replies to all frames in flight: the kernel may grant less.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+        connection.connect(address)
+        refuse_self(connection)
+        connection.setblocking(False)
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+_RECEIVE_BUFFER = 4 << 20
 _FLAGS = protocol.OPERATION_COLUMNS["flags"].start
 _COMMAND = protocol.OPERATION_COLUMNS["command"].start
 

@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -21,7 +22,7 @@ from typing import Self, TypeVar
 from . import _calls, _flows
 from ._base import Entries
 from ._chain import HeaderChain
-from ._core import Call, Options
+from ._core import UDP, Call, Options
 from ._finality import Finality
 from ._flows import Flow, Pause
 from ._operations import Operation, Receipt, Results
@@ -37,8 +38,8 @@ R = TypeVar("R")
 class Client:
     """A blocking client of one or several nodes. Threads can share it; their operations travel in common batches.
 
-    `nodes` are `HOST:PORT`: several ones must be replicas of one cluster. The client uses one, and turns to the next
-    if it fails. Nothing is sent before the first call.
+    `nodes` are `HOST:PORT`, over TCP, or `udp://HOST:PORT`: several ones must be replicas of one cluster. The client
+    uses one, and turns to the next if it fails. Nothing is sent before the first call.
     """
 
     def __init__(self, *nodes: str, options: Options | None = None) -> None:
@@ -50,6 +51,7 @@ class Client:
         self._waiters: dict[Call, threading.Lock] = {}
         self._socket: socket.socket | None = None
         self._unsent = b""
+        self._datagrams: deque[bytes] = deque()
         self._buffer = memoryview(bytearray(_calls.READ_BYTES))
         self._selector = selectors.DefaultSelector()
         self._driver_wakes_at = math.inf
@@ -107,10 +109,11 @@ class Client:
         """Executes a buffer of operations in order, with as few frames as possible, without an object for each.
 
         `entries` is any contiguous buffer: an array of numpy (`turnpike.arrays`), or joined `Operation.pack()`. The
-        timeout holds for each frame, of 1,023 operations or 355 signed ones. After an error some may have been
-        executed; submitting the same buffer again executes none of them again.
+        timeout holds for each frame, of 1,023 operations or 355 signed ones, over UDP what fits a datagram. After
+        an error some may have been executed; submitting the same buffer again executes none of them again.
         """
-        return self._run(_flows.submit(entries, format, self.options.promise if promise is None else promise))
+        promise = self.options.promise if promise is None else promise
+        return self._run(_flows.submit(entries, format, promise, self._core.max_frame))
 
     # Node
 
@@ -131,27 +134,27 @@ class Client:
     def open_chain(self) -> HeaderChain:
         """The chain of the pinned network id, or of the node's if none is pinned: then the node may have made it up."""
         network = self.options.network or self._core.network or self.info().network
-        return self._run(_flows.open_chain(network))
+        return self._run(_flows.open_chain(network, self._core.max_frame))
 
     def sync_headers(self, chain: HeaderChain) -> int:
         """Fetches and checks the headers that a chain lacks. Returns their number; call again at 2**20."""
-        return self._run(_flows.sync_headers(chain))
+        return self._run(_flows.sync_headers(chain, self._core.max_frame))
 
     def prove_index(self, chain: HeaderChain, account: int) -> tuple[IndexEntry | None, IndexProof]:
         """The proved balance of an account as of a block; None if it is proved not to exist."""
-        return self._run(_flows.prove_index(chain, account))
+        return self._run(_flows.prove_index(chain, account, self._core.max_frame))
 
     def prove_latest(self, chain: HeaderChain, account: int) -> TransactionProof:
         """A proved transaction of an account. Only `prove_index` proves that none is later."""
-        return self._run(_flows.prove_latest(chain, account))
+        return self._run(_flows.prove_latest(chain, account, self._core.max_frame))
 
     def prove_transaction(self, chain: HeaderChain, transaction: uuid.UUID, namer: int) -> TransactionProof:
         """The proved transaction with an id, and the account that names it: the source, or the payer of a deposit."""
-        return self._run(_flows.prove_transaction(chain, transaction, namer))
+        return self._run(_flows.prove_transaction(chain, transaction, namer, self._core.max_frame))
 
     def prove_locator(self, chain: HeaderChain, height: int, position: int) -> TransactionProof:
         """The proved transaction at a position in the chain."""
-        return self._run(_flows.prove_locator(chain, height, position))
+        return self._run(_flows.prove_locator(chain, height, position, self._core.max_frame))
 
     # Driver
 
@@ -239,14 +242,17 @@ class Client:
         """Advances the state machine, and sends its bytes."""
         self._core.advance(time.monotonic())
         if self._socket is not None and not self._core.hang_up:
-            self._unsent += self._core.outgoing()
+            if self._core.is_datagram:
+                self._datagrams.extend(self._core.datagrams())
+            else:
+                self._unsent += self._core.outgoing()
             self._flush()
 
     def _wake_driver(self) -> None:
         """Wakes the driver if another thread has made work for it."""
         core = self._core
-        has_work = core.is_closed or core.hang_up or core.dial or core.wake_at < self._driver_wakes_at or self._unsent
-        if self._is_driven and has_work:
+        has_order = core.is_closed or core.hang_up or core.dial or core.wake_at < self._driver_wakes_at
+        if self._is_driven and (has_order or self._unsent or self._datagrams):
             # If the buffer is full, enough bytes wait for it to wake.
             with suppress(BlockingIOError):
                 self._waker.send(b"!")
@@ -278,6 +284,7 @@ class Client:
             self._selector.unregister(self._socket)
             self._socket.close()
         self._socket, self._unsent = None, b""
+        self._datagrams.clear()
 
     def _release(self) -> None:
         """Closes all sockets: the last driver does it, or `close` if nobody drives."""
@@ -292,22 +299,29 @@ class Client:
 
     def _flush(self) -> None:
         """Sends as much as the connection accepts now."""
-        if self._socket is None or not self._unsent:
+        if self._socket is None or not (self._unsent or self._datagrams):
             return
         try:
-            self._unsent = self._unsent[self._socket.send(self._unsent) :]
+            while self._datagrams:
+                self._socket.send(self._datagrams[0])
+                self._datagrams.popleft()
+            if self._unsent:
+                self._unsent = self._unsent[self._socket.send(self._unsent) :]
         except BlockingIOError:
             pass
         except OSError as error:
             self._lose(str(error))
             return
-        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent or self._datagrams else 0)
         if self._selector.get_key(self._socket).events != events:
             self._selector.modify(self._socket, events)
 
     def _receive(self) -> None:
         """Passes received bytes to the state machine."""
         if self._socket is None:
+            return
+        if self._core.is_datagram:
+            self._receive_datagrams(self._socket)
             return
         try:
             count = self._socket.recv_into(self._buffer)
@@ -321,6 +335,18 @@ class Client:
         else:
             self._lose("closed the connection")
 
+    def _receive_datagrams(self, connection: socket.socket) -> None:
+        # The number that may be in flight, so that others get their turn.
+        for _ in range(self.options.window):
+            try:
+                count = connection.recv_into(self._buffer)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                self._lose(str(error))
+                return
+            self._core.received_datagram(self._buffer[:count], time.monotonic())
+
 
 def _wake(waiter: threading.Lock) -> None:
     if waiter.locked():
@@ -328,6 +354,8 @@ def _wake(waiter: threading.Lock) -> None:
 
 
 def _dial(node: str) -> socket.socket:
+    if node.startswith(UDP):
+        return _calls.udp_socket(node)
     connection = socket.create_connection(_calls.split(node), _calls.CONNECT_TIMEOUT)
     try:
         _calls.refuse_self(connection)

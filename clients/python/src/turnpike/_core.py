@@ -1,8 +1,8 @@
 """The state machine that both clients drive: framing, batches, correlation, retries, change of nodes.
 
 It uses no sockets, no clocks and no threads: bytes go in and out, and time is a number of seconds. A driver calls
-`advance` after every event, dials when `dial` names a node, sends what `outgoing` returns, closes the connection when
-`hang_up` is set, and returns at `wake_at`.
+`advance` after every event, dials when `dial` names a node, sends what `outgoing` or, over UDP, `datagrams` returns,
+closes the connection when `hang_up` is set, and returns at `wake_at`.
 
 Every request in flight keeps its bytes until its reply arrives, so a repetition carries the transaction ids of the
 first attempt, by which nodes recognise it.
@@ -33,6 +33,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.015, 1.0
 _FIRST_DIAL, _LONGEST_DIAL = 0.05, 1.0
 # The last bytes of a request may take this long to arrive.
 _TRAVEL = 1.0
+UDP = "udp://"
+"""Prefix of the address of a node that is asked over UDP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +55,16 @@ class Options:
     """Maximum number of frames in flight; operations that exceed it wait for the next batch."""
     queue: int = 65_536
     """Maximum number of waiting requests; more are refused with `QueueFull`."""
+    datagram: int = protocol.ETHERNET_DATAGRAM
+    """Maximum bytes of a datagram, if a node is `udp://`: batches are divided so that they fit. By default what
+    Ethernet carries whole; up to 65,507 on loopback."""
 
     def __post_init__(self) -> None:
         if self.network is not None and len(self.network) != 32:
             raise ValueError(f"the network id has {len(self.network)} bytes, not 32; take it from `turnpike info`")
+        if not protocol.MIN_DATAGRAM <= self.datagram <= MAX_FRAME:
+            limits = f"from {protocol.MIN_DATAGRAM} to {MAX_FRAME}"
+            raise ValueError(f"option datagram is {self.datagram}, but must be {limits}")
         for name in ("timeout", "retry_after", "turn_after", "window", "queue"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"option {name} is {getattr(self, name)}, but must be above 0")
@@ -148,6 +156,7 @@ class Core:
     _waiting: int = 0
     _flight: dict[int, _Frame] = field(default_factory=dict)
     _greeting: int = 0
+    _greet_at: float = math.inf
     _expire_at: float = math.inf
     _received: bytearray = field(default_factory=bytearray)
     _outgoing: list[bytes] = field(default_factory=list)
@@ -160,6 +169,16 @@ class Core:
     def node(self) -> str:
         """The present node."""
         return self.nodes[self._node]
+
+    @property
+    def is_datagram(self) -> bool:
+        """Whether the present node is asked over UDP."""
+        return self.node.startswith(UDP)
+
+    @property
+    def max_frame(self) -> int:
+        """Maximum bytes of a frame that can be divided: it must fit whichever node it goes to."""
+        return self.options.datagram if any(node.startswith(UDP) for node in self.nodes) else MAX_FRAME
 
     # Requests
 
@@ -202,7 +221,12 @@ class Core:
         self._state, self._heard, self._has_answered = _State.GREETING, now, False
         self._received.clear()
         self._greeting = self._fresh_id()
+        self._greet(now)
+
+    def _greet(self, now: float) -> None:
         self._send(protocol.InfoFrame(kind=FrameType.INFO, id=self._greeting).pack())
+        # A stream does not lose it.
+        self._greet_at = now + self.options.retry_after if self.is_datagram else math.inf
 
     def lost(self, now: float, reason: str) -> None:
         """The connection failed or ended."""
@@ -216,6 +240,13 @@ class Core:
         else:
             self._turn(now)
         self.wake_at = now
+
+    def received_datagram(self, data: Buffer, now: float) -> None:
+        """Processes a datagram."""
+        if now >= self._expire_at:
+            self._expire(now)
+        if self._state in (_State.GREETING, _State.READY):
+            self._take(bytes(data), now)
 
     def received(self, data: Buffer, now: float) -> None:
         """Processes bytes of the stream."""
@@ -252,10 +283,13 @@ class Core:
         self.wake_at = self._next_time()
 
     def outgoing(self) -> bytes:
-        """Takes the bytes to send."""
-        data = b"".join(self._outgoing)
-        self._outgoing.clear()
-        return data
+        """Takes the bytes to send over a stream."""
+        return b"".join(piece for frame in self.datagrams() for piece in (LENGTH.pack(len(frame)), frame))
+
+    def datagrams(self) -> list[bytes]:
+        """Takes the frames to send, each of which is a datagram over UDP."""
+        frames, self._outgoing = self._outgoing, []
+        return frames
 
     # Connections
 
@@ -266,6 +300,8 @@ class Core:
         elif self._silent_at() <= now:
             self._silences += 1
             self._fail(now, "did not answer")
+        elif self._state is _State.GREETING and self._greet_at <= now:
+            self._greet(now)
 
     def _silent_at(self) -> float:
         """When the node has been silent for too long; it need not answer before there is a request."""
@@ -323,7 +359,7 @@ class Core:
         return fresh
 
     def _send(self, frame: bytes) -> None:
-        self._outgoing += (LENGTH.pack(len(frame)), frame)
+        self._outgoing.append(frame)
 
     def _fill(self, now: float) -> None:
         """Sends waiting requests while the window has room, all waiting operations in one batch if they fit."""
@@ -342,7 +378,7 @@ class Core:
 
     def _launch_batch(self, key: tuple[BatchFormat, Promise], queue: deque[Call], now: float) -> None:
         form, promise = key
-        room = (MAX_FRAME - protocol.BATCH_HEADER.size) // ENTRY_SIZES[form]
+        room = (self.max_frame - protocol.BATCH_HEADER.size) // ENTRY_SIZES[form]
         calls: list[Call] = []
         while queue and len(calls) < room:
             call = queue.popleft()
@@ -492,7 +528,9 @@ class Core:
         times = [self._expire_at, self._silent_at()]
         if self._postponed:
             times.append(self._postponed[0][0])
-        if self._state is _State.READY:
+        if self._state is _State.GREETING:
+            times.append(self._greet_at)
+        elif self._state is _State.READY:
             times += [frame.retry_at for frame in self._flight.values()]
         elif self._state is _State.IDLE and (self._flight or self._waiting):
             times.append(self._dial_at)

@@ -85,7 +85,7 @@ def wait_for_height(height: int, seconds: float) -> Flow[protocol.InfoFrame]:
         yield Pause(_PAUSE)
 
 
-def submit(entries: Entries, form: BatchFormat, promise: Promise) -> Flow[Results]:
+def submit(entries: Entries, form: BatchFormat, promise: Promise, max_frame: int) -> Flow[Results]:
     size = ENTRY_SIZES.get(form)
     if size is None:
         raise ValueError(f"format {form.name} is not supported; use OPERATION or SIGNED")
@@ -97,11 +97,16 @@ def submit(entries: Entries, form: BatchFormat, promise: Promise) -> Flow[Result
     if view.itemsize not in (1, size):
         raise ValueError(f"the buffer has items of {view.itemsize} bytes; use bytes, or entries of {size} bytes")
     per_item = size // view.itemsize
-    room = (MAX_FRAME - protocol.BATCH_HEADER.size) // size
+    most, room = ((limit - protocol.BATCH_HEADER.size) // size for limit in (MAX_FRAME, max_frame))
     replies, weakest = [], Promise.FINAL
     at = 0
     while at * per_item < len(view):
         part = _whole_chains(view[at * per_item : (at + room) * per_item].tobytes(), form, at + room < items)
+        if not part:
+            # A chain that is longer than a datagram of this path travels in a longer one. The node refuses it if it is
+            # longer than a frame.
+            part = _whole_chains(view[at * per_item : (at + most) * per_item].tobytes(), form, at + most < items)
+            part = part or view[at * per_item : (at + most) * per_item].tobytes()
         count = len(part) // size
         at += count
         header = protocol.BatchHeader(kind=FrameType.BATCH, count=count, format=form, promise=promise)
@@ -119,8 +124,7 @@ def _whole_chains(entries: bytes, form: BatchFormat, is_followed: bool) -> bytes
     count = len(flags)
     while is_followed and count > 0 and flags[count - 1] & LINKED:
         count -= 1
-    # The node refuses a chain that is longer than a frame.
-    return entries[: count * ENTRY_SIZES[form]] if count else entries
+    return entries[: count * ENTRY_SIZES[form]]
 
 
 def _all(entries: bytes, form: BatchFormat, name: str, *values: int) -> bool:
@@ -131,35 +135,35 @@ def _all(entries: bytes, form: BatchFormat, name: str, *values: int) -> bool:
 # Headers
 
 
-def open_chain(network: bytes) -> Flow[HeaderChain]:
-    headers, _ = yield from _headers(0, 1)
+def open_chain(network: bytes, max_frame: int) -> Flow[HeaderChain]:
+    headers, _ = yield from _headers(0, max_frame, 1)
     if not headers:
         raise WrongReply("the node sent no genesis header; ask another node")
     return HeaderChain(network, headers[0])
 
 
-def sync_headers(chain: HeaderChain) -> Flow[int]:
+def sync_headers(chain: HeaderChain, max_frame: int) -> Flow[int]:
     if chain.is_ordered:
-        return (yield from _sync_vouched(chain))
+        return (yield from _sync_vouched(chain, max_frame))
     before = chain.height
-    (known, *headers), tip = yield from _headers_from_known(chain)
+    (known, *headers), tip = yield from _headers_from_known(chain, max_frame)
     chain.check_same(known)
     while headers and chain.height - before < _MAX_HEADERS:
         chain.extend(headers)
         if chain.height >= tip:
             break
-        headers, tip = yield from _headers(chain.height + 1)
+        headers, tip = yield from _headers(chain.height + 1, max_frame)
     return chain.height - before
 
 
-def _headers_from_known(chain: HeaderChain) -> Flow[tuple[list[bytes], int]]:
+def _headers_from_known(chain: HeaderChain, max_frame: int) -> Flow[tuple[list[bytes], int]]:
     """Headers from the local tip on; only that tip if the node lags."""
-    headers, tip = yield from _headers(chain.height)
+    headers, tip = yield from _headers(chain.height, max_frame)
     return headers or [chain.headers[-1]], tip
 
 
-def _headers(first: int, count: int | None = None) -> Flow[tuple[list[bytes], int]]:
-    count = (MAX_FRAME - protocol.HEADERS_FRAME.size) // SEALED_HEADER if count is None else count
+def _headers(first: int, max_frame: int, count: int | None = None) -> Flow[tuple[list[bytes], int]]:
+    count = (max_frame - protocol.HEADERS_FRAME.size) // SEALED_HEADER if count is None else count
     request = protocol.HeadersFrame(kind=FrameType.HEADERS, first_height=first, count=count).pack()
     reply = yield from _exchange(Exchange(request.ljust(len(request) + count * SEALED_HEADER, b"\0")))
     fixed, start = protocol.HeadersFrame.unpack(reply.frame), protocol.HEADERS_FRAME.size
@@ -167,7 +171,7 @@ def _headers(first: int, count: int | None = None) -> Flow[tuple[list[bytes], in
     return [reply.frame[at : at + SEALED_HEADER] for at in ends], fixed.tip_height
 
 
-def _sync_vouched(chain: HeaderChain) -> Flow[int]:
+def _sync_vouched(chain: HeaderChain, max_frame: int) -> Flow[int]:
     """Fetches the headers that a certificate vouches for, and no others."""
     before = chain.height
     try:
@@ -183,7 +187,7 @@ def _sync_vouched(chain: HeaderChain) -> Flow[int]:
     chain.check_vouched(vouched)
     try:
         while chain.lacks(vouched.certificate.statement) and chain.height + 1 < vouched.certificate.height:
-            headers, _ = yield from _headers(chain.height + 1)
+            headers, _ = yield from _headers(chain.height + 1, max_frame)
             if not headers:
                 break
             chain.extend(headers)
@@ -228,37 +232,40 @@ def finality(known: Vouched | None) -> Flow[Finality]:
 # Proofs
 
 
-def prove_index(chain: HeaderChain, account: int) -> Flow[tuple[IndexEntry | None, IndexProof]]:
+def prove_index(chain: HeaderChain, account: int, max_frame: int) -> Flow[tuple[IndexEntry | None, IndexProof]]:
     reply = yield from _proof(Query.INDEX, account_bytes(account))
     proof = IndexProof.parse(reply.frame)
-    entry = yield from _sync_until(chain, lambda: proof.verify(account, chain))
+    entry = yield from _sync_until(chain, lambda: proof.verify(account, chain), max_frame)
     return entry, proof
 
 
-def prove_latest(chain: HeaderChain, account: int) -> Flow[TransactionProof]:
-    return (yield from _prove(chain, Query.LATEST, account_bytes(account), lambda proof: proof.involves(account)))
+def prove_latest(chain: HeaderChain, account: int, max_frame: int) -> Flow[TransactionProof]:
+    def is_asked(proof: TransactionProof) -> bool:
+        return proof.involves(account)
+
+    return (yield from _prove(chain, Query.LATEST, account_bytes(account), is_asked, max_frame))
 
 
-def prove_transaction(chain: HeaderChain, transaction: uuid.UUID, namer: int) -> Flow[TransactionProof]:
+def prove_transaction(chain: HeaderChain, transaction: uuid.UUID, namer: int, max_frame: int) -> Flow[TransactionProof]:
     def is_asked(proof: TransactionProof) -> bool:
         return (proof.operation.transaction, proof.namer) == (transaction, namer)
 
-    return (yield from _prove(chain, Query.TRANSACTION, key_of_transaction(transaction, namer), is_asked))
+    return (yield from _prove(chain, Query.TRANSACTION, key_of_transaction(transaction, namer), is_asked, max_frame))
 
 
-def prove_locator(chain: HeaderChain, height: int, position: int) -> Flow[TransactionProof]:
+def prove_locator(chain: HeaderChain, height: int, position: int, max_frame: int) -> Flow[TransactionProof]:
     def is_asked(proof: TransactionProof) -> bool:
         return (proof.height, proof.position) == (height, position)
 
-    return (yield from _prove(chain, Query.LOCATOR, key_of_locator(height, position), is_asked))
+    return (yield from _prove(chain, Query.LOCATOR, key_of_locator(height, position), is_asked, max_frame))
 
 
 def _prove(
-    chain: HeaderChain, query: Query, key: bytes, is_asked: Callable[[TransactionProof], bool]
+    chain: HeaderChain, query: Query, key: bytes, is_asked: Callable[[TransactionProof], bool], max_frame: int
 ) -> Flow[TransactionProof]:
     reply = yield from _proof(query, key)
     proof = TransactionProof.parse(reply.frame)
-    yield from _sync_until(chain, lambda: proof.verify(chain))
+    yield from _sync_until(chain, lambda: proof.verify(chain), max_frame)
     if not is_asked(proof):
         raise InvalidProof("the node proved another transaction; ask another node")
     return proof
@@ -268,13 +275,13 @@ def _proof(query: Query, key: bytes) -> Flow[Reply]:
     return (yield from _with_room(protocol.ProofRequest(kind=FrameType.PROOF, query=query, key=key).pack))
 
 
-def _sync_until(chain: HeaderChain, verify: Callable[[], T]) -> Flow[T]:
+def _sync_until(chain: HeaderChain, verify: Callable[[], T], max_frame: int) -> Flow[T]:
     """Fetches headers until the block of a proof is among them; on a chain of replicas, waits for its certificate."""
     for _ in range(_CERTIFICATE_PAUSES if chain.is_ordered else 1):
         try:
             return verify()
         except UnknownBlock:
             # The block is newer than the local headers.
-            if not (yield from sync_headers(chain)) and chain.is_ordered:
+            if not (yield from sync_headers(chain, max_frame)) and chain.is_ordered:
                 yield Pause(_PAUSE)
     return verify()

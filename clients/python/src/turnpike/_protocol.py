@@ -17,6 +17,15 @@ ERROR_TYPE: Final = 0xff
 """The type of an error frame."""
 MESSAGE_REPLY_BIT: Final = 0x80000000
 """Added to the command of a message in its result."""
+DEFAULT_PORT: Final = 7400
+"""The default port for UDP and TCP."""
+MAX_DATAGRAM: Final = 65507
+"""Maximum length of a datagram in UDP over IPv4: 65,535 minus the headers of IPv4 (20) and UDP (8). Frames in
+streams are not longer."""
+ETHERNET_DATAGRAM: Final = 1472
+"""Maximum payload of a datagram that fits an Ethernet frame of 1,500 bytes unfragmented."""
+MIN_DATAGRAM: Final = 256
+"""Minimum of a client's limit on datagrams: every fixed part of a frame fits."""
 
 
 class FrameType(IntEnum):
@@ -1101,6 +1110,77 @@ class FinalityFrame(NamedTuple):
     def unpack(cls, data: Buffer, offset: int = 0) -> Self:
         """Reads the fixed part at an offset; `struct.error` if the data ends in it."""
         return cls._make(FINALITY_FRAME.unpack_from(data, offset))
+
+
+FEED_FRAME: Final = Struct(">HBBIHBBHHQ16sQQQQ")
+
+
+class FeedFrame(NamedTuple):
+    """Request for a feed of journalled operations, 72 bytes, and the first 72 bytes of each reply."""
+
+    magic: int = MAGIC
+    """`0x5450`, "TP"."""
+    version: int = VERSION
+    """Version, `0x01`."""
+    kind: int = 0
+    """Type; replies have `0x80` added, `0xff` is an error."""
+    id: int = 0
+    """Id: chosen by the client, echoed."""
+    status: int = 0
+    """Status; 0 in requests."""
+    promise: int = 0
+    """Promise requested; in replies the one made."""
+    flags: int = 0
+    """Flags; bit 0: only operations that name the account as source or destination; bit 1: with the tails of signed
+    operations."""
+    count: int = 0  # type: ignore[assignment]
+    """Count: number of entries; 0 in requests."""
+    signed: int = 0
+    """Number of tails; 0 in requests and without the flag."""
+    cursor: int = 0
+    """Cursor: sequence of the first operation wanted, from 1; in replies of the first one after this frame."""
+    account: bytes = b""
+    """The account; 0 without the flag."""
+    timestamp: int = 0
+    """Ledger time of the entries, in microseconds since the Unix epoch; 0 in requests and without entries."""
+    durable: int = 0
+    """Sequence of the last durable operation; 0 in requests."""
+    finalized: int = 0
+    """Sequence of the last final operation; 0 in requests, and from a node that is not a replica."""
+    first: int = 0
+    """Sequence of the first operation in the journal; 0 in requests."""
+
+    def pack(self) -> bytes:
+        """The bytes of the fixed part, reserved ones zero."""
+        return FEED_FRAME.pack(*self)
+
+    @classmethod
+    def unpack(cls, data: Buffer, offset: int = 0) -> Self:
+        """Reads the fixed part at an offset; `struct.error` if the data ends in it."""
+        return cls._make(FEED_FRAME.unpack_from(data, offset))
+
+
+FEED_ENTRY: Final = Struct(">Q64sQ")
+
+
+class FeedEntry(NamedTuple):
+    """One operation of a feed, 80 bytes."""
+
+    sequence: int = 0
+    """Sequence."""
+    operation: bytes = b""
+    """operation, with its status and the amount as requested."""
+    value: int = 0
+    """Value of its reply: the balance of the source after it."""
+
+    def pack(self) -> bytes:
+        """The bytes of the fixed part, reserved ones zero."""
+        return FEED_ENTRY.pack(*self)
+
+    @classmethod
+    def unpack(cls, data: Buffer, offset: int = 0) -> Self:
+        """Reads the fixed part at an offset; `struct.error` if the data ends in it."""
+        return cls._make(FEED_ENTRY.unpack_from(data, offset))
 
 
 OPERATION_COLUMNS: Final = {

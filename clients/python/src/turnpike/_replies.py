@@ -12,8 +12,8 @@ from . import _protocol as protocol
 from ._operations import ENTRY_SIZES, columns
 from ._protocol import BatchFormat, Chain, FrameType, Promise, Query, Status
 
-MAX_FRAME = 65_507
-"""Bytes of the longest frame, as in a datagram (docs/protocol.md, streams)."""
+MAX_FRAME = protocol.MAX_DATAGRAM
+"""Bytes of the longest frame, also in a stream (docs/protocol.md, streams)."""
 LENGTH = struct.Struct(">I")
 """The length that precedes a frame in a stream."""
 HASH = 32
