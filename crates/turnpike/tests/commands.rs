@@ -368,6 +368,60 @@ fn transactions_of_pruned_blocks_are_refused_and_balances_are_proved() {
     assert!(error(&["proof", "get", "--latest", "1", "--node", &address]).contains("PRUNED"));
 }
 
+/// Data directories that earlier versions of the program made, by `tests/upgrade/make`, and left as a crash does.
+#[test]
+fn data_directories_of_earlier_versions_are_served() {
+    let archives = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/upgrade");
+    let archives = fs::read_dir(archives).unwrap().map(|entry| entry.unwrap().path());
+    let archives = Vec::from_iter(archives.filter(|path| path.extension().is_some_and(|extension| extension == "gz")));
+    assert!(!archives.is_empty());
+    for archive in archives {
+        let folder = tempfile::tempdir().unwrap();
+        let unpacked = Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(folder.path()).status().unwrap();
+        assert!(unpacked.success());
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let expected = fs::read_to_string(path("expected.json")).unwrap();
+        let expected = Vec::from_iter(expected.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()));
+        let (info, balances) = expected.split_first().unwrap();
+
+        // A proof of then, against headers of then.
+        json(&["proof", "verify", &path("transfer.proof"), "--headers", &path("old.headers")]);
+        let audited = json(&["check", &path("data")]);
+        assert_eq!((&audited["network"], &audited["height"]), (&info["network"], &info["height"]), "{archive:?}");
+        let run = || start(path("data").as_ref(), "127.0.0.1:0".parse().unwrap(), &["--config", &path("node.toml")]);
+        let node = run();
+        assert_eq!(info["network"], node.network);
+        let address = node.address.to_string();
+        let at = |arguments: &[&str]| {
+            Vec::from_iter([arguments, &["--node", &address]].concat().iter().map(|part| part.to_string()))
+        };
+        let ask = |arguments: &[&str]| json(&at(arguments).iter().map(String::as_str).collect::<Vec<_>>());
+        for told in balances {
+            let account = told["account"].as_str().unwrap();
+            let keys = ["alice.key", "bob.key"].map(&path);
+            let key = keys.iter().find(|key| json(&["key", "show", key])["account"] == *account);
+            let key = key.map_or(vec![], |key| vec!["--key", key]);
+            assert_eq!(ask(&[&["account", "refer", account][..], &key].concat())["balance"], told["balance"]);
+        }
+        // Of a block, by an old file of headers, and of the journal.
+        let headers = path("old.headers");
+        ask(&["proof", "get", "--transaction", "77", "--source", "1", "--wait", "60", "--headers", &headers]);
+        ask(&["proof", "get", "--transaction", "78", "--source", "2", "--wait", "60", "--headers", &headers]);
+        // The open hold and the frozen account are what they were.
+        let before = ask(&["account", "refer", "2"])["balance"].as_u64().unwrap();
+        ask(&["account", "capture", "901", "1", "2", "60"]);
+        assert_eq!(ask(&["account", "refer", "2"])["balance"], before + 60);
+        let frozen = at(&["account", "transfer", "4", "1", "1"]);
+        assert!(error(&frozen.iter().map(String::as_str).collect::<Vec<_>>()).contains("ACCOUNT_FROZEN"));
+        ask(&["account", "unfreeze", "4"]);
+        ask(&["account", "transfer", "4", "1", "1"]);
+        assert!(node.stop().unwrap());
+        assert!(json(&["check", &path("data")])["height"].as_u64() > info["height"].as_u64());
+        let node = run();
+        assert_eq!(json(&["account", "refer", "2", "--node", &node.address.to_string()])["balance"], before + 60);
+    }
+}
+
 #[test]
 fn a_reorganisation_that_is_accepted_is_told() {
     let folder = tempfile::tempdir().unwrap();
