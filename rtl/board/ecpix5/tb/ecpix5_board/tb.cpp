@@ -2,8 +2,12 @@
 // that are not correct change nothing and are counted, and so are packets for the host as long as it has no session.
 // Then a node on the same cable takes over, by frames that are lost now and then: each record and each packet reaches
 // it once and in order, and so do its own packets.
+//
+// With --tap=NAME and --loss=PERCENT it tests nothing: the board serves a TAP device, for
+// crates/turnpike/tests/cable.rs.
 #include "board.hpp"
 #include "cable.hpp"
+#include "tap.hpp"
 
 // Frames of a file of the ledger's vectors, one a line after its comments.
 static std::vector<Bytes> vectors(const std::string& path) {
@@ -212,11 +216,21 @@ class Ledger {
   uint64_t checked_ = 0;
 };
 
+// The value of an argument --NAME=VALUE; empty without it.
+static std::string argument(int argc, char** argv, const std::string& name) {
+  for (int at = 1; at < argc; at++) {
+    const std::string word = argv[at];
+    if (word.rfind(name, 0) == 0) return word.substr(name.size());
+  }
+  return "";
+}
+
 int main(int argc, char** argv) {
-  return run(argc, argv, [](const Options& options) {
+  return run(argc, argv, [argc, argv](const Options& options) {
     ethernet::check_fcs();
     Random random(options.seed);
     Board board(options);
+    if (const std::string tap = argument(argc, argv, "--tap="); !tap.empty()) Tap(board, random, static_cast<unsigned>(std::stoul("0" + argument(argc, argv, "--loss=")))).serve(tap);
     if (board.read(TURNPIKE_NIC_ID) != 0x54504e49) fail(board.bench(), "the console reads another NIC");
     for (const char* illegal : {"", "=1", "00000", "0014=123456789", "0014=1=2", "xyz", "0014 "}) {
       if (board.type(illegal) != "?") fail(board.bench(), std::string("the console accepts \"") + illegal + "\"");
