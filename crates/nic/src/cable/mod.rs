@@ -1,4 +1,9 @@
 //! A NIC on a board that shares its cable with the node: the protocol of `docs/board.md`, "The host link".
 
+mod backend;
 pub mod frame;
 pub mod link;
+mod port;
+
+pub use backend::CableBackend;
+pub use port::{Accounts, CableError, Remembered};
