@@ -2,6 +2,7 @@
 
 mod backend;
 pub mod frame;
+pub mod layout;
 pub mod link;
 mod port;
 

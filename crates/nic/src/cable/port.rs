@@ -11,6 +11,7 @@ use wire::{Command, CompactFrame, Status};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::frame::{Access, Addresses, ETHER_TYPE, Frame, HEADER_BYTES, SEGMENT_BYTES};
+use super::layout::SESSION_REGISTER;
 use super::link::{Link, Packet};
 use crate::csr::{self, to_host};
 use crate::frame::{self, Mac};
@@ -23,8 +24,6 @@ use crate::wait::wait_for;
 const ID: u32 = 0x5450_4e49;
 /// The version of the registers that this program accesses.
 const VERSION: u32 = 4;
-/// The board's register with the session; 0 for none.
-const SESSION: u32 = 0x1040;
 
 const BROADCAST: Mac = [0xff; 6];
 
@@ -164,7 +163,7 @@ impl Port {
         self.session = session;
         self.link = Link::new(session, unsettled_kind);
         self.inbox.clear();
-        self.write(SESSION, session);
+        self.write(SESSION_REGISTER, session);
         self.check()
     }
 
@@ -297,7 +296,7 @@ impl Port {
     /// Fails unless the board has this session.
     fn check(&mut self) -> io::Result<()> {
         self.fail()?;
-        let (_, session) = self.access(SESSION, None)?;
+        let (_, session) = self.access(SESSION_REGISTER, None)?;
         self.checked = Instant::now();
         if session != self.session {
             let why = format!(

@@ -34,7 +34,6 @@ class Tap {
  private:
   // Cycles of the core between looks at the device: less than a frame takes.
   static constexpr uint64_t kTurn = 40, kQuiet = 500;
-  static constexpr uint16_t kEtherType = 0x88b5;
 
   void open(const std::string& name) {
     device_ = ::open("/dev/net/tun", O_RDWR | O_NONBLOCK);
@@ -44,7 +43,7 @@ class Tap {
     if (device_ < 0 || ioctl(device_, TUNSETIFF, &request) != 0) throw std::runtime_error("no TAP device " + name + ": " + std::strerror(errno));
   }
 
-  bool is_lost(const Bytes& frame) { return frame.size() >= 14 && frames::get(frame, 12, 2) == kEtherType && random_.chance(loss_); }
+  bool is_lost(const Bytes& frame) { return frame.size() >= 14 && frames::get(frame, host_link::address_at::kEtherType, 2) == host_link::kEtherType && random_.chance(loss_); }
 
   // Takes the next frame of the device, once the last one has arrived.
   bool enter() {

@@ -241,11 +241,12 @@ int main(int argc, char** argv) {
     board.write(TURNPIKE_NIC_PROMISE, 1);
     board.write(TURNPIKE_NIC_TRUSTED_ADDRESS, frames::kTrusted);
     board.write(TURNPIKE_NIC_TRUSTED_MASK, frames::kTrustedMask);
-    board.write(TURNPIKE_NIC_ACCOUNT_LIMIT, 100);
+    // A node's default, beyond the table: its lower bits are 0.
+    board.write(TURNPIKE_NIC_ACCOUNT_LIMIT, 1 << 21);
     board.write(TURNPIKE_NIC_CONTROL, TURNPIKE_NIC_CONTROL_RUN | TURNPIKE_NIC_CONTROL_COMPACT | TURNPIKE_NIC_CONTROL_BATCH | TURNPIKE_NIC_CONTROL_DROP);
     if (board.read(TURNPIKE_NIC_ADDRESS) != frames::kAddress) fail(board.bench(), "a register does not keep what was written");
     if (board.phy_is_reset()) fail(board.bench(), "the PHY stays in reset");
-    if (board.read(kLink) != 1) fail(board.bench(), "the link is not up");
+    if (board.read(host_link::kLinkUpRegister) != 1) fail(board.bench(), "the link is not up");
 
     const auto requests = vectors(options.vectors + "/ledger/compact_requests.hex"), replies = vectors(options.vectors + "/ledger/compact_replies.hex");
     if (requests.size() != replies.size()) throw std::runtime_error("vectors without replies");
@@ -277,9 +278,9 @@ int main(int argc, char** argv) {
       if (reply != expected) fail(board.bench(), "a reply is\n" + frames::hex(reply) + "\ninstead of\n" + frames::hex(expected));
     }
     for (unsigned status = 0; status < counts.size(); status++) {
-      if (board.read(static_cast<uint16_t>(kReceived + 4 * status)) != counts[status]) fail(board.bench(), "another number of frames with status " + std::to_string(status));
+      if (board.read(static_cast<uint16_t>(host_link::kReceivedRegister + 4 * status)) != counts[status]) fail(board.bench(), "another number of frames with status " + std::to_string(status));
     }
-    if (board.read(kHostPackets) != for_host) fail(board.bench(), "another number of packets for the host");
+    if (board.read(host_link::kHostPacketsRegister) != for_host) fail(board.bench(), "another number of packets for the host");
     if (board.read(TURNPIKE_NIC_OPERATIONS) == 0) fail(board.bench(), "the NIC counted no operations");
     const uint64_t latency = board.latency;
 
@@ -291,9 +292,9 @@ int main(int argc, char** argv) {
       uint32_t replays = 0;
       for (int session = 0; session < 6; session++) {
         ledger.restart();
-        const uint32_t before = node.read(Node::kReplays);
+        const uint32_t before = node.read(host_link::kReplaysRegister);
         ledger.run(30);
-        replays += node.read(Node::kReplays) - before;
+        replays += node.read(host_link::kReplaysRegister) - before;
       }
       if ((loss == 0) != (replays == 0)) fail(board.bench(), std::to_string(replays) + " repetitions with " + std::to_string(loss) + " % lost");
     }
