@@ -8,18 +8,21 @@
 //!   link's window and its own queue.
 //! - At [`Promise::Durable`] the NIC sends its replies to the node, which returns them once they are durable. Records
 //!   are acknowledged at once: no client knows of their operations.
+//! - The NIC must send one record per operation ([`RecordCheck`]): the node compares them every second.
 //! - When the NIC hands over, the node counts its records, and waits for the last one before it executes something
 //!   else.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use net::Waker;
 use wire::Promise;
 
-use super::port::{Accounts, CableError, Port};
+use super::link::WINDOW;
+use super::port::{Accounts, BoardError, CableError, Port};
+use super::records::RecordCheck;
 use crate::backend::{Backend, Batch, Reply, Transmit};
 use crate::csr::{self, to_host};
 use crate::rtl::backend::{NAP, transmit};
@@ -35,9 +38,9 @@ const RECORD_WAIT: Duration = Duration::from_millis(1);
 /// The backend of a board.
 pub struct CableBackend {
     nic: Nic<Port>,
-    /// Records that were settled, and operations that the NIC had counted when it started.
+    /// Records that were settled.
     settled: u64,
-    before: u64,
+    records: RecordCheck,
     queue: Arc<Queue>,
     waker: Waker,
     counters: Arc<RtlCounters>,
@@ -65,11 +68,11 @@ impl CableBackend {
         if let IpAddr::V4(own) = config.own.ip() {
             device.write(csr::ADDRESS, own.into());
         }
-        let before = operations(device);
+        let records = RecordCheck::new(device.read(csr::OPERATIONS));
         device.start(control);
         device.turn().map_err(failed)?;
         let waker = Waker::new().map_err(CableError::System)?;
-        Ok(Self { nic, settled: 0, before, queue: Arc::default(), waker, counters })
+        Ok(Self { nic, settled: 0, records, queue: Arc::default(), waker, counters })
     }
 
     /// Returns a handle for announcements of blocks. The board has no proof cache, so it ignores them.
@@ -104,18 +107,35 @@ impl CableBackend {
             nic.device.settle();
             *settled += 1;
         }
-        // Operations that the NIC executed before it stopped come first. Each has a record.
-        if !nic.late.is_empty() && operations(&mut nic.device).saturating_sub(self.before) <= nic.engine.taken() {
-            nic.arrived.extend(nic.late.drain(..));
+        nic.device.transmit()?;
+        // Operations that the NIC executed before it stopped come first.
+        if !self.nic.late.is_empty() && !self.nic.engine.has_records() && self.missing_records()? == 0 {
+            self.nic.arrived.extend(self.nic.late.drain(..));
         }
-        nic.device.transmit()
+        if self.nic.device.is_check_due() {
+            self.nic.device.check()?;
+            self.missing_records()?;
+        }
+        Ok(())
+    }
+
+    /// Operations of the NIC whose records have not arrived.
+    fn missing_records(&mut self) -> io::Result<u32> {
+        let Self { nic, records, settled, .. } = self;
+        let taken = nic.engine.taken();
+        let operations = nic.device.read(csr::OPERATIONS);
+        nic.device.fail()?;
+        // The NIC sends no more before some are acknowledged; at `durable` they are at once.
+        let is_held_up = !nic.device.has(csr::CONTROL_HOLD) && taken - *settled >= WINDOW as u64;
+        let missing = records.missing(operations, taken, is_held_up, Instant::now());
+        missing.map_err(|error| BoardError::from(error).into())
     }
 }
 
-/// Operations that the NIC has answered.
-fn operations(device: &mut Port) -> u64 {
-    let lower = device.read(csr::OPERATIONS);
-    u64::from(device.read(csr::OPERATIONS + 4)) << 32 | u64::from(lower)
+impl Drop for CableBackend {
+    fn drop(&mut self) {
+        self.nic.device.halt();
+    }
 }
 
 impl Backend for CableBackend {

@@ -5,6 +5,7 @@ pub mod frame;
 pub mod layout;
 pub mod link;
 mod port;
+pub mod records;
 
 pub use backend::CableBackend;
-pub use port::{Accounts, CableError, Remembered};
+pub use port::{Accounts, BoardError, CableError, Port, Remembered};

@@ -13,6 +13,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use super::frame::{Access, Addresses, ETHER_TYPE, Frame, HEADER_BYTES, SEGMENT_BYTES};
 use super::layout::SESSION_REGISTER;
 use super::link::{Link, Packet};
+use super::records::RecordError;
 use crate::csr::{self, to_host};
 use crate::frame::{self, Mac};
 use crate::rtl::device::Host;
@@ -77,6 +78,54 @@ pub enum CableError {
     System(#[source] io::Error),
 }
 
+/// Why the node stopped using a board. The journal is not affected.
+#[derive(Debug, thiserror::Error)]
+pub enum BoardError {
+    /// It does not answer.
+    #[error(
+        "no board answers at {}: check its power and its cable, then restart the node, which loads it again",
+        text(*board)
+    )]
+    Silent {
+        /// Its hardware address; that of broadcasts if none has answered yet.
+        board: Mac,
+    },
+    /// It has lost its session, and with it the accounts.
+    #[error("the board {} was restarted and has no accounts: restart the node, which loads it again", text(*board))]
+    Restarted {
+        /// Its hardware address.
+        board: Mac,
+    },
+    /// It has another session.
+    #[error(
+        "the board {} has session {found:#x} instead of {own:#x}: another node uses it; stop one of them, then restart \
+         the other",
+        text(*board)
+    )]
+    Taken {
+        /// Its hardware address.
+        board: Mac,
+        /// Its session.
+        found: u32,
+        /// The node's.
+        own: u32,
+    },
+    /// Its records do not match its operations.
+    #[error("{0}; the board is stopped: restart the node, which loads it again")]
+    Records(#[from] RecordError),
+}
+
+impl From<BoardError> for io::Error {
+    fn from(error: BoardError) -> Self {
+        let kind = match error {
+            BoardError::Silent { .. } => io::ErrorKind::TimedOut,
+            BoardError::Restarted { .. } | BoardError::Taken { .. } => io::ErrorKind::ConnectionReset,
+            BoardError::Records(_) => io::ErrorKind::InvalidData,
+        };
+        Self::new(kind, error)
+    }
+}
+
 /// A hardware address as text.
 pub(super) fn text(mac: Mac) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
@@ -116,6 +165,8 @@ pub struct Port {
     /// The first failure of an access.
     failure: Option<io::Error>,
     checked: Instant,
+    /// The board has the node's session, as far as the node knows.
+    is_ours: bool,
     frame: Vec<u8>,
     received: Box<[u8]>,
 }
@@ -139,6 +190,7 @@ impl Port {
             reply: None,
             failure: None,
             checked: Instant::now(),
+            is_ours: false,
             frame: Vec::new(),
             received: vec![0; HEADER_BYTES + SEGMENT_BYTES].into_boxed_slice(),
         };
@@ -164,7 +216,20 @@ impl Port {
         self.link = Link::new(session, unsettled_kind);
         self.inbox.clear();
         self.write(SESSION_REGISTER, session);
+        self.is_ours = true;
         self.check()
+    }
+
+    /// Stops the NIC, unless another node uses it: it must not answer operations that nobody journals.
+    pub fn halt(&mut self) {
+        if std::mem::take(&mut self.is_ours) && self.failure.is_none() {
+            self.set_control(0);
+        }
+    }
+
+    /// Whether it is time to check the board again.
+    pub fn is_check_due(&self) -> bool {
+        self.checked.elapsed() >= CHECK
     }
 
     /// Loads accounts into the NIC, which was set up, and runs from then on. Returns whether it has all of them.
@@ -248,14 +313,10 @@ impl Port {
         Ok(replies)
     }
 
-    /// Sends the frames that are due and takes those that have arrived. Fails if the board is gone or has another
-    /// session.
+    /// Sends the frames that are due and takes those that have arrived.
     pub fn turn(&mut self) -> io::Result<()> {
         self.receive()?;
         self.transmit()?;
-        if self.checked.elapsed() >= CHECK {
-            self.check()?;
-        }
         self.fail()
     }
 
@@ -294,23 +355,21 @@ impl Port {
     }
 
     /// Fails unless the board has this session.
-    fn check(&mut self) -> io::Result<()> {
+    pub fn check(&mut self) -> io::Result<()> {
         self.fail()?;
-        let (_, session) = self.access(SESSION_REGISTER, None)?;
+        let (board, own) = (self.board(), self.session);
+        let found = self.access(SESSION_REGISTER, None).inspect_err(|_| self.is_ours = false)?.1;
         self.checked = Instant::now();
-        if session != self.session {
-            let why = format!(
-                "the board {} has session {session:#x} instead of {:#x}: it was restarted, or another node uses it",
-                text(self.board()),
-                self.session
-            );
-            return Err(io::Error::other(why));
+        if found == own {
+            return Ok(());
         }
-        Ok(())
+        self.is_ours = false;
+        let error = if found == 0 { BoardError::Restarted { board } } else { BoardError::Taken { board, found, own } };
+        Err(error.into())
     }
 
     /// Reports the first access that failed.
-    fn fail(&mut self) -> io::Result<()> {
+    pub fn fail(&mut self) -> io::Result<()> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
@@ -341,7 +400,7 @@ impl Port {
     }
 
     /// Accesses a register, and repeats the request until it is answered. Returns the board's address and the value.
-    fn access(&mut self, register: u32, write: Option<u32>) -> io::Result<(Mac, u32)> {
+    pub fn access(&mut self, register: u32, write: Option<u32>) -> io::Result<(Mac, u32)> {
         let invalid = |_| io::Error::new(io::ErrorKind::InvalidInput, format!("no register has address {register:#x}"));
         self.tag = self.tag.wrapping_add(1);
         let (tag, address) = (self.tag, u16::try_from(register).map_err(invalid)?);
@@ -367,8 +426,7 @@ impl Port {
             }
             pause *= 2;
         }
-        let board = text(self.addresses.destination);
-        Err(io::Error::new(io::ErrorKind::TimedOut, format!("no board answers at {board}: check its power and cable")))
+        Err(BoardError::Silent { board: self.addresses.destination }.into())
     }
 
     /// Accesses a register; the next turn reports a failure.

@@ -116,6 +116,11 @@ impl Engine {
         self.records.extend(record);
     }
 
+    /// Whether there are records without their held replies.
+    pub fn has_records(&self) -> bool {
+        !self.records.is_empty()
+    }
+
     /// Records that were taken.
     pub fn taken(&self) -> u64 {
         self.taken

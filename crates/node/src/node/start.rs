@@ -237,7 +237,7 @@ impl Node {
         spawn(threads::IO, processor, move || {
             if let Err(error) = path.run(&stop) {
                 node_state.io_failed.store(true, Release);
-                tracing::error!(%error, "the socket failed");
+                tracing::error!(%error, "datagrams are no longer answered");
             }
         })
     }
