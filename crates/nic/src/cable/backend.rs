@@ -35,12 +35,17 @@ use crate::udp::UdpTransmitter;
 /// How long the data path sleeps at most while it waits for records of the NIC.
 const RECORD_WAIT: Duration = Duration::from_millis(1);
 
+/// How long the data path may take to answer the NIC's last operations before it ends: a disk may need seconds to sync.
+const FINISH_PATIENCE: Duration = Duration::from_secs(10);
+
 /// The backend of a board.
 pub struct CableBackend {
     nic: Nic<Port>,
     /// Records that were settled.
     settled: u64,
     records: RecordCheck,
+    /// When the data path began to finish.
+    finishing: Option<Instant>,
     queue: Arc<Queue>,
     waker: Waker,
     counters: Arc<RtlCounters>,
@@ -72,7 +77,7 @@ impl CableBackend {
         device.start(control);
         device.turn().map_err(failed)?;
         let waker = Waker::new().map_err(CableError::System)?;
-        Ok(Self { nic, settled: 0, records, queue: Arc::default(), waker, counters })
+        Ok(Self { nic, settled: 0, records, finishing: None, queue: Arc::default(), waker, counters })
     }
 
     /// Returns a handle for announcements of blocks. The board has no proof cache, so it ignores them.
@@ -109,8 +114,8 @@ impl CableBackend {
         }
         nic.device.transmit()?;
         // Operations that the NIC executed before it stopped come first.
-        if !self.nic.late.is_empty() && !self.nic.engine.has_records() && self.missing_records()? == 0 {
-            self.nic.arrived.extend(self.nic.late.drain(..));
+        if self.nic.engine.is_stopping() && !self.nic.engine.has_records() && self.missing_records()? == 0 {
+            self.nic.release_late();
         }
         if self.nic.device.is_check_due() {
             self.nic.device.check()?;
@@ -156,7 +161,7 @@ impl Backend for CableBackend {
                 std::thread::sleep(NAP);
                 return Ok(());
             }
-            let timeout = if self.nic.late.is_empty() { timeout } else { timeout.min(RECORD_WAIT) };
+            let timeout = if self.nic.engine.is_stopping() { timeout.min(RECORD_WAIT) } else { timeout };
             let timeout = self.nic.device.until_due(timeout);
             self.nic.device.wait(&self.waker, timeout)?;
             self.turn()?;
@@ -176,6 +181,17 @@ impl Backend for CableBackend {
 
     fn local_address(&self) -> io::Result<SocketAddr> {
         Ok(self.nic.own())
+    }
+
+    fn finish(&mut self) -> io::Result<bool> {
+        let since = *self.finishing.get_or_insert_with(Instant::now);
+        self.nic.stop_executing();
+        let missing = u64::from(self.missing_records()?);
+        let unanswered = missing + self.nic.engine.taken() - self.nic.engine.completed();
+        if unanswered > 0 && since.elapsed() > FINISH_PATIENCE {
+            return Err(BoardError::Unfinished { operations: unanswered }.into());
+        }
+        Ok(unanswered == 0)
     }
 }
 

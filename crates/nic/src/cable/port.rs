@@ -110,6 +110,12 @@ pub enum BoardError {
         /// The node's.
         own: u32,
     },
+    /// The node ended before it had journalled everything that the NIC executed.
+    #[error("{operations} operations of the board are not in the journal; at `durable` none of them was answered")]
+    Unfinished {
+        /// How many.
+        operations: u64,
+    },
     /// Its records do not match its operations.
     #[error("{0}; the board is stopped: restart the node, which loads it again")]
     Records(#[from] RecordError),
@@ -118,7 +124,7 @@ pub enum BoardError {
 impl From<BoardError> for io::Error {
     fn from(error: BoardError) -> Self {
         let kind = match error {
-            BoardError::Silent { .. } => io::ErrorKind::TimedOut,
+            BoardError::Silent { .. } | BoardError::Unfinished { .. } => io::ErrorKind::TimedOut,
             BoardError::Restarted { .. } | BoardError::Taken { .. } => io::ErrorKind::ConnectionReset,
             BoardError::Records(_) => io::ErrorKind::InvalidData,
         };

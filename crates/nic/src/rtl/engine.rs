@@ -39,6 +39,8 @@ pub struct Engine {
     replies: VecDeque<(u8, Vec<u8>)>,
     batches: Batches,
     lockstep: Lockstep,
+    /// It was stopped, and its operations in flight come before those of the node.
+    is_stopping: bool,
     told: fn(HandOver),
     counters: Arc<RtlCounters>,
     /// Records taken and completed so far.
@@ -70,6 +72,7 @@ impl Engine {
             replies: VecDeque::new(),
             batches: Batches::default(),
             lockstep: Lockstep::default(),
+            is_stopping: false,
             told: config.told,
             counters,
             taken: 0,
@@ -219,11 +222,30 @@ impl Engine {
     }
 
     /// From now on the node executes everything.
-    fn hand_over(&self, device: &mut impl Host, why: HandOver) {
-        if Self::is_executing(device) {
-            device.stop(ENGINE);
+    fn hand_over(&mut self, device: &mut impl Host, why: HandOver) {
+        if self.stop(device) {
             (self.told)(why);
         }
+    }
+
+    /// Stops it. Returns whether it executed operations.
+    pub fn stop(&mut self, device: &mut impl Host) -> bool {
+        let executed = Self::is_executing(device);
+        if executed {
+            device.stop(ENGINE);
+            self.is_stopping = true;
+        }
+        executed
+    }
+
+    /// Whether it has stopped, and operations may be in flight.
+    pub fn is_stopping(&self) -> bool {
+        self.is_stopping
+    }
+
+    /// Notes that no operation is in flight.
+    pub fn has_stopped(&mut self) {
+        self.is_stopping = false;
     }
 }
 

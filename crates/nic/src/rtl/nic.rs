@@ -64,6 +64,11 @@ impl<D: Host> Nic<D> {
         Engine::is_executing(&self.device)
     }
 
+    /// Makes the node execute everything from now on.
+    pub fn stop_executing(&mut self) {
+        self.engine.stop(&mut self.device);
+    }
+
     /// The node's address.
     pub fn own(&self) -> SocketAddr {
         self.device.own()
@@ -144,14 +149,20 @@ impl<D: Host> Nic<D> {
         }
     }
 
-    /// Queues a datagram for the data path. If it writes accounts of the engine, the engine's operations in flight come
-    /// first.
+    /// Queues a datagram for the data path. If it writes accounts of the engine, or if the engine has stopped for
+    /// another reason, the engine's operations in flight come first.
     fn arrive(&mut self, peer: Peer, datagram: &[u8]) {
-        if self.engine.yields_to(&mut self.device, peer, datagram) || !self.late.is_empty() {
+        if self.engine.yields_to(&mut self.device, peer, datagram) || self.engine.is_stopping() {
             self.late.push((peer, datagram.to_vec()));
         } else {
             self.arrived.push_back((peer, datagram.to_vec()));
         }
+    }
+
+    /// Queues the datagrams that waited until the engine was empty.
+    pub fn release_late(&mut self) {
+        self.engine.has_stopped();
+        self.arrived.extend(self.late.drain(..));
     }
 
     /// Fills the batch with arrived datagrams.
@@ -224,7 +235,7 @@ impl Nic {
             self.take_out();
             self.engine.has_run();
         }
-        self.arrived.extend(self.late.drain(..));
+        self.release_late();
         if self.device.cycle() != begin {
             self.count(csr::CONTROL_PROOF, &PROOFS);
             self.count(csr::CONTROL_VERIFY, &VERIFIED);
