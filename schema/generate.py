@@ -12,6 +12,7 @@ from pathlib import Path
 
 import c_client
 import go
+import host_link
 import python_client
 import typescript
 from words import camel, made_by, quoted, sentence, snake, text, wrap
@@ -535,6 +536,7 @@ def chapter(name_of_page, tables):
 def files():
 
     protocol, frames, layouts, coprocessor = Protocol(), Frames(), Layouts(), Coprocessor()
+    link = host_link.HostLink()
     return {
         "crates/wire/src/layouts.rs": rust_frames(frames),
         "crates/wire/src/codes.rs": rust_codes(protocol),
@@ -562,6 +564,10 @@ def files():
         "crates/coproc/src/codes.rs": rust_coprocessor(coprocessor),
         "rtl/verify/src/bls12_381_codes_pkg.sv": sv_coprocessor(coprocessor),
         "docs/coprocessor.md": chapter("docs/coprocessor.md", coprocessor_tables(coprocessor)),
+        "crates/nic/src/cable/layout.rs": rust(host_link.SOURCE, "The layout of frames on the cable.", host_link.rust_body(link)),
+        "rtl/host_link/src/host_link_pkg.sv": host_link.package(link),
+        "rtl/host_link/tb/host_link.hpp": host_link.header(link),
+        "docs/board.md": chapter("docs/board.md", host_link.tables(link, table)),
         "clients/typescript/src/protocol.ts": typescript.module(protocol, frames),
     }
 

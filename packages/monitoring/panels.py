@@ -251,5 +251,5 @@ NOT_SHOWN = {
     "process_virtual_memory_bytes": "mostly reserved address space, which is not memory",
     "turnpike_order_view": "the epoch and the time in the view show progress",
     "turnpike_price_seconds": "the cost of a unit of work, which changes with the machine only",
-    "turnpike_rtl_total": "events of the simulated NIC, for development",
+    "turnpike_rtl_total": "events of the simulated NIC, and of a board on the cable",
 }

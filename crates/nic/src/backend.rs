@@ -184,6 +184,12 @@ pub trait Backend: Transmit {
 
     /// The address that it listens on.
     fn local_address(&self) -> io::Result<SocketAddr>;
+
+    /// Stops executing operations, if it executes any by itself. Returns whether the data path has answered all of
+    /// them; until then, [`receive`](Self::receive) returns the others.
+    fn finish(&mut self) -> io::Result<bool> {
+        Ok(true)
+    }
 }
 
 /// Converts an IPv4 address mapped into IPv6, as dual-stack sockets deliver it, to IPv4.

@@ -62,4 +62,11 @@ impl<A: Backend, B: Backend> Backend for Either<A, B> {
             Self::Second(second) => second.local_address(),
         }
     }
+
+    fn finish(&mut self) -> io::Result<bool> {
+        match self {
+            Self::First(first) => first.finish(),
+            Self::Second(second) => second.finish(),
+        }
+    }
 }

@@ -6,7 +6,8 @@
 //!
 //! [`selector`] classifies a datagram and decides whether its sender may request it, [`extractor`] turns frames into
 //! operations, a [`StoreController`] executes them and [`generator`] writes the reply over the request. [`DataPath`]
-//! drives the four over a [`Backend`]: [`udp`], [`af_xdp`] or the simulated NIC of [`rtl`].
+//! drives the four over a [`Backend`]: [`udp`], [`af_xdp`], the simulated NIC of [`rtl`] or the NIC of a board
+//! ([`cable`]).
 //!
 //! Replies that wait for the disk are parked in [`parking`]. Datagrams that wait for a worker are stored in [`held`],
 //! with separate buffers per class of work. All memory is allocated at start; what does not fit is answered `BUSY`.
@@ -73,6 +74,7 @@ mod wait;
 
 pub use af_xdp::{AfXdpBackend, AfXdpTransmitter};
 pub use backend::{Backend, Batch, Memory, Peer, Reply, Transmit};
+pub use cable::CableBackend;
 pub use controller::{Answer, QueryKind, Release, StoreController};
 pub use cost::Costs;
 pub use counters::Counters;

@@ -92,9 +92,13 @@ impl<B: Backend, C: StoreController> DataPath<B, C> {
         self.rates.0.clone()
     }
 
-    /// Runs until `stop` is set (use the backend's waker then). Returns the store controller.
+    /// Runs until `stop` is set (use the backend's waker then), and finishes what the backend has executed. Returns the
+    /// store controller.
     pub fn run(mut self, stop: &AtomicBool) -> io::Result<C> {
         while !stop.load(Ordering::Acquire) {
+            self.step(IDLE)?;
+        }
+        while !self.stages.backend.finish()? {
             self.step(IDLE)?;
         }
         Ok(self.stages.controller)

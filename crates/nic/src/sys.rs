@@ -7,7 +7,7 @@
 use std::io;
 use std::mem::{self, MaybeUninit};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use libc::{c_int, c_void, cmsghdr, in_pktinfo, in6_pktinfo, iovec, mmsghdr, sockaddr_in, sockaddr_in6};
 
@@ -46,6 +46,46 @@ pub fn open_tap(name: &str) -> io::Result<OwnedFd> {
     // SAFETY: the command reads and writes one live request.
     let done = unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
     if done == 0 { Ok(device) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Opens a packet socket for frames of one EtherType on an interface, which takes the capability `CAP_NET_RAW`. Reads
+/// and writes are frames with their Ethernet header, and are non-blocking. Also returns the interface's hardware
+/// address.
+pub fn open_packet_socket(interface: &str, ether_type: u16) -> io::Result<(OwnedFd, [u8; 6])> {
+    let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
+    let name = std::ffi::CString::new(interface).map_err(|_| invalid("an interface's name has no zero byte"))?;
+    // SAFETY: a NUL-terminated name.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    if index == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // Without a protocol it receives nothing before it is bound, such as frames of other interfaces.
+    // SAFETY: no pointers.
+    let socket = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+    if socket < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a new descriptor, which nothing else owns.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    // SAFETY: an address consists of integers; all zero is a valid value.
+    let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = ether_type.to_be();
+    address.sll_ifindex = index as c_int;
+    let mut length = mem::size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: a live address of the given length.
+    if unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the address of the given length is written.
+    if unsafe { libc::getsockname(socket.as_raw_fd(), (&raw mut address).cast(), &raw mut length) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    match address.sll_addr {
+        [mac @ .., _, _] if address.sll_halen == 6 => Ok((socket, mac)),
+        _ => Err(invalid("the interface is not an Ethernet interface")),
+    }
 }
 
 /// Room for the control messages of one message: the segment size and the local address, with their headers.

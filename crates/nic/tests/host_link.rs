@@ -1,4 +1,5 @@
-//! The protocol of a board's cable: frames byte by byte, and two ends of the link beside a plain model.
+//! The protocol of a board's cable: frames byte by byte, two ends of the link beside a plain model, and the comparison
+//! of operations with records.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::VecDeque;
@@ -9,6 +10,7 @@ use turnpike_nic::cable::frame::{
     Access, Addresses, ETHER_TYPE, Frame, FrameError, HEADER_BYTES, LinkFrame, SEGMENT_BYTES, Segment,
 };
 use turnpike_nic::cable::link::{Link, Packet, WINDOW};
+use turnpike_nic::cable::records::{PATIENCE, RecordCheck, RecordError};
 use turnpike_nic::rtl::model::Meta;
 
 /// "TL".
@@ -224,4 +226,50 @@ proptest! {
         }
         prop_assert_eq!(sent, received);
     }
+}
+
+fn record_check(operations: u32) -> (RecordCheck, Instant) {
+    (RecordCheck::new(operations), Instant::now())
+}
+
+#[test]
+fn each_operation_has_one_record() {
+    // The counter overflows.
+    let (mut check, now) = record_check(u32::MAX - 1);
+    assert_eq!(check.missing(u32::MAX, 1, false, now), Ok(0));
+    assert_eq!(check.missing(3, 3, false, now), Ok(2));
+    assert_eq!(check.missing(3, 5, false, now + 9 * PATIENCE), Ok(0));
+    assert_eq!(check.missing(3, 6, false, now), Err(RecordError::Excess { excess: 1 }));
+}
+
+#[test]
+fn a_missing_record_is_noticed_in_a_pause() {
+    let (mut check, start) = record_check(0);
+    // One of the first has none.
+    for operations in 1..100 {
+        let now = start + PATIENCE * operations;
+        assert_eq!(check.missing(operations, u64::from(operations) - 1, false, now), Ok(1));
+    }
+    let pause = start + PATIENCE * 99;
+    assert_eq!(check.missing(99, 98, false, pause + PATIENCE - Duration::from_nanos(1)), Ok(1));
+    assert_eq!(check.missing(99, 98, false, pause + PATIENCE), Err(RecordError::Missing { missing: 1 }));
+}
+
+#[test]
+fn late_records_are_not_missing() {
+    let (mut check, mut now) = record_check(0);
+    for round in 1..100 {
+        // Ten are on their way at all times.
+        assert_eq!(check.missing(round * 10, (round * 10 - 10).into(), false, now), Ok(10));
+        now += PATIENCE - Duration::from_nanos(1);
+    }
+}
+
+#[test]
+fn a_slow_journal_is_no_fault_of_the_board() {
+    let (mut check, now) = record_check(0);
+    assert_eq!(check.missing(9, 8, false, now), Ok(1));
+    assert_eq!(check.missing(9, 8, true, now + 2 * PATIENCE), Ok(1));
+    assert_eq!(check.missing(9, 8, false, now + 3 * PATIENCE - Duration::from_nanos(1)), Ok(1));
+    assert_eq!(check.missing(9, 8, false, now + 3 * PATIENCE), Err(RecordError::Missing { missing: 1 }));
 }

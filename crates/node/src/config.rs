@@ -168,7 +168,7 @@ pub struct Io {
     /// What carries datagrams.
     pub backend: Backend,
     /// The interface that XDP answers on; empty for the one that has the address to listen on. With the simulated NIC a
-    /// TAP device; empty for sockets.
+    /// TAP device; empty for sockets. With a board the one on its network.
     pub interface: String,
     /// The library of the simulated NIC.
     pub rtl: PathBuf,
@@ -194,6 +194,8 @@ pub enum Backend {
     AfXdp,
     /// Sockets or a TAP device, and the simulated NIC between them and the node.
     Rtl,
+    /// The NIC on a board, on the network of an interface.
+    Cable,
 }
 
 /// A compressed secp256k1 public key, written in hexadecimal.

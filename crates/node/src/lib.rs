@@ -14,6 +14,7 @@
 mod admission;
 pub mod backup;
 mod blocks;
+mod cable;
 pub mod clock;
 mod completer;
 pub mod config;

@@ -321,7 +321,7 @@ impl NodeState {
     /// Why the node is not ready for work, if it is not.
     pub fn unready(&self) -> Option<&'static str> {
         if self.io_failed.load(Relaxed) {
-            return Some("the socket failed: restart the node");
+            return Some("datagrams are not answered: see the log, then restart the node");
         }
         if self.storage_failed.load(Relaxed) {
             return Some("storage failed: the journal cannot be written; fix the disk, then restart the node");

@@ -51,14 +51,15 @@ pub fn start(
     let backend = RtlBackend::new(&settings, network).map_err(|error| Error::Rtl(error.into()))?;
     tracing::info!(library = %settings.library.display(), executes = backend.is_executing(), "simulated NIC runs");
     let handles = Handles { counters: backend.counters(), announcer: backend.announcer() };
-    Ok((Either::Second(backend), streams, handles))
+    Ok((Either::Second(Either::First(backend)), streams, handles))
 }
 
-fn settings(config: &Config, own: SocketAddr, is_empty: bool) -> Result<RtlConfig, Error> {
+/// The settings of a NIC. It executes only if it knows the whole ledger.
+pub fn settings(config: &Config, own: SocketAddr, knows_ledger: bool) -> Result<RtlConfig, Error> {
     // If the node trusts more prefixes than the NIC knows, the NIC would refuse operations that the node accepts.
     let mut trusted = config.trusted.iter().filter(|prefix: &&Prefix| matches!(prefix.address(), IpAddr::V4(_)));
     let verify = trusted.next().copied().filter(|_| own.is_ipv4());
-    let engine = verify.filter(|_| trusted.next().is_none() && is_empty);
+    let engine = verify.filter(|_| trusted.next().is_none() && knows_ledger);
     let mut random = [0; 84];
     getrandom::fill(&mut random)
         .map_err(|error| Error::System { what: "random numbers", source: std::io::Error::other(error) })?;
@@ -81,6 +82,6 @@ fn settings(config: &Config, own: SocketAddr, is_empty: bool) -> Result<RtlConfi
         secret,
         proof_secret,
         seed: words.next().unwrap_or_default().into(),
-        told: |why| tracing::warn!(%why, "the simulated NIC hands over: the node executes all operations from now on"),
+        told: |why| tracing::warn!(%why, "the NIC hands over: the node executes all operations from now on"),
     })
 }

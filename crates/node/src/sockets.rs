@@ -8,7 +8,8 @@ use std::{
 };
 
 use nic::{
-    AfXdpBackend, Backend as _, Counters, Either, RtlBackend, StreamLimits, Streams, UdpBackend, UdpConfig, WithStreams,
+    AfXdpBackend, Backend as _, CableBackend, Counters, Either, RtlBackend, StreamLimits, Streams, UdpBackend,
+    UdpConfig, WithStreams,
 };
 use xdp::Socket;
 
@@ -26,8 +27,11 @@ const ANY_PORT_TRIES: usize = 8;
 /// Datagrams, frames past the host's network stack, and connections.
 pub type Sockets = WithStreams<AfXdpBackend>;
 
-/// Sockets, or the simulated NIC between the node and them.
-pub type Carrier = Either<Sockets, RtlBackend<Sockets>>;
+/// A NIC before the node: simulated, or on a board.
+pub type NicBackend = Either<RtlBackend<Sockets>, CableBackend>;
+
+/// Sockets, or a NIC before the node.
+pub type Carrier = Either<Sockets, NicBackend>;
 
 /// The error for an address that cannot be listened on.
 pub fn listening(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> Error {

@@ -60,7 +60,7 @@ pub struct Memory {
 /// configured backend.
 pub fn choose(config: &Config) -> Result<(Choice, Option<Tier>, Memory), Error> {
     let without = |backend, reason| (Choice { backend, reason }, None, Memory::default());
-    if let Backend::Udp | Backend::Rtl = config.io.backend {
+    if let Backend::Udp | Backend::Rtl | Backend::Cable = config.io.backend {
         return Ok(without(config.io.backend, "as configured".to_owned()));
     }
     let sizes = Sizes::from_config(config)?;

@@ -11,7 +11,7 @@ module host_link
   import host_link_pkg::*;
 #(
     // See host_link_tx.
-    parameter int unsigned Segments = 8,
+    parameter int unsigned Segments = Window,
     parameter int unsigned Timeout  = 62500,
     // Words of packets that wait to leave: four segments.
     parameter int unsigned Depth    = 256

@@ -38,22 +38,6 @@ module host_link_registers
     output logic [127:0] reply_data_o,
     output logic         reply_last_o
 );
-  // "TR", instead of the link's "TL".
-  localparam logic [15:0] RegisterMagic = 16'h5452;
-
-  // The second word of an access to a register, and of its reply.
-  typedef struct packed {
-    // Chosen by the node for each access; the reply has it, too.
-    logic [31:0] tag;
-    logic [13:0] reserved;
-    logic        is_reply;
-    logic        is_write;
-    logic [15:0] address;
-    // Written, or read by the reply.
-    logic [31:0] value;
-    logic [31:0] reserved_end;
-  } register_word_t;
-
   typedef enum logic [1:0] {
     First,
     Request,

@@ -49,15 +49,16 @@ module host_link_rx
   state_e state_q, state_d;
 
   address_word_t addresses;
-  header_word_t  header;
+  link_word_t    header;
   assign addresses = swap_bytes(data_i);
   assign header = swap_bytes(data_i);
 
   logic is_link, passes_q, enters, in_session, accepts, is_whole;
-  assign is_link = addresses.ether_type == EtherType && addresses.magic == Magic && addresses.destination == address_i;
+  assign is_link = addresses.ether_type == EtherType && addresses.magic == LinkMagic &&
+                   addresses.destination == address_i;
   assign in_session = header.session == session_i;
   // A length that a segment cannot have comes from another program.
-  assign is_whole = header.length != '0 && header.length <= 16'(SegmentWords * WordBytes) && !last_i;
+  assign is_whole = header.length != '0 && header.length <= 16'(SegmentBytes) && !last_i;
   assign accepts = in_session && header.has_data && is_whole && header.number == expected_o && room_i;
 
   logic passes;
@@ -69,7 +70,7 @@ module host_link_rx
   assign other_keep_o = keep_i;
   assign other_last_o = last_i;
 
-  header_word_t header_q;
+  link_word_t header_q;
   logic [15:0] left_q;
   logic segment_ends;
   // The payload's last word; what follows pads the frame.

@@ -11,7 +11,7 @@ module host_link_tx
   import host_link_pkg::*;
 #(
     // Segments kept, each in 1 KiB of block RAM: 8 cover 65 us at a gigabit, a node's time to answer.
-    parameter int unsigned Segments = 8,
+    parameter int unsigned Segments = Window,
     // 1 ms at 62.5 MHz: far above that time, so that a late answer is not taken for a loss.
     parameter int unsigned Timeout  = 62500
 ) (
@@ -165,7 +165,7 @@ module host_link_tx
       .read_data_o    (stored)
   );
 
-  header_word_t header;
+  link_word_t header;
   assign header = '{
           session: session_i,
           reserved: '0,
@@ -178,7 +178,7 @@ module host_link_tx
           meta: has_data_q ? segment_q.meta : '0
       };
   address_word_t addresses;
-  assign addresses = '{destination: peer_address_i, source: address_i, ether_type: EtherType, magic: Magic};
+  assign addresses = '{destination: peer_address_i, source: address_i, ether_type: EtherType, magic: LinkMagic};
   logic [127:0] word;
   logic word_last;
   logic [15:0] word_keep;

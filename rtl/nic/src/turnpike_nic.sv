@@ -287,6 +287,9 @@ module turnpike_nic
   logic [IdWidth-1:0] miss_id, lost_id;
   word_t miss_word;
   port_t miss_port;
+  // A limit with more bits than the table can reach limits nothing.
+  logic [LimitWidth-1:0] account_limit;
+  assign account_limit = (csr.account_limit >> LimitWidth) == '0 ? csr.account_limit[LimitWidth-1:0] : '1;
   nic_engines #(
       .Ports            (Ports),
       .AccountIndexWidth(AccountIndexWidth),
@@ -311,7 +314,7 @@ module turnpike_nic
       .run_i           (run),
       .quiet_o         (quiet),
       .secret_i        (csr.secret),
-      .limit_i         (csr.account_limit[LimitWidth-1:0]),
+      .limit_i         (account_limit),
       .retry_tick_i    (csr.retry_tick),
       .record_enable_i (csr.control.record),
       .promise_i       (csr.promise),

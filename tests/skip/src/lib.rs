@@ -23,6 +23,8 @@ pub enum Ability {
     Bpf,
     /// The simulated NIC, which `make rtl` builds.
     RtlLibrary,
+    /// The simulated board, which `make rtl-test NAMES=ecpix5_board` builds.
+    Board,
     /// The blocks of Bitcoin that `scripts/fetch-blocks` gets.
     Blocks,
     /// Data of Bitcoin that lies beside the repository on some machines.
@@ -43,9 +45,14 @@ impl Ability {
     /// Whether the machines of CI have it. They are any machines with any processor, but root, a kernel and the network are theirs.
     pub const fn is_expected_in_ci(self) -> bool {
         match self {
-            Self::Root | Self::Namespaces | Self::Clang | Self::Bpf | Self::RtlLibrary | Self::Blocks | Self::Peers => {
-                true
-            }
+            Self::Root
+            | Self::Namespaces
+            | Self::Clang
+            | Self::Bpf
+            | Self::RtlLibrary
+            | Self::Board
+            | Self::Blocks
+            | Self::Peers => true,
             Self::Descriptors | Self::Inputs | Self::Processor | Self::Cards | Self::Rdma => false,
         }
     }

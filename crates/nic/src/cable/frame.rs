@@ -1,71 +1,15 @@
-//! Frames on the cable: segments and acknowledgements of the link ("TL"), and accesses to registers ("TR"). Twin of
-//! `rtl/host_link/src/host_link_pkg.sv`.
+//! Frames on the cable: segments and acknowledgements of the link ("TL"), and accesses to registers ("TR").
 
 use wire::{U16, U32};
-use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
+use super::layout::{AddressWord, LINK_MAGIC, LinkWord, REGISTER_MAGIC, RegisterWord};
+pub use super::layout::{ETHER_TYPE, SEGMENT_BYTES};
 use crate::ethernet::Mac;
 use crate::rtl::model::Meta;
 
-/// IEEE's EtherType for local experiments.
-pub const ETHER_TYPE: u16 = 0x88b5;
-
-/// Maximum payload of a segment in bytes: with both header words it fits a frame without jumbo frames.
-pub const SEGMENT_BYTES: usize = 1024;
-
 /// Length of both header words in bytes.
-pub const HEADER_BYTES: usize = 32;
-
-/// "TL".
-const LINK: u16 = 0x544c;
-/// "TR".
-const REGISTER: u16 = 0x5452;
-
-/// Bits of the link's flags.
-const LAST: u16 = 1 << 0;
-const FIRST: u16 = 1 << 1;
-const DATA: u16 = 1 << 2;
-/// Bits of an access's flags.
-const WRITE: u16 = 1 << 0;
-const REPLY: u16 = 1 << 1;
-
-/// The first word of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-struct AddressWord {
-    destination: Mac,
-    source: Mac,
-    ether_type: U16,
-    magic: U16,
-}
-
-/// The second word of a frame of the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-struct LinkWord {
-    session: U32,
-    flags: U16,
-    length: U16,
-    number: U16,
-    expected: U16,
-    id: U16,
-    port: u8,
-    kind: u8,
-}
-
-/// The second word of an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-struct RegisterWord {
-    tag: U32,
-    flags: U16,
-    address: U16,
-    value: U32,
-    reserved: U32,
-}
-
-const _: () = assert!(size_of::<AddressWord>() + size_of::<LinkWord>() == HEADER_BYTES);
-const _: () = assert!(size_of::<AddressWord>() + size_of::<RegisterWord>() == HEADER_BYTES);
+pub const HEADER_BYTES: usize = size_of::<AddressWord>() + size_of::<LinkWord>();
 
 /// Hardware addresses of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,11 +108,11 @@ impl<'a> Frame<'a> {
             return Err(foreign);
         }
         let frame = match first.magic.get() {
-            LINK => {
+            LINK_MAGIC => {
                 let (word, rest) = LinkWord::ref_from_prefix(rest).map_err(|_| short)?;
                 Self::Link(LinkFrame::parse(word, rest)?)
             }
-            REGISTER => {
+            REGISTER_MAGIC => {
                 let (word, _) = RegisterWord::ref_from_prefix(rest).map_err(|_| short)?;
                 Self::Access(Access::parse(word)?)
             }
@@ -180,8 +124,8 @@ impl<'a> Frame<'a> {
     /// Writes the frame into a buffer, without padding and FCS.
     pub fn write(&self, addresses: Addresses, bytes: &mut Vec<u8>) {
         let magic = match self {
-            Self::Link(_) => LINK,
-            Self::Access(_) => REGISTER,
+            Self::Link(_) => LINK_MAGIC,
+            Self::Access(_) => REGISTER_MAGIC,
         };
         let Addresses { destination, source } = addresses;
         let first = AddressWord { destination, source, ether_type: U16::new(ETHER_TYPE), magic: U16::new(magic) };
@@ -197,8 +141,8 @@ impl<'a> Frame<'a> {
 impl<'a> LinkFrame<'a> {
     fn parse(word: &LinkWord, rest: &'a [u8]) -> Result<Self, FrameError> {
         let flags = word.flags.get();
-        let has_data = flags & DATA != 0;
-        if flags & !(DATA | FIRST | LAST) != 0 || (!has_data && flags != 0) {
+        let has_data = flags & LinkWord::HAS_DATA != 0;
+        if flags & !(LinkWord::HAS_DATA | LinkWord::FIRST | LinkWord::LAST) != 0 || (!has_data && flags != 0) {
             return Err(FrameError::Flags(flags));
         }
         let length = usize::from(word.length.get());
@@ -209,8 +153,8 @@ impl<'a> LinkFrame<'a> {
             }
             Some(Segment {
                 number: word.number.get(),
-                first: flags & FIRST != 0,
-                last: flags & LAST != 0,
+                first: flags & LinkWord::FIRST != 0,
+                last: flags & LinkWord::LAST != 0,
                 meta: Meta { kind: word.kind, port: word.port, id: word.id.get() },
                 payload: rest.get(..length).ok_or(error)?,
             })
@@ -225,9 +169,9 @@ impl<'a> LinkFrame<'a> {
             LinkWord { session: U32::new(self.session), expected: U16::new(self.expected), ..LinkWord::new_zeroed() };
         let mut payload = [].as_slice();
         if let Some(segment) = &self.segment {
-            let flags = DATA | if segment.first { FIRST } else { 0 } | if segment.last { LAST } else { 0 };
+            let ends = flag(segment.first, LinkWord::FIRST) | flag(segment.last, LinkWord::LAST);
             payload = &segment.payload[..segment.payload.len().min(SEGMENT_BYTES)];
-            word.flags = U16::new(flags);
+            word.flags = U16::new(LinkWord::HAS_DATA | ends);
             word.length = U16::new(payload.len() as u16);
             word.number = U16::new(segment.number);
             word.id = U16::new(segment.meta.id);
@@ -238,29 +182,34 @@ impl<'a> LinkFrame<'a> {
     }
 }
 
+/// The flag if it is set.
+fn flag(is_set: bool, flag: u16) -> u16 {
+    if is_set { flag } else { 0 }
+}
+
 impl Access {
     fn parse(word: &RegisterWord) -> Result<Self, FrameError> {
         let flags = word.flags.get();
-        if flags & !(WRITE | REPLY) != 0 {
+        if flags & !(RegisterWord::IS_WRITE | RegisterWord::IS_REPLY) != 0 {
             return Err(FrameError::Flags(flags));
         }
         Ok(Self {
             tag: word.tag.get(),
-            is_write: flags & WRITE != 0,
-            is_reply: flags & REPLY != 0,
+            is_write: flags & RegisterWord::IS_WRITE != 0,
+            is_reply: flags & RegisterWord::IS_REPLY != 0,
             address: word.address.get(),
             value: word.value.get(),
         })
     }
 
     fn word(&self) -> RegisterWord {
-        let flags = if self.is_write { WRITE } else { 0 } | if self.is_reply { REPLY } else { 0 };
+        let flags = flag(self.is_write, RegisterWord::IS_WRITE) | flag(self.is_reply, RegisterWord::IS_REPLY);
         RegisterWord {
             tag: U32::new(self.tag),
             flags: U16::new(flags),
             address: U16::new(self.address),
             value: U32::new(self.value),
-            reserved: U32::ZERO,
+            reserved_end: U32::ZERO,
         }
     }
 }

@@ -7,10 +7,8 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::frame::{LinkFrame, SEGMENT_BYTES, Segment};
+pub use super::layout::WINDOW;
 use crate::rtl::model::Meta;
-
-/// Maximum number of segments that are sent and not acknowledged: what the board has room for.
-pub const WINDOW: usize = 8;
 
 /// How long the sender waits for an acknowledgement before it sends again.
 pub const RESEND: Duration = Duration::from_millis(1);

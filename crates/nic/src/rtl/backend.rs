@@ -21,7 +21,7 @@ use crate::wait::wait_for;
 const TAP_PACKETS: usize = 64;
 
 /// How long the data path pauses while the node is behind the NIC.
-const NAP: Duration = Duration::from_micros(100);
+pub(crate) const NAP: Duration = Duration::from_micros(100);
 
 /// The network that the ports are connected to.
 pub enum Network<B> {
@@ -43,11 +43,11 @@ pub struct RtlBackend<B> {
 
 /// Sends replies through the NIC from any thread.
 pub struct RtlTransmitter<T> {
-    queue: Arc<Queue>,
-    waker: Waker,
-    counters: Arc<RtlCounters>,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) waker: Waker,
+    pub(crate) counters: Arc<RtlCounters>,
     /// Used for connections.
-    direct: Option<T>,
+    pub(crate) direct: Option<T>,
 }
 
 impl<B: Backend> RtlBackend<B> {
@@ -187,7 +187,7 @@ impl<T: Transmit> Transmit for RtlTransmitter<T> {
 
 /// Passes replies for connections to their transmitter, and queues the others for the NIC. Returns how many were
 /// accepted, and whether any was queued.
-fn transmit(
+pub(crate) fn transmit(
     queue: &Queue,
     counters: &RtlCounters,
     direct: Option<&mut impl Transmit>,

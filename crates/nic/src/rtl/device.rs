@@ -16,6 +16,94 @@ use net::Prefix;
 /// The node's hardware address: locally administered, and "TPNI".
 pub const MAC: Mac = [0x02, 0x54, 0x50, 0x4e, 0x49, 0x01];
 
+/// A NIC as its host sees it: registers, and the host's stream.
+pub trait Host {
+    /// The node's address.
+    fn own(&self) -> SocketAddr;
+
+    /// The hardware address that the node answers for.
+    fn mac(&self) -> Mac;
+
+    /// Last value of the control register.
+    fn control(&self) -> u32;
+
+    /// Writes the control register.
+    fn set_control(&mut self, control: u32);
+
+    /// Reads a register.
+    fn read(&mut self, register: u32) -> u32;
+
+    /// Writes a register.
+    fn write(&mut self, register: u32, value: u32);
+
+    /// Passes a packet to the NIC.
+    fn host_push(&mut self, meta: Meta, packet: &[u8]);
+
+    /// Sets the only prefix that the NIC trusts, which must be of IPv4. Returns whether it is.
+    fn trust(&mut self, prefix: Prefix) -> bool {
+        let IpAddr::V4(address) = prefix.address() else { return false };
+        let mask = u32::MAX.checked_shl(32 - u32::from(prefix.length())).unwrap_or(0);
+        self.write(csr::TRUSTED_ADDRESS, u32::from(address));
+        self.write(csr::TRUSTED_MASK, mask);
+        true
+    }
+
+    /// Starts it, with these bits of the control register set.
+    fn start(&mut self, control: u32) {
+        self.set_control(csr::CONTROL_RUN | control);
+    }
+
+    /// Clears bits of the control register.
+    fn stop(&mut self, control: u32) {
+        self.set_control(self.control() & !control);
+    }
+
+    /// Whether any of these bits of the control register is set.
+    fn has(&self, control: u32) -> bool {
+        self.control() & control != 0
+    }
+
+    /// Writes consecutive registers.
+    fn write_all(&mut self, first: u32, words: &[u32]) {
+        for (register, word) in (first..).step_by(4).zip(words) {
+            self.write(register, *word);
+        }
+    }
+
+    /// Sends a message to an engine.
+    fn tell(&mut self, kind: u8, id: u16, body: &[u8]) {
+        self.host_push(Meta { kind, port: 0, id }, body);
+    }
+
+    /// Sends a packet on a port.
+    fn send(&mut self, port: u8, packet: &[u8]) {
+        self.host_push(Meta { kind: from_host::SEND, port, id: 0 }, packet);
+    }
+
+    /// Passes in a datagram of the host, as a packet from an address. All that becomes of it returns to the host.
+    fn inject(&mut self, from: SocketAddr, datagram: &[u8]) {
+        let mut packet = Vec::new();
+        build_from(&mut packet, self.own(), self.mac(), from, 0, datagram);
+        self.host_push(Meta { kind: from_host::INJECT, port: csr::port::HOST, id: 0 }, &packet);
+    }
+
+    /// Sends a reply of the node.
+    fn reply(&mut self, peer: Peer, reply: &[u8]) {
+        // A peer without a route is a connection that is gone.
+        let Some(way) = peer.via else { return };
+        let mut packet = Vec::new();
+        packet::build(&mut packet, &peer, &way, self.own().port(), reply);
+        self.send(way.queue, &packet);
+    }
+}
+
+/// Builds a packet from an address to the node.
+fn build_from(packet: &mut Vec<u8>, own: SocketAddr, mac: Mac, from: SocketAddr, port: u8, datagram: &[u8]) {
+    let way = Via::new(port, [mac_of(from), mac], from.is_ipv6());
+    let node = Peer { local: Some(from.ip()), ..Peer::new(own) };
+    packet::build(packet, &node, &way, from.port(), datagram);
+}
+
 /// The model, and packets on their way through it.
 pub struct Device {
     model: Model,
@@ -42,54 +130,6 @@ impl Device {
         }
         let (departed, packet) = (Vec::new(), Vec::new());
         Ok(Self { model, ports, own, control: 0, inside: 0, departed, counters, packet })
-    }
-
-    /// Sets the only prefix that the NIC trusts, which must be of IPv4. Returns whether it is.
-    pub fn trust(&mut self, prefix: Prefix) -> bool {
-        let IpAddr::V4(address) = prefix.address() else { return false };
-        let mask = u32::MAX.checked_shl(32 - u32::from(prefix.length())).unwrap_or(0);
-        self.model.write(csr::TRUSTED_ADDRESS, u32::from(address));
-        self.model.write(csr::TRUSTED_MASK, mask);
-        true
-    }
-
-    /// Starts it, with these bits of the control register set.
-    pub fn start(&mut self, control: u32) {
-        self.control = csr::CONTROL_RUN | control;
-        self.model.write(csr::CONTROL, self.control);
-    }
-
-    /// Clears bits of the control register.
-    pub fn stop(&mut self, control: u32) {
-        self.control &= !control;
-        self.model.write(csr::CONTROL, self.control);
-    }
-
-    /// Whether any of these bits of the control register is set.
-    pub fn has(&self, control: u32) -> bool {
-        self.control & control != 0
-    }
-
-    /// The node's address.
-    pub fn own(&self) -> SocketAddr {
-        self.own
-    }
-
-    /// Reads a register.
-    pub fn read(&mut self, register: u32) -> u32 {
-        self.model.read(register)
-    }
-
-    /// Writes a register.
-    pub fn write(&mut self, register: u32, value: u32) {
-        self.model.write(register, value);
-    }
-
-    /// Writes consecutive registers.
-    pub fn write_all(&mut self, first: u32, words: &[u32]) {
-        for (register, word) in (first..).step_by(4).zip(words) {
-            self.model.write(register, *word);
-        }
     }
 
     /// Reads a counter of 64 bits.
@@ -130,46 +170,9 @@ impl Device {
     /// Passes in a datagram from a socket, as a packet from a port that depends on the sender.
     pub fn enter_datagram(&mut self, peer: Peer, datagram: &[u8]) {
         let port = (u32::from(peer.address.port()) % u32::from(self.ports)) as u8;
-        let packet = self.packet_from(peer.address, port, datagram);
+        let mut packet = std::mem::take(&mut self.packet);
+        build_from(&mut packet, self.own, MAC, peer.address, port, datagram);
         self.enter(port, &packet);
-        self.packet = packet;
-    }
-
-    /// Passes in a datagram of the host, as a packet from an address. All that becomes of it returns to the host.
-    pub fn inject(&mut self, from: SocketAddr, datagram: &[u8]) {
-        let packet = self.packet_from(from, 0, datagram);
-        self.model.host_push(Meta { kind: from_host::INJECT, port: csr::port::HOST, id: 0 }, &packet);
-        self.inside += 1;
-        self.packet = packet;
-    }
-
-    /// Builds a packet to the node in the buffer for packets.
-    fn packet_from(&mut self, from: SocketAddr, port: u8, datagram: &[u8]) -> Vec<u8> {
-        let way = Via::new(port, [mac_of(from), MAC], from.is_ipv6());
-        let node = Peer { local: Some(from.ip()), ..Peer::new(self.own) };
-        let mut packet = std::mem::take(&mut self.packet);
-        packet::build(&mut packet, &node, &way, from.port(), datagram);
-        packet
-    }
-
-    /// Sends a message to an engine.
-    pub fn tell(&mut self, kind: u8, id: u16, body: &[u8]) {
-        self.model.host_push(Meta { kind, port: 0, id }, body);
-    }
-
-    /// Sends a packet on a port.
-    pub fn send(&mut self, port: u8, packet: &[u8]) {
-        self.model.host_push(Meta { kind: from_host::SEND, port, id: 0 }, packet);
-        self.inside += 1;
-    }
-
-    /// Sends a reply of the node.
-    pub fn reply(&mut self, peer: Peer, reply: &[u8]) {
-        // A peer without a route is a connection that is gone.
-        let Some(way) = peer.via else { return };
-        let mut packet = std::mem::take(&mut self.packet);
-        packet::build(&mut packet, &peer, &way, self.own.port(), reply);
-        self.send(way.queue, &packet);
         self.packet = packet;
     }
 
@@ -204,6 +207,39 @@ impl Device {
     /// Notes that nothing else becomes of a packet that entered.
     pub fn complete(&mut self) {
         self.inside -= 1;
+    }
+}
+
+impl Host for Device {
+    fn own(&self) -> SocketAddr {
+        self.own
+    }
+
+    fn mac(&self) -> Mac {
+        MAC
+    }
+
+    fn control(&self) -> u32 {
+        self.control
+    }
+
+    fn set_control(&mut self, control: u32) {
+        self.control = control;
+        self.model.write(csr::CONTROL, control);
+    }
+
+    fn read(&mut self, register: u32) -> u32 {
+        self.model.read(register)
+    }
+
+    fn write(&mut self, register: u32, value: u32) {
+        self.model.write(register, value);
+    }
+
+    fn host_push(&mut self, meta: Meta, packet: &[u8]) {
+        self.model.host_push(meta, packet);
+        // Messages to engines are not packets.
+        self.inside += usize::from(matches!(meta.kind, from_host::SEND | from_host::INJECT));
     }
 }
 

@@ -12,7 +12,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use super::batches::{self, Batches};
 use super::config::{HandOver, RtlConfig};
 use super::counters::RtlCounters;
-use super::device::Device;
+use super::device::Host;
 use super::lockstep::{Carrier, Held, Lockstep, Verdict};
 use super::packet;
 use super::ticks::Ticks;
@@ -39,13 +39,18 @@ pub struct Engine {
     replies: VecDeque<(u8, Vec<u8>)>,
     batches: Batches,
     lockstep: Lockstep,
+    /// It was stopped, and its operations in flight come before those of the node.
+    is_stopping: bool,
     told: fn(HandOver),
     counters: Arc<RtlCounters>,
+    /// Records taken and completed so far.
+    taken: u64,
+    completed: u64,
 }
 
 impl Engine {
     /// Sets the engine's registers, if it is to execute. Also returns the control bits that turn it on.
-    pub fn set_up(config: &RtlConfig, device: &mut Device, counters: Arc<RtlCounters>) -> (Self, u32) {
+    pub fn set_up(config: &RtlConfig, device: &mut impl Host, counters: Arc<RtlCounters>) -> (Self, u32) {
         let mut control = 0;
         let remembers_more = u64::from(device.read(csr::RETRIES)) > config.retries;
         let engine = config.engine.filter(|_| config.promise >= Promise::Durable || !remembers_more);
@@ -67,14 +72,17 @@ impl Engine {
             replies: VecDeque::new(),
             batches: Batches::default(),
             lockstep: Lockstep::default(),
+            is_stopping: false,
             told: config.told,
             counters,
+            taken: 0,
+            completed: 0,
         };
         (engine, control)
     }
 
     /// Whether the transfer engine executes operations.
-    pub fn is_executing(device: &Device) -> bool {
+    pub fn is_executing(device: &impl Host) -> bool {
         device.has(ENGINE)
     }
 
@@ -89,7 +97,7 @@ impl Engine {
     }
 
     /// Updates the engine's time.
-    pub fn tick(&mut self, device: &mut Device) {
+    pub fn tick(&mut self, device: &mut impl Host) {
         if !Self::is_executing(device) {
             return;
         }
@@ -106,7 +114,24 @@ impl Engine {
 
     /// Takes records of executed operations.
     pub fn take_record(&mut self, record: &[u8]) {
-        self.records.extend(Record::read_from_bytes(record));
+        let record = Record::read_from_bytes(record);
+        self.taken += u64::from(record.is_ok());
+        self.records.extend(record);
+    }
+
+    /// Whether there are records without their held replies.
+    pub fn has_records(&self) -> bool {
+        !self.records.is_empty()
+    }
+
+    /// Records that were taken.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Records that need nothing more: the node has answered their operations, or they were refused.
+    pub fn completed(&self) -> u64 {
+        self.completed
     }
 
     /// Takes a held reply.
@@ -120,7 +145,7 @@ impl Engine {
     }
 
     /// Passes executed operations to the data path.
-    pub fn follow(&mut self, device: &mut Device, arrived: &mut VecDeque<(Peer, Vec<u8>)>) {
+    pub fn follow(&mut self, device: &mut impl Host, arrived: &mut VecDeque<(Peer, Vec<u8>)>) {
         let holds = device.has(csr::CONTROL_HOLD);
         while let Some(record) = self.records.front() {
             // If replies are held, the record waits for its reply.
@@ -152,7 +177,7 @@ impl Engine {
     }
 
     /// Compares a reply of the node with the engine's, if the engine has given one: they must be the same.
-    pub fn compare(&mut self, device: &mut Device, peer: Peer, reply: &[u8]) {
+    pub fn compare(&mut self, device: &mut impl Host, peer: Peer, reply: &[u8]) {
         match self.lockstep.compare(peer.address, reply) {
             Verdict::Same(held) => {
                 self.counters.same.add(1);
@@ -169,7 +194,8 @@ impl Engine {
     }
 
     /// Releases a held reply, replaced by the node's if that differs.
-    fn release(&mut self, device: &mut Device, carrier: Carrier, other: Option<(Peer, &[u8])>) {
+    fn release(&mut self, device: &mut impl Host, carrier: Carrier, other: Option<(Peer, &[u8])>) {
+        self.completed += 1;
         match (carrier, other) {
             (Carrier::Sent, _) => {}
             (Carrier::Packet(port, packet), None) => device.send(port, &packet),
@@ -186,7 +212,7 @@ impl Engine {
     }
 
     /// Whether a datagram for the data path writes accounts that the engine writes. If so, the engine stops.
-    pub fn yields_to(&mut self, device: &mut Device, peer: Peer, datagram: &[u8]) -> bool {
+    pub fn yields_to(&mut self, device: &mut impl Host, peer: Peer, datagram: &[u8]) -> bool {
         let is_trusted = self.trusted.is_some_and(|prefix| prefix.contains(peer.address.ip()));
         let yields = Self::is_executing(device) && writes_compact(datagram, is_trusted);
         if yields {
@@ -196,11 +222,30 @@ impl Engine {
     }
 
     /// From now on the node executes everything.
-    fn hand_over(&self, device: &mut Device, why: HandOver) {
-        if Self::is_executing(device) {
-            device.stop(ENGINE);
+    fn hand_over(&mut self, device: &mut impl Host, why: HandOver) {
+        if self.stop(device) {
             (self.told)(why);
         }
+    }
+
+    /// Stops it. Returns whether it executed operations.
+    pub fn stop(&mut self, device: &mut impl Host) -> bool {
+        let executed = Self::is_executing(device);
+        if executed {
+            device.stop(ENGINE);
+            self.is_stopping = true;
+        }
+        executed
+    }
+
+    /// Whether it has stopped, and operations may be in flight.
+    pub fn is_stopping(&self) -> bool {
+        self.is_stopping
+    }
+
+    /// Notes that no operation is in flight.
+    pub fn has_stopped(&mut self) {
+        self.is_stopping = false;
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::config::RtlError;
 use super::counters::RtlCounters;
-use super::device::Device;
+use super::device::{Device, Host as _};
 use super::packet;
 use crate::backend::Peer;
 use crate::csr::{self, to_host};

@@ -23,19 +23,19 @@
 //!
 //! [`kv`] is the same NIC with a key-value store, whose host is `crates/kv` instead of a data path.
 
-mod backend;
+pub(crate) mod backend;
 pub mod batches;
 mod config;
 mod counters;
-mod device;
+pub(crate) mod device;
 mod engine;
 pub mod kv;
 pub mod lockstep;
 pub mod model;
-mod nic;
+pub(crate) mod nic;
 pub mod packet;
 pub mod proofs;
-mod queue;
+pub(crate) mod queue;
 pub mod tap;
 pub mod ticks;
 

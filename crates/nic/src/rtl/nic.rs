@@ -10,8 +10,9 @@ use zerocopy::IntoBytes;
 
 use super::config::{RtlConfig, RtlError};
 use super::counters::RtlCounters;
-use super::device::{Device, MAC};
+use super::device::{Device, Host};
 use super::engine::Engine;
+use super::model::Meta;
 use super::packet;
 use super::proofs::Misses;
 use crate::backend::{Batch, Message, Peer};
@@ -36,35 +37,26 @@ const VERIFIED: [Counted; 3] = [
 ];
 
 /// The NIC, the state that follows its engines, and datagrams for the data path.
-pub struct Nic {
-    device: Device,
-    engine: Engine,
+pub struct Nic<D = Device> {
+    pub device: D,
+    pub engine: Engine,
     misses: Misses,
     /// Datagrams for the data path, and those that must wait until the engine is empty, because they write its
     /// accounts.
-    arrived: VecDeque<(Peer, Vec<u8>)>,
-    late: Vec<(Peer, Vec<u8>)>,
+    pub arrived: VecDeque<(Peer, Vec<u8>)>,
+    pub late: Vec<(Peer, Vec<u8>)>,
     counters: Arc<RtlCounters>,
 }
 
-impl Nic {
-    /// Loads the NIC, sets its registers and starts it.
-    pub fn new(config: &RtlConfig, counters: Arc<RtlCounters>) -> Result<Self, RtlError> {
-        let mut device = Device::load(&config.library, config.own, config.seed, counters.clone())?;
+impl<D: Host> Nic<D> {
+    /// Sets the registers of a NIC that does not run. Also returns the control bits to start it with.
+    pub fn with_device(config: &RtlConfig, mut device: D, counters: Arc<RtlCounters>) -> (Self, u32) {
         device.write(csr::UDP_PORT, config.own.port().into());
         device.write(csr::PROMISE, config.promise as u32);
         device.write_all(csr::SECRET, &config.secret);
-        device.write_all(csr::PROOF_SECRET, &config.proof_secret);
-        let (engine, mut control) = Engine::set_up(config, &mut device, counters.clone());
-        if config.proofs {
-            control |= csr::CONTROL_PROOF;
-        }
-        if device.read(csr::VERIFY_ENGINES) != 0 && config.verify.is_some_and(|prefix| device.trust(prefix)) {
-            control |= csr::CONTROL_VERIFY;
-        }
-        device.start(control);
+        let (engine, control) = Engine::set_up(config, &mut device, counters.clone());
         let (arrived, late) = (VecDeque::new(), Vec::new());
-        Ok(Self { device, engine, misses: Misses::default(), arrived, late, counters })
+        (Self { device, engine, misses: Misses::default(), arrived, late, counters }, control)
     }
 
     /// Whether the NIC's transfer engine executes operations.
@@ -72,14 +64,14 @@ impl Nic {
         Engine::is_executing(&self.device)
     }
 
+    /// Makes the node execute everything from now on.
+    pub fn stop_executing(&mut self) {
+        self.engine.stop(&mut self.device);
+    }
+
     /// The node's address.
     pub fn own(&self) -> SocketAddr {
         self.device.own()
-    }
-
-    /// The packets that left by ports and were not taken yet.
-    pub fn departed(&mut self) -> &mut Vec<(u8, Vec<u8>)> {
-        self.device.departed()
     }
 
     /// Whether there are datagrams for the data path.
@@ -90,19 +82,6 @@ impl Nic {
     /// Whether the node is so far behind that nothing more should enter.
     pub fn is_full(&self) -> bool {
         self.engine.is_full()
-    }
-
-    /// Passes in a packet from the network.
-    pub fn take_packet(&mut self, port: u8, packet: &[u8]) {
-        self.device.enter(port, packet);
-    }
-
-    /// Passes in a datagram from a socket, or a frame of a connection, which bypasses the NIC.
-    pub fn take_datagram(&mut self, peer: Peer, datagram: &[u8]) {
-        if peer.connection.is_some() {
-            return self.arrive(peer, datagram);
-        }
-        self.device.enter_datagram(peer, datagram);
     }
 
     /// Informs the proof cache about a block.
@@ -133,6 +112,109 @@ impl Nic {
         self.engine.compare(&mut self.device, peer, reply);
     }
 
+    /// Handles a packet on the host's stream. Call [`follow`](Self::follow) after one or more.
+    pub fn take_host(&mut self, meta: Meta, packet: Vec<u8>) {
+        match meta.kind {
+            to_host::RECORD => self.engine.take_record(&packet),
+            to_host::REPLY => self.engine.take_reply(meta.port, packet),
+            to_host::MISS => {
+                self.counters.misses.add(1);
+                if let Some((peer, place)) = frame::parse(&packet, meta.port) {
+                    self.misses.expect(peer.address, &packet[place], meta.id, Instant::now());
+                }
+                self.take_passed(meta.port, packet);
+            }
+            _ => self.take_passed(meta.port, packet),
+        }
+    }
+
+    /// Passes operations that the engine has executed to the data path.
+    pub fn follow(&mut self) {
+        self.engine.follow(&mut self.device, &mut self.arrived);
+    }
+
+    /// Handles a packet that no engine took.
+    fn take_passed(&mut self, port: u8, mut packet: Vec<u8>) {
+        self.counters.passed.add(1);
+        let own = self.device.own();
+        let is_own = packet::destination(&packet, port).is_some_and(|(peer, _)| peer.address == own);
+        if is_own && let Some((peer, place)) = frame::parse(&packet, port) {
+            return self.arrive(peer, &packet[place]);
+        }
+        if let IpAddr::V4(own) = own.ip()
+            && packet::answer(&mut packet, self.device.mac(), own)
+        {
+            self.counters.answered.add(1);
+            self.device.send(port, &packet);
+        }
+    }
+
+    /// Queues a datagram for the data path. If it writes accounts of the engine, or if the engine has stopped for
+    /// another reason, the engine's operations in flight come first.
+    fn arrive(&mut self, peer: Peer, datagram: &[u8]) {
+        if self.engine.yields_to(&mut self.device, peer, datagram) || self.engine.is_stopping() {
+            self.late.push((peer, datagram.to_vec()));
+        } else {
+            self.arrived.push_back((peer, datagram.to_vec()));
+        }
+    }
+
+    /// Queues the datagrams that waited until the engine was empty.
+    pub fn release_late(&mut self) {
+        self.engine.has_stopped();
+        self.arrived.extend(self.late.drain(..));
+    }
+
+    /// Fills the batch with arrived datagrams.
+    pub fn deliver(&mut self, batch: &mut Batch) {
+        let mut offset = 0;
+        while batch.messages.len() < batch.limit() {
+            let Some((peer, datagram)) = self.arrived.front() else { return };
+            let (peer, length) = (*peer, datagram.len());
+            let Some(place) = batch.memory.own().get_mut(offset..offset + length) else { return };
+            place.copy_from_slice(datagram);
+            batch.messages.push(Message { peer, offset, length, segment: length });
+            offset += length;
+            self.arrived.pop_front();
+        }
+    }
+}
+
+impl Nic {
+    /// Loads the NIC, sets its registers and starts it.
+    pub fn new(config: &RtlConfig, counters: Arc<RtlCounters>) -> Result<Self, RtlError> {
+        let device = Device::load(&config.library, config.own, config.seed, counters.clone())?;
+        let (mut nic, mut control) = Self::with_device(config, device, counters);
+        let device = &mut nic.device;
+        device.write_all(csr::PROOF_SECRET, &config.proof_secret);
+        if config.proofs {
+            control |= csr::CONTROL_PROOF;
+        }
+        if device.read(csr::VERIFY_ENGINES) != 0 && config.verify.is_some_and(|prefix| device.trust(prefix)) {
+            control |= csr::CONTROL_VERIFY;
+        }
+        device.start(control);
+        Ok(nic)
+    }
+
+    /// The packets that left by ports and were not taken yet.
+    pub fn departed(&mut self) -> &mut Vec<(u8, Vec<u8>)> {
+        self.device.departed()
+    }
+
+    /// Passes in a packet from the network.
+    pub fn take_packet(&mut self, port: u8, packet: &[u8]) {
+        self.device.enter(port, packet);
+    }
+
+    /// Passes in a datagram from a socket, or a frame of a connection, which bypasses the NIC.
+    pub fn take_datagram(&mut self, peer: Peer, datagram: &[u8]) {
+        if peer.connection.is_some() {
+            return self.arrive(peer, datagram);
+        }
+        self.device.enter_datagram(peer, datagram);
+    }
+
     /// Advances the clock until nothing is inside.
     pub fn turn(&mut self) -> io::Result<()> {
         self.engine.tick(&mut self.device);
@@ -153,7 +235,7 @@ impl Nic {
             self.take_out();
             self.engine.has_run();
         }
-        self.arrived.extend(self.late.drain(..));
+        self.release_late();
         if self.device.cycle() != begin {
             self.count(csr::CONTROL_PROOF, &PROOFS);
             self.count(csr::CONTROL_VERIFY, &VERIFIED);
@@ -178,60 +260,9 @@ impl Nic {
         let mut has_moved = self.device.take_departed();
         while let Some((meta, packet)) = self.device.take_host() {
             has_moved = true;
-            match meta.kind {
-                to_host::RECORD => self.engine.take_record(&packet),
-                to_host::REPLY => self.engine.take_reply(meta.port, packet),
-                to_host::MISS => {
-                    self.counters.misses.add(1);
-                    if let Some((peer, place)) = frame::parse(&packet, meta.port) {
-                        self.misses.expect(peer.address, &packet[place], meta.id, Instant::now());
-                    }
-                    self.take_passed(meta.port, packet);
-                }
-                _ => self.take_passed(meta.port, packet),
-            }
+            self.take_host(meta, packet);
         }
-        self.engine.follow(&mut self.device, &mut self.arrived);
+        self.follow();
         has_moved
-    }
-
-    /// Handles a packet that no engine took.
-    fn take_passed(&mut self, port: u8, mut packet: Vec<u8>) {
-        self.counters.passed.add(1);
-        let own = self.device.own();
-        let is_own = packet::destination(&packet, port).is_some_and(|(peer, _)| peer.address == own);
-        if is_own && let Some((peer, place)) = frame::parse(&packet, port) {
-            return self.arrive(peer, &packet[place]);
-        }
-        if let IpAddr::V4(own) = own.ip()
-            && packet::answer(&mut packet, MAC, own)
-        {
-            self.counters.answered.add(1);
-            self.device.send(port, &packet);
-        }
-    }
-
-    /// Queues a datagram for the data path. If it writes accounts of the engine, the engine's operations in flight come
-    /// first.
-    fn arrive(&mut self, peer: Peer, datagram: &[u8]) {
-        if self.engine.yields_to(&mut self.device, peer, datagram) || !self.late.is_empty() {
-            self.late.push((peer, datagram.to_vec()));
-        } else {
-            self.arrived.push_back((peer, datagram.to_vec()));
-        }
-    }
-
-    /// Fills the batch with arrived datagrams.
-    pub fn deliver(&mut self, batch: &mut Batch) {
-        let mut offset = 0;
-        while batch.messages.len() < batch.limit() {
-            let Some((peer, datagram)) = self.arrived.front() else { return };
-            let (peer, length) = (*peer, datagram.len());
-            let Some(place) = batch.memory.own().get_mut(offset..offset + length) else { return };
-            place.copy_from_slice(datagram);
-            batch.messages.push(Message { peer, offset, length, segment: length });
-            offset += length;
-            self.arrived.pop_front();
-        }
     }
 }

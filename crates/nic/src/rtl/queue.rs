@@ -56,7 +56,7 @@ pub struct Announcer {
 }
 
 impl Announcer {
-    pub(super) fn new(queue: Arc<Queue>, waker: Waker) -> Self {
+    pub(crate) fn new(queue: Arc<Queue>, waker: Waker) -> Self {
         Self { queue, waker }
     }
 

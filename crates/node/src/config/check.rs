@@ -150,8 +150,8 @@ impl Config {
 
     /// Listens on every address for a moment, so that nothing is created if one of them is in use.
     pub(crate) fn check_listeners(&self) -> Result<(), Error> {
-        if self.io.backend == Backend::Rtl {
-            // A TAP device may have the address.
+        if let Backend::Rtl | Backend::Cable = self.io.backend {
+            // A TAP device or the board may have the address.
             return Ok(());
         }
         // All at once: they are closed at the end.

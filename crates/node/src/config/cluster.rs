@@ -146,12 +146,13 @@ impl Cluster {
         if self.began == 0 {
             findings.refuse("cluster.began", "0", "the Unix time at which the network began, the same on all replicas");
         }
-        if config.io.backend == Backend::Rtl {
+        if let Backend::Rtl | Backend::Cable = config.io.backend {
+            let value = if config.io.backend == Backend::Rtl { "\"rtl\"" } else { "\"cable\"" };
             findings.refuse(
                 "io.backend",
-                "\"rtl\"",
-                "\"udp\", \"xdp\", \"af_xdp\" or \"auto\" if `cluster.replicas` is set: the simulated NIC executes \
-                 operations before they are ordered",
+                value,
+                "\"udp\", \"xdp\", \"af_xdp\" or \"auto\" if `cluster.replicas` is set: the NIC executes operations before \
+                 they are ordered",
             );
         }
         let sealing = [&config.chain_key, &config.chain_signer];

@@ -99,7 +99,7 @@ pub fn render(node_state: &NodeState) -> String {
     }
     if let Some(rtl) = node_state.rtl() {
         let done = rtl.all().map(|(name, count)| ([name], count));
-        metrics.counters("rtl_total", "Events of the simulated NIC.", ["what"], done);
+        metrics.counters("rtl_total", "Events of the simulated NIC, or of the one on a board.", ["what"], done);
     }
     if let Some(ledger) = node_state.in_nic() {
         in_nic::write(&mut metrics, &ledger, node_state.durable());

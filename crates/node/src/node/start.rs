@@ -19,12 +19,13 @@ use nic::{
     selector::{Selector, SelectorConfig},
 };
 use proof::{BitcoinSource, Cache, OwnSource, Service, begin_bitcoin};
-use wire::Chain;
+use wire::{Chain, Promise};
 
 use super::Node;
 use crate::{
     Config, Error,
     blocks::{self, Announcer},
+    cable,
     completer::{self, Completer},
     config::Backend,
     controller::Controller,
@@ -92,6 +93,11 @@ impl Node {
         }
         let (backend, streams) = match choice.backend {
             Backend::Rtl => behind_nic(config, ledger.last_sequence() == 0, &node_state, &builder, &nic)?,
+            Backend::Cable => {
+                let (backend, counters) = cable::start(config, &ledger, journal.log())?;
+                node_state.set_rtl(counters);
+                (backend, None)
+            }
             _ => {
                 let frames = tier.as_mut().map(Tier::take_sockets).unwrap_or_default();
                 let (sockets, streams) = sockets::bind(config, &counters, frames)?;
@@ -113,7 +119,8 @@ impl Node {
             ledger,
             submitter.clone(),
             completer.clone(),
-            config.promise,
+            // At `accepted` a board replies itself, and acknowledged operations must be in the journal.
+            if choice.backend == Backend::Cable { config.promise.max(Promise::Durable) } else { config.promise },
             queries(),
             workers::start(config, network, &backend, &node_state, proofs)?,
             node_state.clone(),
@@ -230,7 +237,7 @@ impl Node {
         spawn(threads::IO, processor, move || {
             if let Err(error) = path.run(&stop) {
                 node_state.io_failed.store(true, Release);
-                tracing::error!(%error, "the socket failed");
+                tracing::error!(%error, "datagrams are no longer answered");
             }
         })
     }

@@ -48,6 +48,8 @@ pub enum IoArg {
     AfXdp,
     /// Simulated NIC, built by `make rtl`, on sockets or a TAP device
     Rtl,
+    /// NIC on a board, on the network of --interface
+    Cable,
 }
 
 impl From<IoArg> for node::config::Backend {
@@ -58,6 +60,7 @@ impl From<IoArg> for node::config::Backend {
             IoArg::Xdp => Self::Xdp,
             IoArg::AfXdp => Self::AfXdp,
             IoArg::Rtl => Self::Rtl,
+            IoArg::Cable => Self::Cable,
         }
     }
 }

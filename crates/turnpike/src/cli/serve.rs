@@ -37,7 +37,8 @@ pub struct ServeArgs {
     /// Carry datagrams by this backend; falls back to sockets if the machine does not allow it
     #[arg(long, value_enum)]
     pub io: Option<IoArg>,
-    /// Attach XDP to this interface [default: the one with the address]; for the simulated NIC, a TAP device
+    /// Attach XDP to this interface [default: the one with the address]; for the simulated NIC, a TAP
+    /// device; for a board, the one on its network
     #[arg(long, value_name = "NAME")]
     pub interface: Option<String>,
 }

@@ -8,6 +8,7 @@
 // Without a session of the host link, packets for the host are counted and dropped.
 
 module ecpix5_board
+  import host_link_pkg::*;
   import mac_pkg::*;
 #(
     // Cycles of the core at 62.5 MHz: of a bit at 115,200 baud, of a seventh of a second, of a light, of the PHY's
@@ -255,9 +256,6 @@ module ecpix5_board
 
   // Registers of the board at 0x1000: received frames by status, packets for the host that were dropped, the link of
   // the cable; the session of the host link, and how often it sent again.
-  localparam logic [4:0] LinkWord = 5'd8;
-  localparam logic [4:0] SessionWord = 5'd16;
-  localparam logic [4:0] ReplaysWord = 5'd17;
   logic [7:0][31:0] counter_q;
   logic [31:0] session, replays_q;
   logic [7:0] counts;
@@ -265,10 +263,10 @@ module ecpix5_board
   always_comb begin
     counts = '0;
     counts[status] = status_valid;
-    counts[7] = host_dropped;
+    counts[HostPacketsRegister[4:2]] = host_dropped;
   end
   // A console has no address for the frames of a session.
-  assign opens = cable_valid && cable_ready && cable_write && cable_address == {4'd1, 5'd0, SessionWord, 2'b00};
+  assign opens = cable_valid && cable_ready && cable_write && cable_address == SessionRegister;
   for (genvar at = 0; at < 8; at++) begin : gen_counter
     always_ff @(posedge clk_i or negedge rst_n) begin
       if (!rst_n) counter_q[at] <= '0;
@@ -282,10 +280,10 @@ module ecpix5_board
   always_ff @(posedge clk_i) begin
     on_board_q <= address[15:12] != '0;
     unique case (address[6:2])
-      LinkWord:    board_data_q <= 32'(link_up);
-      SessionWord: board_data_q <= session;
-      ReplaysWord: board_data_q <= replays_q;
-      default:     board_data_q <= counter_q[address[4:2]];
+      LinkUpRegister[6:2]:  board_data_q <= 32'(link_up);
+      SessionRegister[6:2]: board_data_q <= session;
+      ReplaysRegister[6:2]: board_data_q <= replays_q;
+      default:              board_data_q <= counter_q[address[4:2]];
     endcase
   end
   assign read_data = on_board_q ? board_data_q : nic_read_data;
@@ -487,7 +485,7 @@ module ecpix5_board
   ) u_lights[3:0] (
       .clk_i  (clk_i),
       .rst_ni (rst_n),
-      .event_i({counts[7], replies, status_valid && status != RxGood, counts[RxGood]}),
+      .event_i({counts[HostPacketsRegister[4:2]], replies, status_valid && status != RxGood, counts[RxGood]}),
       .on_o   (shown)
   );
   // Heartbeat; link; frames received, and those that were not correct; replies, and packets that were dropped.

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "../../../../host_link/tb/host_link.hpp"
 #include "../../../../mac/tb/clocks.hpp"
 #include "../../../../mac/tb/ethernet.hpp"
 #include "../../../../nic/model/turnpike_nic_csr.h"
@@ -11,8 +12,7 @@
 using namespace harness;
 using ethernet::Bytes;
 
-// Registers of the board: received frames by mac_pkg's status, then packets for the host, and the link.
-constexpr uint16_t kReceived = 0x1000, kHostPackets = 0x101c, kLink = 0x1020;
+// Status of a received frame, as mac_pkg has it.
 enum Status { kGood, kBadFcs, kRunt, kJabber, kError, kNoStart };
 
 class Board {

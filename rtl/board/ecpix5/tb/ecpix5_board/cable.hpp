@@ -6,6 +6,8 @@
 
 #include "board.hpp"
 
+using namespace host_link;
+
 struct HostPacket {
   uint16_t id;
   uint8_t port, kind;
@@ -37,8 +39,8 @@ class Node {
     kept_ = sent_ = expected_ = 0;
     partial_ = {};
     received.clear();
-    write(kSession, session);
-    if (read(kSession) != session) fail(board_.bench(), "another session");
+    write(kSessionRegister, session);
+    if (read(kSessionRegister) != session) fail(board_.bench(), "another session");
   }
 
   void send(HostPacket packet) {
@@ -66,8 +68,6 @@ class Node {
     take();
   }
 
-  static constexpr uint16_t kSession = 0x1040, kReplays = 0x1044;
-
  private:
   struct Segment {
     Bytes payload;
@@ -76,15 +76,13 @@ class Node {
     bool first, last;
   };
   static constexpr uint64_t kAddress = 0x02005e000053, kBoard = 0x020000000001, kBroadcast = 0xffffffffffff;
-  static constexpr uint16_t kEtherType = 0x88b5, kLinkMagic = 0x544c, kRegisterMagic = 0x5452;
-  static constexpr size_t kSegmentBytes = 1024, kWindow = 8;
 
   Bytes frame(uint64_t destination, uint16_t magic) const {
-    Bytes frame(32);
-    frames::put(frame, 0, destination, 6);
-    frames::put(frame, 6, kAddress, 6);
-    frames::put(frame, 12, kEtherType, 2);
-    frames::put(frame, 14, magic, 2);
+    Bytes frame(kHeaderBytes);
+    frames::put(frame, address_at::kDestination, destination, 6);
+    frames::put(frame, address_at::kSource, kAddress, 6);
+    frames::put(frame, address_at::kEtherType, kEtherType, 2);
+    frames::put(frame, address_at::kMagic, magic, 2);
     return frame;
   }
 
@@ -101,15 +99,15 @@ class Node {
   // A segment, or an acknowledgement alone.
   void segment(const Segment* segment, uint16_t number) {
     Bytes bytes = frame(kBoard, kLinkMagic);
-    frames::put(bytes, 16, session_, 4);
-    frames::put(bytes, 26, expected_, 2);
+    frames::put(bytes, link_at::kSession, session_, 4);
+    frames::put(bytes, link_at::kExpected, expected_, 2);
     if (segment) {
-      frames::put(bytes, 20, 4 | segment->first << 1 | segment->last, 2);
-      frames::put(bytes, 22, segment->payload.size(), 2);
-      frames::put(bytes, 24, number, 2);
-      frames::put(bytes, 28, segment->id, 2);
-      frames::put(bytes, 30, segment->port, 1);
-      frames::put(bytes, 31, segment->kind, 1);
+      frames::put(bytes, link_at::kFlags, kHasData | (segment->first ? kFirst : 0) | (segment->last ? kLast : 0), 2);
+      frames::put(bytes, link_at::kLength, segment->payload.size(), 2);
+      frames::put(bytes, link_at::kNumber, number, 2);
+      frames::put(bytes, link_at::kMeta, segment->id, 2);
+      frames::put(bytes, link_at::kMeta + 2, segment->port, 1);
+      frames::put(bytes, link_at::kMeta + 3, segment->kind, 1);
       bytes.insert(bytes.end(), segment->payload.begin(), segment->payload.end());
     }
     transmit(bytes);
@@ -118,10 +116,10 @@ class Node {
   uint32_t access(uint16_t address, bool writes, uint32_t value, bool broadcast) {
     for (int repeated = 0; repeated < 100; repeated++) {
       Bytes request = frame(broadcast ? kBroadcast : kBoard, kRegisterMagic);
-      frames::put(request, 16, ++tag_, 4);
-      frames::put(request, 20, writes, 2);
-      frames::put(request, 22, address, 2);
-      frames::put(request, 24, value, 4);
+      frames::put(request, register_at::kTag, ++tag_, 4);
+      frames::put(request, register_at::kFlags, writes ? kIsWrite : 0, 2);
+      frames::put(request, register_at::kAddress, address, 2);
+      frames::put(request, register_at::kValue, value, 4);
       reply_.reset();
       transmit(request);
       do board_.run(500);
@@ -137,17 +135,17 @@ class Node {
     while (board_.has_frame()) {
       const Bytes bytes = ethernet::unframed(board_.sent.front());
       board_.sent.pop_front();
-      if (frames::get(bytes, 12, 2) != kEtherType) {
+      if (frames::get(bytes, address_at::kEtherType, 2) != kEtherType) {
         network.push_back(bytes);
         continue;
       }
-      if (frames::get(bytes, 0, 6) != kAddress || frames::get(bytes, 6, 6) != kBoard) fail(board_.bench(), "a frame of the link has other addresses");
+      if (frames::get(bytes, address_at::kDestination, 6) != kAddress || frames::get(bytes, address_at::kSource, 6) != kBoard) fail(board_.bench(), "a frame of the link has other addresses");
       if (random_.chance(loss)) {
         lost++;
         continue;
       }
-      if (frames::get(bytes, 14, 2) == kRegisterMagic) {
-        if (frames::get(bytes, 16, 4) == tag_) reply_ = static_cast<uint32_t>(frames::get(bytes, 24, 4));
+      if (frames::get(bytes, address_at::kMagic, 2) == kRegisterMagic) {
+        if (frames::get(bytes, register_at::kTag, 4) == tag_) reply_ = static_cast<uint32_t>(frames::get(bytes, register_at::kValue, 4));
       } else {
         link(bytes);
       }
@@ -155,27 +153,27 @@ class Node {
   }
 
   void link(const Bytes& bytes) {
-    if (frames::get(bytes, 16, 4) != session_) return;
-    const auto acknowledged = static_cast<uint16_t>(frames::get(bytes, 26, 2) - kept_);
+    if (frames::get(bytes, link_at::kSession, 4) != session_) return;
+    const auto acknowledged = static_cast<uint16_t>(frames::get(bytes, link_at::kExpected, 2) - kept_);
     if (acknowledged > 0 && acknowledged <= std::min(queue_.size(), kWindow)) {
       queue_.erase(queue_.begin(), queue_.begin() + acknowledged);
       kept_ = static_cast<uint16_t>(kept_ + acknowledged);
       sent_ -= std::min<size_t>(sent_, acknowledged);
     }
-    const auto flags = frames::get(bytes, 20, 2);
-    if (!(flags & 4)) return;
+    const auto flags = frames::get(bytes, link_at::kFlags, 2);
+    if (!(flags & kHasData)) return;
     acknowledges_ = true;
-    if (frames::get(bytes, 24, 2) != expected_) return;
+    if (frames::get(bytes, link_at::kNumber, 2) != expected_) return;
     expected_++;
-    const size_t length = frames::get(bytes, 22, 2);
-    const HostPacket meta{static_cast<uint16_t>(frames::get(bytes, 28, 2)), static_cast<uint8_t>(bytes[30]), static_cast<uint8_t>(bytes[31]), {}};
-    if (flags & 2) {
+    const size_t length = frames::get(bytes, link_at::kLength, 2);
+    const HostPacket meta{static_cast<uint16_t>(frames::get(bytes, link_at::kMeta, 2)), static_cast<uint8_t>(bytes[link_at::kMeta + 2]), static_cast<uint8_t>(bytes[link_at::kMeta + 3]), {}};
+    if (flags & kFirst) {
       if (!partial_.bytes.empty()) fail(board_.bench(), "a packet begins inside another one");
       partial_ = meta;
     }
-    if (length == 0 || length > bytes.size() - 32) fail(board_.bench(), "a segment has an impossible length");
-    partial_.bytes.insert(partial_.bytes.end(), bytes.begin() + 32, bytes.begin() + 32 + static_cast<long>(length));
-    if (!(flags & 1)) return;
+    if (length == 0 || length > bytes.size() - kHeaderBytes) fail(board_.bench(), "a segment has an impossible length");
+    partial_.bytes.insert(partial_.bytes.end(), bytes.begin() + kHeaderBytes, bytes.begin() + kHeaderBytes + static_cast<long>(length));
+    if (!(flags & kLast)) return;
     received.push_back(partial_);
     partial_ = {};
   }

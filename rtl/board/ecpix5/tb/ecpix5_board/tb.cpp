@@ -2,8 +2,12 @@
 // that are not correct change nothing and are counted, and so are packets for the host as long as it has no session.
 // Then a node on the same cable takes over, by frames that are lost now and then: each record and each packet reaches
 // it once and in order, and so do its own packets.
+//
+// With --tap=NAME and --loss=PERCENT it tests nothing: the board serves a TAP device, for
+// crates/turnpike/tests/cable.rs.
 #include "board.hpp"
 #include "cable.hpp"
+#include "tap.hpp"
 
 // Frames of a file of the ledger's vectors, one a line after its comments.
 static std::vector<Bytes> vectors(const std::string& path) {
@@ -212,11 +216,21 @@ class Ledger {
   uint64_t checked_ = 0;
 };
 
+// The value of an argument --NAME=VALUE; empty without it.
+static std::string argument(int argc, char** argv, const std::string& name) {
+  for (int at = 1; at < argc; at++) {
+    const std::string word = argv[at];
+    if (word.rfind(name, 0) == 0) return word.substr(name.size());
+  }
+  return "";
+}
+
 int main(int argc, char** argv) {
-  return run(argc, argv, [](const Options& options) {
+  return run(argc, argv, [argc, argv](const Options& options) {
     ethernet::check_fcs();
     Random random(options.seed);
     Board board(options);
+    if (const std::string tap = argument(argc, argv, "--tap="); !tap.empty()) Tap(board, random, static_cast<unsigned>(std::stoul("0" + argument(argc, argv, "--loss=")))).serve(tap);
     if (board.read(TURNPIKE_NIC_ID) != 0x54504e49) fail(board.bench(), "the console reads another NIC");
     for (const char* illegal : {"", "=1", "00000", "0014=123456789", "0014=1=2", "xyz", "0014 "}) {
       if (board.type(illegal) != "?") fail(board.bench(), std::string("the console accepts \"") + illegal + "\"");
@@ -227,11 +241,12 @@ int main(int argc, char** argv) {
     board.write(TURNPIKE_NIC_PROMISE, 1);
     board.write(TURNPIKE_NIC_TRUSTED_ADDRESS, frames::kTrusted);
     board.write(TURNPIKE_NIC_TRUSTED_MASK, frames::kTrustedMask);
-    board.write(TURNPIKE_NIC_ACCOUNT_LIMIT, 100);
+    // A node's default, beyond the table: its lower bits are 0.
+    board.write(TURNPIKE_NIC_ACCOUNT_LIMIT, 1 << 21);
     board.write(TURNPIKE_NIC_CONTROL, TURNPIKE_NIC_CONTROL_RUN | TURNPIKE_NIC_CONTROL_COMPACT | TURNPIKE_NIC_CONTROL_BATCH | TURNPIKE_NIC_CONTROL_DROP);
     if (board.read(TURNPIKE_NIC_ADDRESS) != frames::kAddress) fail(board.bench(), "a register does not keep what was written");
     if (board.phy_is_reset()) fail(board.bench(), "the PHY stays in reset");
-    if (board.read(kLink) != 1) fail(board.bench(), "the link is not up");
+    if (board.read(host_link::kLinkUpRegister) != 1) fail(board.bench(), "the link is not up");
 
     const auto requests = vectors(options.vectors + "/ledger/compact_requests.hex"), replies = vectors(options.vectors + "/ledger/compact_replies.hex");
     if (requests.size() != replies.size()) throw std::runtime_error("vectors without replies");
@@ -263,9 +278,9 @@ int main(int argc, char** argv) {
       if (reply != expected) fail(board.bench(), "a reply is\n" + frames::hex(reply) + "\ninstead of\n" + frames::hex(expected));
     }
     for (unsigned status = 0; status < counts.size(); status++) {
-      if (board.read(static_cast<uint16_t>(kReceived + 4 * status)) != counts[status]) fail(board.bench(), "another number of frames with status " + std::to_string(status));
+      if (board.read(static_cast<uint16_t>(host_link::kReceivedRegister + 4 * status)) != counts[status]) fail(board.bench(), "another number of frames with status " + std::to_string(status));
     }
-    if (board.read(kHostPackets) != for_host) fail(board.bench(), "another number of packets for the host");
+    if (board.read(host_link::kHostPacketsRegister) != for_host) fail(board.bench(), "another number of packets for the host");
     if (board.read(TURNPIKE_NIC_OPERATIONS) == 0) fail(board.bench(), "the NIC counted no operations");
     const uint64_t latency = board.latency;
 
@@ -277,9 +292,9 @@ int main(int argc, char** argv) {
       uint32_t replays = 0;
       for (int session = 0; session < 6; session++) {
         ledger.restart();
-        const uint32_t before = node.read(Node::kReplays);
+        const uint32_t before = node.read(host_link::kReplaysRegister);
         ledger.run(30);
-        replays += node.read(Node::kReplays) - before;
+        replays += node.read(host_link::kReplaysRegister) - before;
       }
       if ((loss == 0) != (replays == 0)) fail(board.bench(), std::to_string(replays) + " repetitions with " + std::to_string(loss) + " % lost");
     }
