@@ -40,8 +40,11 @@ pub fn start(config: &Config, ledger: &Ledger, log: &Arc<Log>) -> Result<(Carrie
 
 /// The accounts of the ledger as a NIC loads them: before the operations that clients may still retry, and these
 /// operations, so that the NIC recognises retries. `None` if the ledger has accounts or operations that it does not
-/// support.
+/// support: a frozen account could pay there.
 fn accounts(config: &Config, ledger: &Ledger, log: &Arc<Log>) -> Result<Option<Accounts>, Error> {
+    if ledger.frozen() > 0 {
+        return Ok(None);
+    }
     let mut balances = HashMap::new();
     for (account, balance) in ledger.iter() {
         let Some(account) = account.to_compact() else { return Ok(None) };
@@ -99,4 +102,38 @@ fn undo(balances: &mut HashMap<u32, u64>, operation: &Remembered) -> bool {
         _ => None,
     };
     undone.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::{
+        Now, Secret,
+        journal::{Journal, Options},
+    };
+    use storage::SimulatedDisk;
+    use wire::{AccountId, Operation};
+
+    use super::*;
+
+    #[test]
+    fn a_board_does_not_get_a_ledger_with_a_frozen_account() {
+        let config = Config::default();
+        let mut ledger = Ledger::new(config.ledger.limits(), Secret::default()).unwrap();
+        ledger.allow_freezing(true);
+        let options = Options { segment_bytes: 1 << 16, batch_bytes: 1 << 12, key: [7; 32] };
+        let journal = Journal::open(SimulatedDisk::new(1).root(), &options).unwrap().0;
+        let account = AccountId::from(1_u32);
+        let execute = |ledger: &mut Ledger, operation: Operation| {
+            let mut entries = [operation];
+            ledger.execute(&mut entries, &mut [0], Now::default(), |_, _| ());
+            assert_eq!(entries[0].status(), Ok(Status::Ok));
+        };
+        execute(&mut ledger, Operation::create(1_u32.into(), account));
+        let loaded = |ledger: &Ledger| accounts(&config, ledger, journal.log()).unwrap().map(|loaded| loaded.balances);
+        assert_eq!(loaded(&ledger), Some(vec![(1, 0)]));
+        execute(&mut ledger, Operation::freeze(2_u32.into(), account));
+        assert_eq!(loaded(&ledger), None);
+        execute(&mut ledger, Operation::unfreeze(3_u32.into(), account));
+        assert_eq!(loaded(&ledger), Some(vec![(1, 0)]));
+    }
 }
