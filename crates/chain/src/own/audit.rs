@@ -1,5 +1,5 @@
 //! The audit of a chain: checks everything that can be checked.
-use super::chain::{OwnChain, complete_index};
+use super::chain::{OwnChain, from_snapshot};
 use super::error::{Damage, Error};
 use super::record::{Record, Section, Tail};
 use super::snapshot;
@@ -96,14 +96,11 @@ impl Replay {
             let pending = Pending::new(&index);
             (tip_at(store, 0)?, index, pending)
         } else {
-            let mut heights = snapshot::heights(directory)?.into_iter();
+            let mut heights = snapshot::candidates(directory, chain.tip().index_height)?.into_iter().rev();
             loop {
                 let height = heights.next().ok_or(Error::NoSnapshot { first })?;
-                let Some(loaded) = snapshot::load(directory, store, height, progress)? else { continue };
                 let tip = tip_at(store, height)?;
-                if loaded.begun + 1 >= first
-                    && let Some((index, pending)) = complete_index(loaded, store, &tip, progress)?
-                {
+                if let Some((index, pending)) = from_snapshot(directory, store, height, &tip, progress)? {
                     break (tip, index, pending);
                 }
             }

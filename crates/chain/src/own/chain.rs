@@ -396,14 +396,8 @@ fn load_index(
     // Read by the ledger, which follows.
     progress.expect(Stage::Accounts, tip.header.accounts.get());
     for height in snapshot::candidates(directory, tip.index_height)? {
-        if let Some(loaded) = snapshot::load(directory, store, height, progress)?
-            && loaded.begun + 1 >= store.first_retained()
-        {
-            match complete_index(loaded, store, tip, progress) {
-                Ok(Some(complete)) => return Ok(complete),
-                Ok(None) | Err(Error::Effect(_)) => {}
-                Err(error) => return Err(error),
-            }
+        if let Some(complete) = from_snapshot(directory, store, height, tip, progress)? {
+            return Ok(complete);
         }
         let path = directory.path();
         tracing::warn!(height, ?path, "the snapshot of the index is damaged: using an older one, or the blocks alone");
@@ -413,6 +407,25 @@ fn load_index(
     }
     let empty = Loaded { index: Index::new(), removed: Vec::new(), begun: 0, ended: 0 };
     complete_index(empty, store, tip, progress)?.ok_or_else(|| store.damaged_record(tip.index_height, Damage::Index))
+}
+
+/// The index as of `tip`, from the snapshot of a height; `None` if that is damaged, needs pruned blocks, or does not
+/// lead to the root.
+pub(super) fn from_snapshot(
+    directory: &Arc<dyn Directory>,
+    store: &Store,
+    height: u64,
+    tip: &Tip,
+    progress: &Progress,
+) -> Result<Option<(Index, Pending)>, Error> {
+    let Some(loaded) = snapshot::load(directory, store, height, progress)? else { return Ok(None) };
+    if loaded.begun + 1 < store.first_retained() {
+        return Ok(None);
+    }
+    match complete_index(loaded, store, tip, progress) {
+        Err(Error::Effect(_)) => Ok(None),
+        complete => complete,
+    }
 }
 
 /// Applies the blocks after a snapshot to its index, and verifies its root; `None` if that differs.
