@@ -17,6 +17,8 @@ use crate::members::copy;
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The replica whose files are damaged.
 const DAMAGED: usize = 3;
+/// Bytes before the first vote of a file: the page of its header.
+const VOTES_HEADER: usize = 4096;
 /// What a replica is advised to do with votes that are lost.
 const NEW_KEY: &str = "a replica with a new key join";
 
@@ -112,11 +114,18 @@ fn a_damaged_replica_is_replaced_but_for_its_votes() {
         runs(&mut cluster);
     }
     // Votes cannot be replaced: another key is the only way, unless the file itself comes back.
-    let votes = file(&data, "order/replica-votes-");
-    let whole = fs::read(&votes).unwrap();
+    // The engine creates the file of a view before its first vote, and may be stopped between the two.
+    let (votes, whole) = loop {
+        let votes = file(&data, "order/replica-votes-");
+        let whole = fs::read(&votes).unwrap();
+        if whole.len() > VOTES_HEADER {
+            break (votes, whole);
+        }
+        runs(&mut cluster);
+    };
     let damage: [(&str, &dyn Fn()); 3] = [
-        ("flipped", &|| flip(&votes, 4096)),
-        ("cut", &|| fs::write(&votes, &whole[..4096]).unwrap()),
+        ("flipped", &|| flip(&votes, VOTES_HEADER)),
+        ("cut", &|| fs::write(&votes, &whole[..VOTES_HEADER]).unwrap()),
         ("deleted", &|| fs::remove_file(&votes).unwrap()),
     ];
     for (what, damage) in damage {
