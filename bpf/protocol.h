@@ -95,6 +95,8 @@ enum status {
 	STATUS_ACCOUNT_NOT_FROZEN = 9,
 	// CLOSE of an account whose balance is not 0
 	STATUS_ACCOUNT_NOT_EMPTY = 10,
+	// TRANSFER, HOLD or the end of a hold between [assets](#assets), or a deposit in another one than 0
+	STATUS_ASSET_MISMATCH = 11,
 	// ISSUE, TRANSFER, HOLD, CAPTURE or deposit of 0
 	STATUS_ZERO_AMOUNT = 16,
 	// source and destination are the same, or source and payer

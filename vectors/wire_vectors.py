@@ -74,7 +74,7 @@ def requests():
     yield good("full_refer", "full", header(FULL) + signed(operation(REFER, TRANSACTION, KEYED), promise=1))
     yield other("full_short", "full", "MALFORMED", full[:-1])
     yield other("full_long", "full", "MALFORMED", full + b"\0")
-    yield own("full_command_12", "full", "UNKNOWN_COMMAND", flip(full, 9, 12))
+    yield own("full_command_13", "full", "UNKNOWN_COMMAND", flip(full, 9, 13))
     yield own("full_status_set", "full", "MALFORMED", flip(full, 11, 1))
     yield own("full_promise_4", "full", "MALFORMED", flip(full, 84, 4))
     yield own("full_reserved_set", "full", "MALFORMED", flip(full, 87, 1))
@@ -97,7 +97,7 @@ def requests():
     yield good("batch_compact", "batch", batch([entry, compact(REFER, 8, 2) + bytes(2)], 0))
     yield good("batch_operation", "batch", two)
     yield good("batch_signed", "batch", batch([signed(wide)], 2, promise=1))
-    yield good("batch_bad_entries", "batch", batch([operation(12, TRANSACTION, KEYED), bytes(64)], 1))
+    yield good("batch_bad_entries", "batch", batch([operation(13, TRANSACTION, KEYED), bytes(64)], 1))
     yield own("batch_empty", "batch", "MALFORMED", batch([], 1))
     yield own("batch_format_3", "batch", "MALFORMED", batch([wide], 3))
     yield own("batch_promise_4", "batch", "MALFORMED", batch([wide], 1, promise=4))
@@ -260,7 +260,7 @@ def replies():
     yield "compact_saturated", "compact", "OK", compact(REFER, 7, 1, 0, 0xFFFFFFFF)
     for name, code in STATUS.items():
         yield f"compact_{name.lower()}", "compact", name, compact(TRANSFER, 7, 1, 2, 0, code)
-    yield "compact_status_11", "bad", "-", compact(TRANSFER, 7, 1, 2, 0, 11)
+    yield "compact_status_12", "bad", "-", compact(TRANSFER, 7, 1, 2, 0, 12)
     yield "compact_short", "bad", "-", compact(TRANSFER, 7, 1, 2, 0)[:21]
 
     full = header(FULL | REPLY) + signed(wide)[:80]
@@ -374,7 +374,7 @@ def replies():
     yield "error_version", "error", "UNSUPPORTED_VERSION", error("UNSUPPORTED_VERSION")
     yield "error_too_large", "error", "REPLY_TOO_LARGE", error("REPLY_TOO_LARGE", detail=592)
     yield "error_short", "bad", "-", error("BUSY")[:-1]
-    yield "error_status_11", "bad", "-", flip(error("BUSY"), 9, 11)
+    yield "error_status_12", "bad", "-", flip(error("BUSY"), 9, 12)
     yield "type_7", "bad", "-", error("BUSY", kind=0x87)
     yield "type_9", "bad", "-", error("BUSY", kind=0x89)
     yield "empty", "bad", "-", b""

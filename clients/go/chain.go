@@ -303,8 +303,8 @@ func checkSuccessor(previous *Header, hash Hash, header *Header) error {
 		problem = "is older than the one before it"
 	case header.Transactions > maxTransactions || (header.Transactions == 0) != (header.TransactionRoot == Hash{}):
 		problem = "has an impossible number of transactions"
-	// Each transaction creates an account, makes a hold or ends one, or does none of these.
-	case max(header.Accounts, previous.Accounts)-min(header.Accounts, previous.Accounts) > uint64(header.Transactions) ||
+	// Each transaction adds or removes at most an entry of the index and that of its asset.
+	case max(header.Accounts, previous.Accounts)-min(header.Accounts, previous.Accounts) > 2*uint64(header.Transactions) ||
 		(header.Accounts == 0) != (header.IndexRoot == Hash{}):
 		problem = "has an impossible number of accounts"
 	case !header.StatesIndex() && header.IndexRoot != previous.IndexRoot:

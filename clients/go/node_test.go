@@ -386,6 +386,43 @@ func TestFrozenAndClosedAccounts(t *testing.T) {
 	}
 }
 
+func TestAssets(t *testing.T) {
+	t.Parallel()
+	ctx, client := testContext(t), connect(t, Options{}, startNode(t).address)
+	gold, other, plain := Account(1), Account(2), Account(3)
+	made := Create(gold).InAsset(959).WithTimedID(NewTransactionID())
+	for _, step := range []struct {
+		operation Operation
+		status    Status
+		value     uint64
+	}{
+		{made, StatusOk, 0},
+		{Create(other).InAsset(959), StatusOk, 0},
+		{Create(plain).InAsset(0), StatusOk, 0},
+		{Issue(gold, 1000), StatusOk, 1000},
+		{Transfer(gold, plain, 1), StatusAssetMismatch, 1000},
+		{Transfer(gold, other, 1), StatusOk, 999},
+	} {
+		receipt, _ := client.Execute(ctx, step.operation)
+		if receipt.Status != step.status || receipt.Value != step.value {
+			t.Errorf("%+v: %+v", step.operation, receipt)
+		}
+	}
+	chain := must(client.OpenChain(ctx, must(client.Info(ctx))(t).Network))(t)
+	proved(t, func() (*TransactionProof, error) {
+		return client.ProveTransaction(ctx, chain, made.Transaction, gold)
+	})
+	for account, asset := range map[AccountID]uint32{gold: 959, plain: 0} {
+		entry := must(client.ProveBalance(ctx, chain, account))(t).Entry
+		if entry == nil || entry.HasAsset() != (asset != 0) || entry.IsFrozen() || entry.Asset() != 0 {
+			t.Fatalf("%+v", entry)
+		}
+		if found := must(client.ProveAsset(ctx, chain, entry))(t); found != asset {
+			t.Errorf("asset %d, not %d", found, asset)
+		}
+	}
+}
+
 func TestSignedOperations(t *testing.T) {
 	t.Parallel()
 	ctx, client := testContext(t), connect(t, Options{}, startNode(t).address)

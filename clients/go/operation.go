@@ -27,6 +27,15 @@ func CreateFor(account, payer AccountID, deposit uint64) Operation {
 	return Operation{Command: CommandCreate, Source: account, Destination: payer, Amount: deposit}
 }
 
+// InAsset returns this CREATE as an OPEN: the new account is of an asset, and nothing is paid between accounts of
+// different assets. An account of asset 0 is one of a CREATE.
+func (f Operation) InAsset(asset uint32) Operation {
+	if f.Command == CommandCreate && asset != 0 {
+		f.Command, f.Contract = CommandOpen, asset
+	}
+	return f
+}
+
 // Issue returns an operation that issues new money to an account.
 func Issue(account AccountID, amount uint64) Operation {
 	return Operation{Command: CommandIssue, Source: account, Amount: amount}
@@ -76,6 +85,18 @@ func (f Operation) HoldID() AccountID {
 	expiry := binary.BigEndian.AppendUint32(nil, f.Contract)
 	hash := tagged(tagHold, f.Source[:], f.Destination[:], f.Transaction[:], expiry)
 	return AccountID(hash[:16])
+}
+
+// AssetID returns the id under which [Client.ProveBalance] finds the asset of an account or a hold that has another one
+// than 0.
+func AssetID(account AccountID) AccountID {
+	hash := tagged(tagAsset, account[:])
+	id := AccountID(hash[:16])
+	for i := len(id) - 1; i > 0; i-- {
+		id[i] = id[i]>>1 | id[i-1]<<7
+	}
+	id[0] >>= 1
+	return id
 }
 
 // Freeze returns an operation that freezes an account: it receives, but cannot pay. Only an issuer's [Signer] can
@@ -135,7 +156,7 @@ func (f *Operation) isRecognisedForEver() bool {
 
 // namer returns the account whose transaction ids the operation uses.
 func (f *Operation) namer() AccountID {
-	if f.Command == CommandCreate && f.Destination != (AccountID{}) {
+	if (f.Command == CommandCreate || f.Command == CommandOpen) && f.Destination != (AccountID{}) {
 		return f.Destination
 	}
 	if f.Command == CommandCapture || f.Command == CommandRelease || f.Command == CommandReclaim {

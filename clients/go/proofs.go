@@ -1,6 +1,7 @@
 package turnpike
 
 import (
+	"math"
 	"bytes"
 	"fmt"
 	"math/bits"
@@ -53,16 +54,31 @@ func parseProof(frame []byte) (reply, proofRequest, error) {
 const (
 	holdBit   = 1 << 31
 	frozenBit = 1 << 30
+	assetBit  = 1 << 29
 )
 
 // IsFrozen reports whether the entry is that of an account that cannot pay.
 func (f *IndexEntry) IsFrozen() bool {
-	return f.Position&frozenBit != 0
+	return f.Position&(holdBit|frozenBit) == frozenBit
+}
+
+// HasAsset reports whether the account or hold is of another asset than 0, which [Client.ProveAsset] proves. Do not take
+// its balance for one of asset 0.
+func (f *IndexEntry) HasAsset() bool {
+	return f.Position&assetBit != 0
+}
+
+// Asset returns the asset that the entry states, or 0 if it is not that of an asset.
+func (f *IndexEntry) Asset() uint32 {
+	if f.Position&(holdBit|frozenBit) != holdBit|frozenBit || f.Balance > math.MaxUint32 {
+		return 0
+	}
+	return uint32(f.Balance)
 }
 
 // LatestPosition returns the position of the latest transaction in its block.
 func (f *IndexEntry) LatestPosition() uint32 {
-	return f.Position &^ (holdBit | frozenBit)
+	return f.Position & (assetBit - 1)
 }
 
 // BalanceProof proves the balance of an account as of a block, or that there is no such account.

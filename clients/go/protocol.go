@@ -129,6 +129,8 @@ const (
 	CommandUnfreeze Command = 10
 	// Removes the source account, whose balance is 0.
 	CommandClose Command = 11
+	// Creates the source account in an asset; as CREATE otherwise.
+	CommandOpen Command = 12
 )
 
 // String returns the name in the protocol.
@@ -156,6 +158,8 @@ func (code Command) String() string {
 		return "UNFREEZE"
 	case CommandClose:
 		return "CLOSE"
+	case CommandOpen:
+		return "OPEN"
 	}
 	return "Command(" + strconv.Itoa(int(code)) + ")"
 }
@@ -267,6 +271,8 @@ const (
 	StatusAccountNotFrozen Status = 9
 	// The account has a balance; transfer it first.
 	StatusAccountNotEmpty Status = 10
+	// The two accounts are of different assets, or a deposit is not of asset 0; use accounts of one asset.
+	StatusAssetMismatch Status = 11
 	// The amount is 0; use an amount of at least 1.
 	StatusZeroAmount Status = 16
 	// Source and destination are the same account; name another destination.
@@ -367,6 +373,8 @@ func (code Status) String() string {
 		return "ACCOUNT_NOT_FROZEN"
 	case StatusAccountNotEmpty:
 		return "ACCOUNT_NOT_EMPTY"
+	case StatusAssetMismatch:
+		return "ASSET_MISMATCH"
 	case StatusZeroAmount:
 		return "ZERO_AMOUNT"
 	case StatusSelfTransfer:
@@ -462,6 +470,8 @@ func (code Status) Advice() string {
 		return "the account is not frozen; check the account"
 	case StatusAccountNotEmpty:
 		return "the account has a balance; transfer it first"
+	case StatusAssetMismatch:
+		return "the two accounts are of different assets, or a deposit is not of asset 0; use accounts of one asset"
 	case StatusZeroAmount:
 		return "the amount is 0; use an amount of at least 1"
 	case StatusSelfTransfer:
@@ -540,6 +550,8 @@ const (
 	tagTransfer = "turnpike/transfer"
 	// Tag of payer, receiver, transaction id and expiry of a hold, whose first 16 bytes are its id in the index.
 	tagHold = "turnpike/hold"
+	// Tag of an account or a hold, whose hash is the id of the index entry with its asset.
+	tagAsset = "turnpike/asset"
 	// Tag of a chain of signed linked operations, which their transaction ids commit to.
 	tagLinked = "turnpike/linked"
 	// Tag of the message that the signature of a fast order covers, which is the order's hash.
@@ -654,7 +666,7 @@ type Operation struct {
 	Command Command
 	// Status; 0 in requests.
 	Status Status
-	// Contract code: the contract that the operation belongs to; not interpreted by the ledger; of holds the expiry.
+	// Contract code: the contract that the operation belongs to; for holds the expiry, for OPEN the asset.
 	Contract uint32
 	// Transaction id; names the operation, together with the account that chose it.
 	Transaction TransactionID

@@ -193,6 +193,28 @@ func (c *Client) ProveBalance(ctx context.Context, chain *Chain, account Account
 	return proof, err
 }
 
+// ErrAssetChanged means that an account was closed, and perhaps opened in another asset, since its balance was proved.
+var ErrAssetChanged = errors.New("the account was closed since its balance was proved; prove it again")
+
+// ProveAsset returns the asset of an account or a hold whose entry [Client.ProveBalance] has proved. It fetches and
+// verifies another proof unless the asset is 0.
+func (c *Client) ProveAsset(ctx context.Context, chain *Chain, entry *IndexEntry) (uint32, error) {
+	if !entry.HasAsset() {
+		return 0, nil
+	}
+	proof, err := c.ProveBalance(ctx, chain, AssetID(entry.Account))
+	if err != nil {
+		return 0, err
+	}
+	stated := proof.Entry
+	isLater := stated != nil && (stated.Height > entry.Height ||
+		stated.Height == entry.Height && stated.LatestPosition() > entry.LatestPosition())
+	if stated == nil || isLater || stated.Asset() == 0 {
+		return 0, ErrAssetChanged
+	}
+	return stated.Asset(), nil
+}
+
 // ProveTransaction fetches and verifies the proof of a transaction, named by its id and its source, the payer of a
 // deposit, or the receiver of a hold that ends. A durable transaction is in a block within about a second; before, the error is StatusNotFound.
 func (c *Client) ProveTransaction(ctx context.Context, chain *Chain, id TransactionID, source AccountID) (*TransactionProof, error) {

@@ -104,6 +104,7 @@ LEDGER = Row("Ledger", [
           "Balance proofs are as of the last block that states the index root."),
     Panel("Accounts", "short", values(accounts="turnpike_accounts", for_everybody="turnpike_accounts_unreserved",
                                       frozen="turnpike_frozen_accounts", holds="turnpike_holds",
+                                      other_assets="turnpike_asset_accounts",
                                       limit="turnpike_accounts_limit"),
           "Above the second line only trusted senders open accounts. The limit is that of accounts, and that of open "
           "holds (TABLE_FULL)."),

@@ -103,7 +103,7 @@ impl Ledger {
             }
             Command::Refer => known(),
             Command::Hold | Command::Capture | Command::Release | Command::Reclaim => Err(Status::UnknownCommand),
-            Command::Freeze | Command::Unfreeze | Command::Close => Err(Status::UnknownCommand),
+            Command::Freeze | Command::Unfreeze | Command::Close | Command::Open => Err(Status::UnknownCommand),
         }
     }
 }

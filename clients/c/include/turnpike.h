@@ -73,6 +73,8 @@ enum turnpike_client_status
     TURNPIKE_ACCOUNT_NOT_FROZEN = 9,
     // The account has a balance; transfer it first.
     TURNPIKE_ACCOUNT_NOT_EMPTY = 10,
+    // The two accounts are of different assets, or a deposit is not of asset 0; use accounts of one asset.
+    TURNPIKE_ASSET_MISMATCH = 11,
     // The amount is 0; use an amount of at least 1.
     TURNPIKE_ZERO_AMOUNT = 16,
     // Source and destination are the same account; name another destination.
@@ -251,6 +253,8 @@ enum turnpike_command
     TURNPIKE_COMMAND_UNFREEZE = 10,
     // Removes the source account, whose balance is 0.
     TURNPIKE_COMMAND_CLOSE = 11,
+    // Creates the source account in an asset; as CREATE otherwise.
+    TURNPIKE_COMMAND_OPEN = 12,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -456,8 +460,12 @@ typedef struct {
     bool exists;
     // Whether the account is frozen, so it cannot pay.
     bool is_frozen;
+    // Whether the account is of another asset than 0: do not take its balance for one of asset 0.
+    bool has_asset;
     // Zero.
-    uint8_t reserved[6];
+    uint8_t reserved;
+    // The asset that the entry states, if the proof is for an id of turnpike_asset_id; else 0.
+    uint32_t asset;
 } turnpike_balance_proof;
 
 // A transaction that is proved to be in a block, so it was executed.
@@ -639,6 +647,22 @@ turnpike_client_status turnpike_operation_create_for(turnpike_operation *operati
                                                      const turnpike_id *account,
                                                      const turnpike_id *payer,
                                                      uint64_t deposit);
+
+// Fills an operation that creates an account in an asset, which is not 0. Nothing is paid between accounts of
+// different assets.
+turnpike_client_status turnpike_operation_open(turnpike_operation *operation,
+                                               const turnpike_id *account,
+                                               uint32_t asset);
+
+// Fills an operation that creates a keyed account in an asset, as turnpike_operation_create_for does.
+turnpike_client_status turnpike_operation_open_for(turnpike_operation *operation,
+                                                   const turnpike_id *account,
+                                                   const turnpike_id *payer,
+                                                   uint64_t deposit,
+                                                   uint32_t asset);
+
+// Fills the id under which a balance proof states the asset of an account that has another asset than 0.
+turnpike_client_status turnpike_asset_id(turnpike_id *asset_id, const turnpike_id *account);
 
 // Fills an operation that issues new money to an account.
 turnpike_client_status turnpike_operation_issue(turnpike_operation *operation,

@@ -35,6 +35,8 @@ pub enum ClientStatus {
     TurnpikeAccountNotFrozen = 9,
     /// The account has a balance; transfer it first.
     TurnpikeAccountNotEmpty = 10,
+    /// The two accounts are of different assets, or a deposit is not of asset 0; use accounts of one asset.
+    TurnpikeAssetMismatch = 11,
     /// The amount is 0; use an amount of at least 1.
     TurnpikeZeroAmount = 16,
     /// Source and destination are the same account; name another destination.
@@ -160,7 +162,7 @@ impl ClientStatus {
     /// All of them, in the order of their codes.
     ///
     /// cbindgen:ignore
-    pub(crate) const ALL: [Self; 64] = [
+    pub(crate) const ALL: [Self; 65] = [
         Self::TurnpikeOk,
         Self::TurnpikeAccountExists,
         Self::TurnpikeSourceUnknown,
@@ -172,6 +174,7 @@ impl ClientStatus {
         Self::TurnpikeAccountFrozen,
         Self::TurnpikeAccountNotFrozen,
         Self::TurnpikeAccountNotEmpty,
+        Self::TurnpikeAssetMismatch,
         Self::TurnpikeZeroAmount,
         Self::TurnpikeSelfTransfer,
         Self::TurnpikeTransactionIdReused,
@@ -241,6 +244,7 @@ impl ClientStatus {
             Self::TurnpikeAccountFrozen => c"ACCOUNT_FROZEN",
             Self::TurnpikeAccountNotFrozen => c"ACCOUNT_NOT_FROZEN",
             Self::TurnpikeAccountNotEmpty => c"ACCOUNT_NOT_EMPTY",
+            Self::TurnpikeAssetMismatch => c"ASSET_MISMATCH",
             Self::TurnpikeZeroAmount => c"ZERO_AMOUNT",
             Self::TurnpikeSelfTransfer => c"SELF_TRANSFER",
             Self::TurnpikeTransactionIdReused => c"TRANSACTION_ID_REUSED",
@@ -311,6 +315,7 @@ Self::TurnpikeLinkedFailed => c"another operation of the linked chain failed, so
 Self::TurnpikeAccountFrozen => c"the account is frozen",
 Self::TurnpikeAccountNotFrozen => c"the account is not frozen",
 Self::TurnpikeAccountNotEmpty => c"the account has a balance",
+Self::TurnpikeAssetMismatch => c"the two accounts are of different assets, or a deposit is not of asset 0",
 Self::TurnpikeZeroAmount => c"the amount is 0",
 Self::TurnpikeSelfTransfer => c"source and destination are the same account",
 Self::TurnpikeTransactionIdReused => c"the source used this transaction id for another operation",
@@ -381,6 +386,7 @@ Self::TurnpikeInternal => c"the library failed",
             Self::TurnpikeAccountFrozen => c"ask the issuer to unfreeze it",
             Self::TurnpikeAccountNotFrozen => c"check the account",
             Self::TurnpikeAccountNotEmpty => c"transfer it first",
+            Self::TurnpikeAssetMismatch => c"use accounts of one asset",
             Self::TurnpikeZeroAmount => c"use an amount of at least 1",
             Self::TurnpikeSelfTransfer => c"name another destination",
             Self::TurnpikeTransactionIdReused => c"use a new id",
@@ -468,6 +474,8 @@ pub enum Command {
     Unfreeze = 10,
     /// Removes the source account, whose balance is 0.
     Close = 11,
+    /// Creates the source account in an asset; as CREATE otherwise.
+    Open = 12,
 }
 
 /// Promise that a reply makes. Later ones are stronger.

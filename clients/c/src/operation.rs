@@ -141,6 +141,44 @@ pub unsafe extern "C" fn turnpike_operation_create_for(
     unsafe { fill(operation, Command::Create, account, Some(payer), deposit, 0) }
 }
 
+/// Fills an operation that creates an account in an asset, which is not 0. Nothing is paid between accounts of
+/// different assets.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_operation_open(
+    operation: *mut Operation,
+    account: *const Id,
+    asset: u32,
+) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    unsafe { fill(operation, Command::Open, account, None, 0, asset) }
+}
+
+/// Fills an operation that creates a keyed account in an asset, as turnpike_operation_create_for does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_operation_open_for(
+    operation: *mut Operation,
+    account: *const Id,
+    payer: *const Id,
+    deposit: u64,
+    asset: u32,
+) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    unsafe { fill(operation, Command::Open, account, Some(payer), deposit, asset) }
+}
+
+/// Fills the id under which a balance proof states the asset of an account that has another asset than 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_asset_id(asset_id: *mut Id, account: *const Id) -> ClientStatus {
+    // SAFETY: the caller's promise.
+    unsafe {
+        run(std::ptr::null_mut(), || {
+            let output = Output::required(asset_id)?;
+            output.set(Id { bytes: spv::asset_id(&id(account)?.bytes) });
+            Ok(())
+        })
+    }
+}
+
 /// Fills an operation that issues new money to an account.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_operation_issue(

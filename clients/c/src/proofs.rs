@@ -33,8 +33,12 @@ pub struct BalanceProof {
     pub exists: bool,
     /// Whether the account is frozen, so it cannot pay.
     pub is_frozen: bool,
+    /// Whether the account is of another asset than 0: do not take its balance for one of asset 0.
+    pub has_asset: bool,
     /// Zero.
-    pub reserved: [u8; 6],
+    pub reserved: u8,
+    /// The asset that the entry states, if the proof is for an id of turnpike_asset_id; else 0.
+    pub asset: u32,
 }
 
 /// A transaction that is proved to be in a block, so it was executed.
@@ -66,6 +70,8 @@ impl BalanceProof {
             latest_position: entry.latest().position,
             exists: true,
             is_frozen: entry.is_frozen(),
+            has_asset: entry.has_asset(),
+            asset: entry.asset().unwrap_or(0),
             ..absent
         })
     }

@@ -29,6 +29,7 @@ from turnpike import (
     Status,
     TransactionProof,
     arrays,
+    asset_id,
     errors,
     is_signed,
 )
@@ -183,6 +184,29 @@ def test_holds(node: Node, kind: str) -> None:
             c.execute(Operation.hold(a, b, 1, expiry=1))
         assert Operation.unpack(hold.pack()) == hold
         assert hold.capture(20).transaction == hold.transaction
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_account_has_an_asset_that_is_proved(node: Node, kind: str) -> None:
+    with client(kind, node.address) as c:
+        (plain,) = funded(c, 100)
+        gold, other = next(ACCOUNTS), next(ACCOUNTS)
+        for account in (gold, other):
+            c.execute(Operation.open(account, 959))
+        c.execute(Operation.issue(gold, 50))
+        with pytest.raises(errors.AssetMismatch):
+            c.execute(Operation.transfer(gold, plain, 1))
+        paid = c.execute(Operation.transfer(gold, other, 1))
+        chain = c.open_chain()
+        until(lambda: c.prove_transaction(chain, paid.transaction, gold), errors.NotFound)
+        for account, asset in ((gold, 959), (plain, 0)):
+            entry, _ = c.prove_index(chain, account)
+            assert entry is not None
+            assert (entry.has_asset, entry.is_frozen, entry.asset) == (asset != 0, False, None)
+            assert c.prove_asset(chain, entry) == asset
+        stated, _ = c.prove_index(chain, asset_id(gold))
+        assert stated is not None
+        assert stated.asset == 959
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -312,9 +312,9 @@ function checkSuccessor({ header: previous, hash }: Sealed, { header }: Sealed):
   if (transactions > MAX_TRANSACTIONS || (transactions === 0) !== equal(header.transactionRoot, ZERO_HASH)) {
     throw new ProofError("count", `${at} has an impossible number of transactions`);
   }
-  // Each transaction creates an account, makes a hold or ends one, or does none of these.
+  // Each transaction adds or removes at most an entry of the index and that of its asset.
   const change = accounts - previous.accounts;
-  const isPlausible = change <= BigInt(transactions) && -change <= BigInt(transactions);
+  const isPlausible = change <= BigInt(2 * transactions) && -change <= BigInt(2 * transactions);
   if (!isPlausible || (accounts === 0n) !== equal(header.indexRoot, ZERO_HASH)) {
     throw new ProofError("count", `${at} has an impossible number of accounts`);
   }

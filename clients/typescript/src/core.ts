@@ -33,9 +33,17 @@ export {
   newTransactionId,
   transactionId,
 } from "./ids.js";
-export { type Finality, LightClient, type ProvedBalance } from "./light.js";
+export { type Finality, LightClient, type ProvedBalance, proveAsset } from "./light.js";
 export * as operation from "./operation.js";
-export { IndexProof, type PathStep, TransactionProof, isFrozen, latestPosition } from "./proof.js";
+export {
+  IndexProof,
+  type PathStep,
+  TransactionProof,
+  hasAsset,
+  isFrozen,
+  latestPosition,
+  statedAsset,
+} from "./proof.js";
 export {
   ADVICE,
   Command,

@@ -153,6 +153,7 @@ export type Rule =
   | "shape"
   | "order"
   | "root"
+  | "asset"
   | "network"
   | "genesis"
   | "version"

@@ -25,6 +25,7 @@ function tagged(tag: string): (...parts: readonly Uint8Array[]) => Hash {
 
 export const accountHash = tagged(Tag.account);
 export const transferHash = tagged(Tag.transfer);
+const assetHash = tagged(Tag.asset);
 export const headerHash = tagged(Tag.header);
 export const sealHash = tagged(Tag.seal);
 export const replicasHash = tagged(Tag.replicas);
@@ -39,6 +40,12 @@ const nonEmptyLeaf = tagged(Tag.index_leaf);
 /** A leaf of the index from its encoded entries. A leaf without entries is the empty subtree. */
 export function indexLeaf(entries: Uint8Array): Hash {
   return entries.length === 0 ? ZERO_HASH : nonEmptyLeaf(entries);
+}
+
+/** The id of the index entry with the asset of an account or a hold: a 0 bit, then the first 127 bits of its hash. */
+export function assetId(account: AccountId): AccountId {
+  const hash = assetHash(account);
+  return hash.slice(0, 16).map((byte, at) => (byte >> 1) | ((hash[at - 1] ?? 0) << 7)) as AccountId;
 }
 
 const PATH_KEY = utf8ToBytes("turnpike/index/p");

@@ -4,9 +4,9 @@ import { equalAt, viewOf } from "./bytes.js";
 import { HeaderChain, SEALED_HEADER, decodeHeader } from "./chain.js";
 import { ProofError, StatusError, statusName } from "./errors.js";
 import { Certificate, MAX_RECONFIGURATIONS, Reconfiguration, ReplicaSet, Vouched } from "./finality.js";
-import type { Hash } from "./hash.js";
+import { type Hash, assetId } from "./hash.js";
 import type { AccountId, TransactionId } from "./ids.js";
-import { IndexProof, TransactionProof } from "./proof.js";
+import { IndexProof, TransactionProof, hasAsset, latestPosition, statedAsset } from "./proof.js";
 import {
   Chain,
   FinalityFrame,
@@ -333,4 +333,18 @@ export function readGeneration(reply: Uint8Array, generation: number): Answer<Ge
   if (reply.length < end + report.certificateSize) return undefined;
   const keys = Array.from({ length: report.replicas }, (_, at) => reply.slice(LENGTH + 32 * at, LENGTH + 32 * at + 32));
   return { status, value: { report, keys, certificate: reply.slice(end, end + report.certificateSize) } };
+}
+
+/** Proves the asset of a proved account or hold; 0 without another proof if it has no mark. */
+export async function proveAsset(light: LightClient, entry: IndexEntry, signal?: AbortSignal): Promise<number> {
+  if (!hasAsset(entry)) return 0;
+  const { entry: stated } = await light.proveBalance(assetId(entry.account), signal);
+  const asset = stated && statedAsset(stated);
+  // One that was stated later is that of an account that was closed and opened again.
+  const isLater =
+    stated &&
+    (stated.height > entry.height ||
+      (stated.height === entry.height && latestPosition(stated) > latestPosition(entry)));
+  if (!asset || isLater) throw new ProofError("asset", "the account was closed since its balance was proved");
+  return asset;
 }

@@ -59,6 +59,12 @@ export function createFor(
   return operation("CREATE", account, payer, deposit, fields);
 }
 
+/** A CREATE as an OPEN in an asset: nothing is paid between accounts of different assets. Asset 0 is that of a CREATE. */
+export function inAsset(create: Operation, asset: number): Operation {
+  if (create.command !== Command.CREATE) throw new RangeError("only a CREATE opens an account in an asset");
+  return asset === 0 ? create : { ...create, command: Command.OPEN, contract: asset };
+}
+
 /** ISSUE of new money to an account. */
 export function issue(account: AccountId, amount: bigint, fields: OperationFields = {}): Operation {
   return operation("ISSUE", account, NOBODY, amount, fields);
@@ -139,7 +145,8 @@ export function namerOf(operation: Operation): AccountId {
 
 /** Who pays the deposit for another account, if anybody does. */
 export function payerOf(operation: Operation): AccountId | undefined {
-  const pays = operation.command === Command.CREATE && operation.destination.some((byte) => byte !== 0);
+  const creates = operation.command === Command.CREATE || operation.command === Command.OPEN;
+  const pays = creates && operation.destination.some((byte) => byte !== 0);
   return pays ? operation.destination : undefined;
 }
 

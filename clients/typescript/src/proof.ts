@@ -12,17 +12,29 @@ const HASH = 32;
 const MAX_LEAF_ENTRIES = 16;
 const PATH_BITS = 64;
 
-// Marks a frozen account, in its entry. The bit above it marks a hold; positions are below both.
-const FROZEN_BIT = 1 << 30;
+// Marks in an entry, above its position: the highest is of a hold, the next of a frozen account, both are of an asset.
+const FROZEN = 1;
+const ASSET = 3;
+const ASSET_BIT = 1 << 29;
 
 /** The position of the latest transaction in its block. */
 export function latestPosition(entry: IndexEntry): number {
-  return entry.position & (FROZEN_BIT - 1);
+  return entry.position & (ASSET_BIT - 1);
 }
 
 /** Whether the entry is that of an account that cannot pay. */
 export function isFrozen(entry: IndexEntry): boolean {
-  return (entry.position & FROZEN_BIT) !== 0;
+  return entry.position >>> 30 === FROZEN;
+}
+
+/** Whether an account or a hold is of another asset than 0. Do not take its balance for one of asset 0. */
+export function hasAsset(entry: IndexEntry): boolean {
+  return (entry.position & ASSET_BIT) !== 0;
+}
+
+/** The asset that an entry states, if it is that of an asset. */
+export function statedAsset(entry: IndexEntry): number | undefined {
+  return entry.position >>> 30 === ASSET && entry.balance < 2n ** 32n ? Number(entry.balance) : undefined;
 }
 
 /** The fixed part of a reply with a proof, and a reader of the rest. */

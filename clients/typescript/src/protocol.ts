@@ -95,6 +95,8 @@ export const Command = {
   UNFREEZE: 10,
   /** Removes the source account, whose balance is 0. */
   CLOSE: 11,
+  /** Creates the source account in an asset; as CREATE otherwise. */
+  OPEN: 12,
 } as const;
 /** A name in `Command`. */
 export type CommandName = keyof typeof Command;
@@ -195,6 +197,8 @@ export const Status = {
   ACCOUNT_NOT_FROZEN: 9,
   /** CLOSE of an account whose balance is not 0. */
   ACCOUNT_NOT_EMPTY: 10,
+  /** TRANSFER, HOLD or the end of a hold between assets, or a deposit in another one than 0. */
+  ASSET_MISMATCH: 11,
   /** ISSUE, TRANSFER, HOLD, CAPTURE or deposit of 0. */
   ZERO_AMOUNT: 16,
   /** Source and destination are the same, or source and payer. */
@@ -281,6 +285,7 @@ export const ADVICE: Readonly<Record<StatusName, string>> = {
   ACCOUNT_FROZEN: "the account is frozen; ask the issuer to unfreeze it",
   ACCOUNT_NOT_FROZEN: "the account is not frozen; check the account",
   ACCOUNT_NOT_EMPTY: "the account has a balance; transfer it first",
+  ASSET_MISMATCH: "the two accounts are of different assets, or a deposit is not of asset 0; use accounts of one asset",
   ZERO_AMOUNT: "the amount is 0; use an amount of at least 1",
   SELF_TRANSFER: "source and destination are the same account; name another destination",
   TRANSACTION_ID_REUSED: "the source used this transaction id for another operation; use a new id",
@@ -324,6 +329,8 @@ export const Tag = {
   transfer: "turnpike/transfer",
   /** Tag of payer, receiver, transaction id and expiry of a hold, whose first 16 bytes are its id in the index. */
   hold: "turnpike/hold",
+  /** Tag of an account or a hold, whose hash is the id of the index entry with its asset. */
+  asset: "turnpike/asset",
   /** Tag of a chain of signed linked operations, which their transaction ids commit to. */
   linked: "turnpike/linked",
   /** Tag of the message that the signature of a fast order covers, which is the order's hash. */
@@ -516,7 +523,7 @@ export interface Operation {
   command: number;
   /** Status; 0 in requests. */
   status: number;
-  /** Contract code: the contract that the operation belongs to; not interpreted by the ledger; of holds the expiry. */
+  /** Contract code: the contract that the operation belongs to; for holds the expiry, for OPEN the asset. */
   contract: number;
   /** Transaction id; names the operation, together with the account that chose it. */
   transaction: TransactionId;

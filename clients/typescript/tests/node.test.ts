@@ -15,10 +15,12 @@ import {
   WrongNetworkError,
   accountId,
   connect,
+  hasAsset,
   isFrozen,
   latestPosition,
   newTransactionId,
   operation,
+  proveAsset,
   toHex,
   transactionId,
 } from "../src/index.js";
@@ -172,6 +174,28 @@ test("holds are captured, released and reclaimed", needsNode, async () => {
   assert.equal((await client.execute(lasting)).balance, 0n);
   assert.equal((await client.execute(operation.release(lasting))).balance, 80n);
   await rejects(client.execute(operation.hold(alice, bob, 1n, 1)), "HOLD_EXPIRED");
+});
+
+test("an account has an asset that is proved", needsNode, async () => {
+  await using node = await Node.start();
+  await using client = await open(node);
+  await fund(client, [bob], 100n);
+  const other = accountId(77n);
+  for (const account of [alice, other]) await client.execute(operation.inAsset(operation.create(account), 959));
+  await client.issue(alice, 50n);
+  await rejects(client.transfer(alice, bob, 1n), "ASSET_MISMATCH");
+  const { operation: paid } = await client.transfer(alice, other, 1n);
+  const light = await client.light(node.network);
+  await settled(() => light.proveTransaction(paid.transaction, alice));
+  for (const [account, asset] of [
+    [alice, 959],
+    [bob, 0],
+  ] as const) {
+    const { entry } = await light.proveBalance(account);
+    assert(entry && !isFrozen(entry));
+    assert.equal(hasAsset(entry), asset !== 0);
+    assert.equal(await proveAsset(light, entry), asset);
+  }
 });
 
 test("accounts are frozen and closed", needsNode, async () => {

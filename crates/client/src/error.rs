@@ -137,6 +137,11 @@ pub enum Error {
     /// A proof is valid, but for something else than requested.
     #[error("the node proved a different transaction than requested: it is faulty, ask another node")]
     OtherProof,
+    /// The asset of an account is not stated, or has been stated since the balance was proved.
+    #[error(
+        "the account was closed, and may have been opened in another asset, since its balance was proved: ask again"
+    )]
+    AssetChanged,
     /// A proof is for a block that is missing in the headers, even after synchronising them.
     #[error("the proof is for a block outside the node's own headers: the node is faulty, ask another node")]
     UnknownBlock,

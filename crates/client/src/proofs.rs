@@ -1,6 +1,6 @@
 //! Requests proofs and verifies them.
 
-use spv::{HeaderChain, IndexEntry, IndexProof, IndexProofError, ProofError, TransactionProof, bitcoin};
+use spv::{HeaderChain, IndexEntry, IndexProof, IndexProofError, ProofError, TransactionProof, asset_id, bitcoin};
 use wire::{
     AccountId, Chain, Operation, ProofRequest, Query, Reply, TransactionId, key_of_locator, key_of_transaction,
 };
@@ -108,6 +108,18 @@ impl Client {
         let verified =
             self.sync_until(chain, IndexProofError::UnknownBlock, |chain| proof.verify(&account.0, chain))?;
         Ok(ProvedEntry { entry: verified?, height: proof.height, reply: reply.clone() })
+    }
+
+    /// Requests the proof of the asset of an account or a hold whose entry [is proved](Self::prove_index). If the entry
+    /// has no mark, it is 0 without another proof.
+    pub fn prove_asset(&mut self, chain: &mut HeaderChain, entry: &IndexEntry) -> Result<u32, Error> {
+        if !entry.has_asset() {
+            return Ok(0);
+        }
+        let proved = self.prove_index(chain, AccountId(asset_id(&entry.account)))?.entry;
+        // One that was stated later is that of an account that was closed and opened again.
+        let stated = proved.filter(|stated| stated.latest() <= entry.latest());
+        stated.and_then(|stated| stated.asset()).ok_or(Error::AssetChanged)
     }
 
     fn prove(

@@ -4,14 +4,17 @@
 //! in small groups, in three passes: hash and prefetch the lines of the tables, prefetch the entries that they point
 //! to, execute.
 
+use std::collections::BTreeMap;
+
 use table::{Hash, Region};
 use wire::{AccountId, Command, Operation, SignedOperation, Status, U64};
 
 use crate::{
     Error,
     accounts::{AccountEntry, Accounts},
-    balances::{Balances, Changes, HoldKey},
+    balances::{Balances, Changes, HashedId},
     holds,
+    issuers::Issuers,
     journal::Record,
     lifecycle, linked,
     retries::{self, Fill, Known, Now, Recall, Retries},
@@ -58,17 +61,28 @@ pub trait Executable: AsRef<Operation> + AsMut<Operation> {
 
     /// The signed timestamp, 0 if it is not signed.
     fn signed_at(&self) -> u64;
+
+    /// The key that signed it, unless it is not signed or is of the journal, where the issuers may have been others.
+    fn key(&self) -> Option<&[u8; 33]>;
 }
 
 impl Executable for Operation {
     fn signed_at(&self) -> u64 {
         0
     }
+
+    fn key(&self) -> Option<&[u8; 33]> {
+        None
+    }
 }
 
 impl Executable for SignedOperation {
     fn signed_at(&self) -> u64 {
         self.timestamp.get()
+    }
+
+    fn key(&self) -> Option<&[u8; 33]> {
+        Some(&self.public_key)
     }
 }
 
@@ -126,6 +140,8 @@ pub struct Ledger {
     is_replica: bool,
     /// Whether accounts can be frozen, and unfrozen.
     allows_freezing: bool,
+    /// The keys that may sign for assets; if `None`, any that the caller has admitted.
+    pub(crate) issuers: Option<Issuers>,
     /// Memory for the changes of linked chains.
     pub(crate) changes: Changes,
 }
@@ -158,6 +174,7 @@ impl Ledger {
             last_sequence: next_sequence - 1,
             is_replica: false,
             allows_freezing: false,
+            issuers: None,
             changes: Changes::default(),
         })
     }
@@ -177,6 +194,11 @@ impl Ledger {
         self.allows_freezing = is_allowed;
     }
 
+    /// Sets the keys that may sign new ISSUE, FREEZE and UNFREEZE for accounts of each asset; at first any may.
+    pub fn set_issuers(&mut self, issuers: Issuers) {
+        self.issuers = Some(issuers);
+    }
+
     /// Number of accounts.
     pub fn accounts(&self) -> usize {
         self.accounts.len()
@@ -188,6 +210,31 @@ impl Ledger {
         found.is_some_and(|entry| self.accounts.is_frozen(entry))
     }
 
+    /// The asset of an account.
+    pub fn asset(&self, account: &AccountId) -> Option<u32> {
+        let entry = self.accounts.find(self.accounts.hash(account), account)?;
+        Some(self.accounts.asset(entry))
+    }
+
+    /// The asset of an open hold, by its [id](spv::hash::hold_id).
+    pub fn asset_of_hold(&self, hold: &AccountId) -> Option<u32> {
+        self.held(hold)?;
+        Some(self.accounts.asset_entry(&self.accounts.asset_key(hold)).unwrap_or(0))
+    }
+
+    /// Number of accounts of other assets than 0.
+    pub fn of_assets(&self) -> usize {
+        self.accounts.of_assets()
+    }
+
+    /// The issued amount of each asset, by its code; that of asset 0 is less paid deposits.
+    pub fn issued_by_asset(&self) -> BTreeMap<u32, u128> {
+        let mut issued = BTreeMap::from_iter(self.accounts.assets().issued());
+        let of_others = issued.values().sum::<u128>();
+        issued.insert(0, self.issued() - of_others);
+        issued
+    }
+
     /// Number of frozen accounts.
     pub fn frozen(&self) -> usize {
         self.accounts.frozen()
@@ -195,7 +242,7 @@ impl Ledger {
 
     /// The amount of an open hold, by its [id](spv::hash::hold_id).
     pub fn held(&self, hold: &AccountId) -> Option<u64> {
-        self.accounts.held(&HoldKey { id: *hold, hash: self.accounts.hash(hold) })
+        self.accounts.held(&HashedId { id: *hold, hash: self.accounts.hash(hold) })
     }
 
     /// Number of open holds.
@@ -305,11 +352,11 @@ impl Ledger {
         entry: &mut E,
         value: &mut u64,
         hashes: &Hashes,
-        hold: Option<&HoldKey>,
+        hold: Option<&HashedId>,
         now: Now,
         record: &mut impl FnMut(&E, u64),
     ) -> bool {
-        let outcome = self.execute_one(entry.operation(), entry.signed_at(), hashes, hold, now);
+        let outcome = self.execute_one(entry, hashes, hold, now);
         *value = outcome.value;
         entry.operation_mut().status.set(outcome.status.code());
         if outcome.fresh {
@@ -360,14 +407,8 @@ impl Ledger {
     }
 
     #[inline(always)]
-    fn execute_one(
-        &mut self,
-        operation: &Operation,
-        signed_at: u64,
-        hashes: &Hashes,
-        hold: Option<&HoldKey>,
-        now: Now,
-    ) -> Outcome {
+    fn execute_one<E: Executable>(&mut self, entry: &E, hashes: &Hashes, hold: Option<&HashedId>, now: Now) -> Outcome {
+        let (operation, signed_at) = (entry.operation(), entry.signed_at());
         let source = self.accounts.find(hashes.source, &operation.source);
         let balance = self.balance_of(source);
         let untraced = |status| Outcome { status, value: balance, fresh: false };
@@ -386,6 +427,12 @@ impl Ledger {
             && let Some(status) = unknown_payer(&self.accounts, command, operation, source, hashes.destination)
         {
             return untraced(status);
+        }
+        if let Some(key) = entry.key()
+            && command.is_of_issuer()
+            && !is_issuer(self.issuers.as_ref(), &self.accounts, key, source)
+        {
+            return untraced(Status::NotIssuer);
         }
         let (status, value) = self.apply(command, operation, source, hashes, hold, Some(now.unix));
         if !leaves_trace(command, status) {
@@ -457,7 +504,7 @@ impl Ledger {
         operation: &Operation,
         source: Option<AccountEntry>,
         hashes: &Hashes,
-        hold: Option<&HoldKey>,
+        hold: Option<&HashedId>,
         time: Option<u64>,
     ) -> (Status, u64) {
         let result = apply(&mut self.accounts, command, operation, source, hashes, hold, time);
@@ -479,6 +526,18 @@ impl Ledger {
     pub(crate) fn balance_of(&self, account: Option<AccountEntry>) -> u64 {
         account.map_or(0, |entry| self.accounts.balance(entry))
     }
+}
+
+/// Whether a key may sign for the asset of an account, by the issuers if there are any.
+#[cold]
+pub(crate) fn is_issuer<B: Balances>(
+    issuers: Option<&Issuers>,
+    balances: &B,
+    key: &[u8; 33],
+    account: Option<B::Entry>,
+) -> bool {
+    let (Some(issuers), Some(account)) = (issuers, account) else { return true };
+    issuers.contains(balances.asset(account), key)
 }
 
 /// The refusal of a signed operation whose paying account does not exist, if so. Anybody can sign for such an account,
@@ -509,7 +568,7 @@ fn missing_account<B: Balances>(
         None if operation.signer() != operation.source => {
             balances.find(destination, &operation.destination).is_none().then_some(Status::DestinationUnknown)
         }
-        None => (source.is_none() && command != Command::Create).then_some(Status::SourceUnknown),
+        None => (source.is_none() && !command.creates()).then_some(Status::SourceUnknown),
     }
 }
 
@@ -536,12 +595,12 @@ pub(crate) fn apply<B: Balances>(
     operation: &Operation,
     source: Option<B::Entry>,
     hashes: &Hashes,
-    hold: Option<&HoldKey>,
+    hold: Option<&HashedId>,
     time: Option<u64>,
 ) -> (Status, u64) {
     let balance_of = |balances: &B| source.map_or(0, |entry| balances.balance(entry));
     let result = match command {
-        Command::Create => create(balances, operation, source, hashes),
+        Command::Create | Command::Open => lifecycle::create(balances, operation, source, hashes),
         Command::Issue => issue(balances, operation, source),
         Command::Transfer => transfer(balances, operation, source, hashes.destination),
         Command::Refer => Ok(balance_of(balances)),
@@ -551,7 +610,7 @@ pub(crate) fn apply<B: Balances>(
         }
         Command::Freeze => lifecycle::set_frozen(balances, source, true),
         Command::Unfreeze => lifecycle::set_frozen(balances, source, false),
-        Command::Close => lifecycle::close(balances, source),
+        Command::Close => lifecycle::close(balances, &operation.source, source),
     };
     match result {
         Ok(value) => (Status::Ok, value),
@@ -559,40 +618,12 @@ pub(crate) fn apply<B: Balances>(
     }
 }
 
-fn create<B: Balances>(
-    balances: &mut B,
-    operation: &Operation,
-    source: Option<B::Entry>,
-    hashes: &Hashes,
-) -> Result<u64, Status> {
-    let hold = HoldKey { id: operation.source, hash: hashes.source };
-    if source.is_some() || balances.held(&hold).is_some() {
-        return Err(Status::AccountExists);
-    }
-    if balances.is_full() {
-        return Err(Status::TableFull);
-    }
-    let left = match operation.payer() {
-        None => None,
-        Some(account) => {
-            let payer = balances.find(hashes.destination, &account).ok_or(Status::DestinationUnknown)?;
-            Some((payer, balances.after_payment(payer, operation.amount())?))
-        }
-    };
-    balances.create(&operation.source).map_err(|_| Status::TableFull)?;
-    if let Some((payer, left)) = left {
-        balances.set_balance(payer, left);
-        balances.withdraw(operation.amount());
-    }
-    Ok(0)
-}
-
 fn issue<B: Balances>(balances: &mut B, operation: &Operation, source: Option<B::Entry>) -> Result<u64, Status> {
     let amount = operation.amount.get();
     let source = source.ok_or(Status::SourceUnknown)?;
     let balance = balances.balance(source).checked_add(amount).ok_or(Status::Overflow)?;
     balances.set_balance(source, balance);
-    balances.issue(amount);
+    balances.issue(balances.asset(source), amount);
     Ok(balance)
 }
 
@@ -606,11 +637,20 @@ fn transfer<B: Balances>(
     let amount = operation.amount.get();
     let source = source.ok_or(Status::SourceUnknown)?;
     let destination = balances.find(hash, &operation.destination).ok_or(Status::DestinationUnknown)?;
+    if balances.has_assets() {
+        same_asset(balances, source, destination)?;
+    }
     let left = balances.after_payment(source, amount)?;
     let received = balances.balance(destination).checked_add(amount).ok_or(Status::Overflow)?;
     balances.set_balance(source, left);
     balances.set_balance(destination, received);
     Ok(left)
+}
+
+/// Refuses two accounts of different assets.
+#[cold]
+pub(crate) fn same_asset<B: Balances>(balances: &B, one: B::Entry, other: B::Entry) -> Result<(), Status> {
+    if balances.asset(one) == balances.asset(other) { Ok(()) } else { Err(Status::AssetMismatch) }
 }
 
 /// Checks an operation without its accounts. Returns its command, or the status that it is refused with.
@@ -660,7 +700,7 @@ mod tests {
     #[should_panic(expected = "add up to 1000, but 1001 was issued")]
     fn money_that_nobody_has_ends_the_batch() {
         let mut ledger = ledger();
-        ledger.accounts.issue(1);
+        ledger.accounts.issue(0, 1);
         execute(&mut ledger, transfer(4, 1, 2, 10));
     }
 }

@@ -55,6 +55,11 @@ pub enum Error {
         "account {0} is in the index snapshot twice: the snapshot is damaged; remove it, and it is rebuilt from blocks"
     )]
     AccountTwice(AccountId),
+    /// An account or a hold has an asset, but the index has no entry that states it.
+    #[error(
+        "the index snapshot has no asset of account {0}: the snapshot is damaged; remove it, and it is rebuilt from blocks"
+    )]
+    AssetUnknown(AccountId),
     /// A block from another replica does not match its header.
     #[error("block {height} does not match its header: it was damaged in transit or is forged; ask another replica")]
     NotTheBlock {

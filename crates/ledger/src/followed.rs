@@ -210,7 +210,10 @@ impl<O: Observer> FollowedLedger<O> {
         let is_journalled = |record: &Record| {
             let (command, status) = (record.operation.command(), record.operation.status());
             let (Ok(command), Ok(status)) = (command, status) else { return false };
-            let may_be_full = matches!(command, Command::Create | Command::Hold | Command::Freeze | Command::Unfreeze);
+            let may_be_full = matches!(
+                command,
+                Command::Create | Command::Open | Command::Hold | Command::Freeze | Command::Unfreeze
+            );
             command != Command::Refer && status.is_journalled() && (status != Status::TableFull || may_be_full)
         };
         if part.time < self.time || !part.records.iter().all(is_journalled) {

@@ -38,12 +38,14 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod accounts;
+mod assets;
 mod balances;
 pub mod builder;
 mod engine;
 mod error;
 pub mod followed;
 mod holds;
+mod issuers;
 pub mod journal;
 mod lifecycle;
 mod linked;
@@ -60,6 +62,7 @@ mod testing;
 
 pub use engine::{Executable, Ledger, Limits, Memory, Outlook, refuse_beyond};
 pub use error::Error;
+pub use issuers::Issuers;
 pub use recovery::{Recovery, recover, recover_within};
 pub use retries::{CLOCK_TOLERANCE, Now};
 pub use secret::Secret;

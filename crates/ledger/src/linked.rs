@@ -14,15 +14,17 @@
 //!    balances before the chain.
 //! 6. Record all operations of the chain, unless the failed one would leave no trace on its own.
 
+use chain::index::asset_id;
 use wire::{
-    Command, Operation, Status,
+    AccountId, Command, Operation, Status,
     linked::{self, LONGEST_CHAIN, chain_length},
 };
 
 use crate::{
     Executable, Ledger, Now,
-    balances::{Balances, Draft, HoldKey},
-    engine::{GROUP, Hashes, apply, check, leaves_trace, unknown_payer},
+    balances::{Balances, Draft, HashedId},
+    engine::{GROUP, Hashes, apply, check, is_issuer, leaves_trace, unknown_payer},
+    issuers::Issuers,
     retries::Known,
 };
 
@@ -49,7 +51,7 @@ pub(crate) fn starts_chain<E: Executable>(entry: &E) -> bool {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Lookup {
     hashes: Hashes,
-    hold: Option<HoldKey>,
+    hold: Option<HashedId>,
 }
 
 /// Length of the next group of entries, with the rest of a chain that starts in it. A chain that it cuts is too long to
@@ -225,7 +227,7 @@ impl Ledger {
         let mut draft = Draft::new(&self.accounts, std::mem::take(&mut self.changes));
         let mut failure = None;
         for (position, ((entry, value), lookup)) in chain.iter().zip(values).zip(lookups).enumerate() {
-            let (status, result, is_recorded) = draft_one(&mut draft, entry, lookup, time);
+            let (status, result, is_recorded) = draft_one(&mut draft, self.issuers.as_ref(), entry, lookup, time);
             *value = result;
             if status != Status::Ok {
                 failure = Some(Failure { position, status, is_recorded });
@@ -237,9 +239,11 @@ impl Ledger {
             return Err(failure);
         }
         self.changes.apply(&mut self.accounts).map_err(|refused| {
+            // The id of an account or a hold, or of its asset.
+            let is_refused = |id: AccountId| id == refused || asset_id(&id) == refused;
             let adds = |(entry, lookup): (&E, &Lookup)| match entry.operation().command() {
-                Ok(Command::Create) => entry.operation().source == refused,
-                Ok(Command::Hold) => lookup.hold.is_some_and(|hold| hold.id == refused),
+                Ok(Command::Create | Command::Open) => is_refused(entry.operation().source),
+                Ok(Command::Hold) => lookup.hold.is_some_and(|hold| is_refused(hold.id)),
                 _ => false,
             };
             let position = chain.iter().zip(lookups).position(adds).unwrap_or(0);
@@ -253,6 +257,7 @@ impl Ledger {
 /// recorded.
 fn draft_one<E: Executable>(
     draft: &mut Draft<'_>,
+    issuers: Option<&Issuers>,
     entry: &E,
     Lookup { hashes, hold }: &Lookup,
     time: Option<u64>,
@@ -267,6 +272,12 @@ fn draft_one<E: Executable>(
         && let Some(status) = unknown_payer(draft, command, operation, source, hashes.destination)
     {
         return (status, 0, false);
+    }
+    if let Some(key) = entry.key()
+        && command.is_of_issuer()
+        && !is_issuer(issuers, draft, key, source)
+    {
+        return (Status::NotIssuer, 0, false);
     }
     let (status, value) = apply(draft, command, operation, source, hashes, hold.as_ref(), time);
     (status, value, leaves_trace(command, status))

@@ -24,7 +24,7 @@ use spv::Hash;
 use wire::{Operation, SignedOperation, Status};
 
 use crate::{
-    Error, Executable, Ledger, Limits, Memory, Now, Outlook, Secret, Snapshots,
+    Error, Executable, Issuers, Ledger, Limits, Memory, Now, Outlook, Secret, Snapshots,
     builder::Observer,
     journal::{Batch, Journal, JournalBatch, JournalRecall, Log, Record},
     past::{Past, Reading},
@@ -158,6 +158,11 @@ impl<O: Observer> OrderedLedger<O> {
     /// Sets whether operations may [freeze](Ledger::allow_freezing) accounts: the same on all replicas.
     pub fn allow_freezing(&mut self, is_allowed: bool) {
         self.ledger.allow_freezing(is_allowed);
+    }
+
+    /// Sets the [issuers](Ledger::set_issuers): the same on all replicas.
+    pub fn set_issuers(&mut self, issuers: Issuers) {
+        self.ledger.set_issuers(issuers);
     }
 
     /// The last block.

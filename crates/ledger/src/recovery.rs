@@ -14,8 +14,9 @@ use wire::{AccountId, Operation, Status, linked::LONGEST_CHAIN};
 use crate::{
     Error,
     accounts::Accounts,
-    balances::{Balances, HoldKey},
+    balances::{Balances, HashedId},
     engine::{Executable, GROUP, Ledger, Limits, Memory},
+    holds::is_taken,
     journal::{JournalBatch, JournalReader, JournalRecall, Log, Newest},
     recent,
     retries::{Now, Retries},
@@ -117,13 +118,18 @@ pub(crate) fn replay(
 fn fill(accounts: &mut Accounts, index: &Index, progress: &Progress) -> Result<(), Error> {
     progress.expect(Stage::Accounts, index.accounts());
     progress.begin(Stage::Accounts);
+    // An account or a hold needs its asset, which may be anywhere in the index.
+    if index.assets() > 0 {
+        let assets = index.entries().filter(|entry| entry.asset().is_some());
+        assets.into_iter().try_for_each(|entry| add(accounts, accounts.hash(&AccountId(entry.account)), entry))?;
+    }
     let mut added = 0;
     let mut hashes = Vec::new();
     for entries in index.chunks() {
         hashes.clear();
         hashes.extend(entries.iter().map(|entry| accounts.hash(&AccountId(entry.account))));
         hashes.iter().for_each(|hash| accounts.prefetch_bucket(*hash));
-        for (entry, hash) in entries.iter().zip(&hashes) {
+        for (entry, hash) in entries.iter().zip(&hashes).filter(|(entry, _)| entry.asset().is_none()) {
             add(accounts, *hash, entry)?;
         }
         added += entries.len() as u64;
@@ -135,30 +141,34 @@ fn fill(accounts: &mut Accounts, index: &Index, progress: &Progress) -> Result<(
     Ok(())
 }
 
-/// Adds an entry of the index: an account, or an open hold.
+/// Adds an entry of the index: an asset, or an account or open hold whose asset has been added.
 fn add(accounts: &mut Accounts, hash: Hash, entry: &IndexEntry) -> Result<(), Error> {
     let (id, amount) = (AccountId(entry.account), entry.balance.get());
+    let key = HashedId { id, hash };
+    if is_taken(accounts, &key) {
+        return Err(Error::AccountTwice(id));
+    }
     let limit = accounts.limit();
     let too_many = || Error::TooManyAccounts { limit };
+    if let Some(asset) = entry.asset() {
+        return accounts.add_asset(&key, asset).map_err(|_| too_many());
+    }
+    let asset = match entry.has_asset() {
+        true => accounts.asset_entry(&accounts.asset_key(&id)).ok_or(Error::AssetUnknown(id))?,
+        false => 0,
+    };
     if entry.is_hold() {
-        let hold = HoldKey { id, hash };
-        if accounts.held(&hold).is_some() {
-            return Err(Error::AccountTwice(id));
-        }
         if accounts.is_full_of_holds() {
             return Err(too_many());
         }
-        accounts.add_hold(&hold, amount).map_err(|_| too_many())?;
-        accounts.issue(amount.into());
+        accounts.add_hold(&key, amount, asset).map_err(|_| too_many())?;
+        accounts.issue(asset, amount.into());
         return Ok(());
-    }
-    if accounts.find(hash, &id).is_some() {
-        return Err(Error::AccountTwice(id));
     }
     if accounts.is_full() {
         return Err(too_many());
     }
-    accounts.create(&id, amount).map_err(|_| too_many())?;
+    accounts.create(&id, asset, amount).map_err(|_| too_many())?;
     match accounts.find(hash, &id).filter(|_| entry.is_frozen()) {
         Some(account) => accounts.set_frozen(account, true).map_err(|_| too_many()),
         None => Ok(()),
@@ -294,6 +304,10 @@ impl Executable for Replayed {
     fn signed_at(&self) -> u64 {
         self.signed_at
     }
+
+    fn key(&self) -> Option<&[u8; 33]> {
+        None
+    }
 }
 
 impl Recovery {
@@ -318,7 +332,8 @@ impl Recovery {
         self.times.advance(&mut self.ledger.retries, timestamp, newest);
     }
 
-    /// Adds an entry of the index: an account with its balance, or an open hold with its amount.
+    /// Adds an entry of the index: an account with its balance, an open hold with its amount, or an asset. That of an
+    /// account or a hold must be added before it.
     pub fn entry(&mut self, entry: &IndexEntry) -> Result<(), Error> {
         let accounts = &mut self.ledger.accounts;
         add(accounts, accounts.hash(&AccountId(entry.account)), entry)

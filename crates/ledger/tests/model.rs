@@ -48,6 +48,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     fields.prop_map(|(kind, source, destination, amount, id, odd)| {
         let (source, destination, id) = (account(source), account(destination), transaction(id));
         let mut operation = match kind {
+            5..8 if source.0[15] % 3 != 0 => Operation::open(id, source, (source.0[15] % 3).into()),
             0..8 => Operation::create(id, source),
             8..14 => Operation::issue(id, source, amount),
             14..18 => Operation::refer(id, source),
@@ -69,7 +70,7 @@ fn operation() -> impl Strategy<Value = Operation> {
             }
         };
         match odd {
-            0 => operation.command = 12,
+            0 => operation.command = 13,
             1 => operation.status.set(Status::NotAuthorised.code()),
             2 => operation.status.set(0xfff0),
             3 => operation.contract.set(7),
@@ -119,6 +120,11 @@ fn assert_same(ledger: &Ledger, model: &Model) {
     };
     assert_eq!(holds, model.holds().iter().map(|(name, amount)| (id(name), *amount)).collect());
     assert_eq!(ledger.issued(), model.issued());
+    balances.keys().for_each(|account| assert_eq!(ledger.asset(account), Some(model.asset(*account))));
+    let hold_assets = model.holds().keys().map(|name| (ledger.asset_of_hold(&id(name)), model.asset_of_hold(name)));
+    hold_assets.for_each(|(asset, expected)| assert_eq!(asset, Some(expected)));
+    let issued = ledger.issued_by_asset().into_iter().filter(|(_, issued)| *issued > 0);
+    assert_eq!(issued.collect::<BTreeMap<_, _>>(), model.sums());
     assert_eq!(ledger.issued(), balances.values().chain(holds.values()).copied().map(u128::from).sum::<u128>());
 }
 
@@ -140,11 +146,18 @@ fn recover(limits: Limits, journal: &Journal, covered: usize, first: usize) -> R
         height: 1.into(),
         position: position.into(),
     };
-    balances.iter().try_for_each(|account| {
+    let accounts = balances.iter().map(|account| {
         let mark = if balances.is_frozen(&account.0) { spv::FROZEN_BIT } else { 0 };
-        recovery.entry(&entry(account, mark))
-    })?;
-    balances.iter_holds().try_for_each(|hold| recovery.entry(&entry(hold, spv::HOLD_BIT)))?;
+        (account, balances.asset(&account.0).unwrap(), mark)
+    });
+    let holds = balances.iter_holds().map(|hold| (hold, balances.asset_of_hold(&hold.0).unwrap(), spv::HOLD_BIT));
+    for (amount, asset, mark) in accounts.chain(holds) {
+        if asset != 0 {
+            let asset_id = wire::AccountId(spv::asset_id(&amount.0.0));
+            recovery.entry(&entry((asset_id, asset.into()), spv::ASSET_ENTRY))?;
+        }
+        recovery.entry(&entry(amount, mark | if asset != 0 { spv::ASSET_BIT } else { 0 }))?;
+    }
     journal[first..].iter().try_for_each(|(operation, value)| recovery.operation(operation, *value))?;
     let mut ledger = recovery.finish()?;
     ledger.allow_freezing(true);
@@ -354,7 +367,7 @@ fn what_the_journal_has_no_room_for_is_refused() {
         Operation::create(transaction(1), account(1)),
         Operation::refer(transaction(2), account(2)),
         refused,
-        Operation { command: 12, ..Operation::default() },
+        Operation { command: 13, ..Operation::default() },
         Operation::issue(transaction(4), account(4), 1),
     ];
     for (room, expected) in [

@@ -63,6 +63,10 @@ const LIFECYCLE: &str = "\
 # Operations of one ledger of 6 accounts, in order: accounts that are frozen and closed. Lines are as in holds.txt.
 ";
 
+const ASSETS: &str = "\
+# Operations of one ledger of 6 accounts, in order: accounts of different assets. Lines are as in holds.txt.
+";
+
 fn path_of_holds() -> PathBuf {
     folder().join("holds.txt")
 }
@@ -313,7 +317,7 @@ fn operations() -> Vec<Operation> {
         Operation::new(Command::Refer, next(), a, b, 0),
         Operation::new(Command::Refer, next(), a, AccountId::ZERO, 1),
     ];
-    for code in [0_u16, 12, 0xf9ff] {
+    for code in [0_u16, 13, 0xf9ff] {
         let mut operation = Operation::transfer(next(), b, a, 1);
         [operation.flags, operation.command] = code.to_be_bytes();
         operations.push(operation);
@@ -467,6 +471,58 @@ fn holds_give_what_the_vectors_say() {
 fn frozen_and_closed_accounts_give_what_the_vectors_say() {
     let seen = check_timed(&folder().join("lifecycle.txt"), LIFECYCLE, lifecycle());
     assert!([0, 1, 2, 3, 6, 8, 9, 10, 23, 33].iter().all(|code| seen.contains(code)), "{seen:?}");
+}
+
+/// Accounts of several assets, and what they pay to each other and hold.
+fn assets() -> Vec<(u32, Operation)> {
+    let [plain, gold, other, euro] = [1, 2, 3, 4].map(account);
+    let mut id = 0;
+    let mut next = || {
+        id += 1;
+        transaction(id)
+    };
+    let [part, whole] = [6, 8].map(|amount| Operation::hold(next(), gold, other, amount, 0));
+    let operations = [
+        Operation::create(next(), plain),
+        Operation::open(next(), gold, 959),
+        Operation::open(next(), other, 959),
+        Operation::open(next(), euro, u32::MAX),
+        Operation::open(next(), euro, 959),
+        Operation::create(next(), gold),
+        Operation::issue(next(), plain, 10),
+        Operation::issue(next(), gold, 20),
+        Operation::issue(next(), euro, u64::MAX),
+        Operation::transfer(next(), plain, gold, 1),
+        Operation::transfer(next(), gold, plain, 1),
+        Operation::transfer(next(), euro, gold, 1000),
+        Operation::transfer(next(), gold, other, 1),
+        Operation::transfer(next(), gold, other, 20),
+        Operation::transfer(next(), gold, account(9), 1),
+        Operation::hold(next(), gold, euro, 1, 0),
+        part,
+        whole,
+        Operation::capture(&part, 4),
+        Operation::transfer(next(), gold, other, 7),
+        Operation::close(next(), gold),
+        Operation::refer(next(), gold),
+        Operation::open(next(), gold, 7),
+        Operation::capture(&whole, 7),
+        Operation::release(&whole),
+        Operation::capture(&whole, 8),
+        Operation::close(next(), gold),
+        Operation::create(next(), gold),
+        Operation::transfer(next(), plain, gold, 3),
+        Operation::open(next(), account(5), 0),
+        Operation { amount: 1.into(), ..Operation::open(next(), account(5), 7) },
+        Operation { destination: plain, ..Operation::open(next(), account(5), 7) },
+    ];
+    operations.into_iter().map(|operation| (1, operation)).collect()
+}
+
+#[test]
+fn assets_give_what_the_vectors_say() {
+    let seen = check_timed(&folder().join("assets.txt"), ASSETS, assets());
+    assert!([0, 1, 3, 4, 11, 33].iter().all(|code| seen.contains(code)), "{seen:?}");
 }
 
 /// Checks the ledger against a file of operations with their times. Returns the statuses in it.

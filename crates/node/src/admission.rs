@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use ledger::Issuers;
 use nic::{Held, extractor::signed_operations};
 use spv::hash::{account_hash, linked_hash};
 use verify::{
@@ -14,10 +15,7 @@ use verify::{
 };
 use wire::{AccountId, Command, Operation, SignedOperation, Status, TransactionId, linked};
 
-use crate::{
-    Config,
-    config::{self, PublicKey},
-};
+use crate::{Config, config};
 
 /// Frames to check together: the lanes of two passes if each frame has one operation, and few enough that frames with
 /// many operations do not delay the others for long.
@@ -28,8 +26,9 @@ pub const FRAMES: usize = 16;
 pub struct Rules {
     /// The network id, which signatures cover.
     pub network: [u8; 32],
-    /// Keys that may sign ISSUE, FREEZE and UNFREEZE, and CREATE of others' accounts.
-    pub issuers: Vec<PublicKey>,
+    /// Keys that may sign ISSUE, FREEZE and UNFREEZE, and CREATE or OPEN of others' accounts. The ledger checks that a
+    /// key is of the account's asset.
+    pub issuers: Issuers,
     /// The least that an account pays for opening another.
     pub deposit: u64,
     /// Maximum age of a signed operation.
@@ -87,7 +86,7 @@ impl Rules {
     /// The rules that are configured, on a network.
     pub fn from_config(config: &Config, network: [u8; 32]) -> Self {
         let config::Ledger { deposit, replay_window, .. } = config.ledger;
-        Self { network, issuers: config.issuers.clone(), deposit, replay_window: Duration::from_secs(replay_window) }
+        Self { network, issuers: config.issuers(), deposit, replay_window: Duration::from_secs(replay_window) }
     }
 
     /// The rules that need no arithmetic on the curve.
@@ -99,8 +98,8 @@ impl Rules {
         }
         let (operation, key) = (&signed.operation, &signed.public_key);
         match operation.command() {
-            Ok(Command::Create) => self.check_create(operation, key, trusted),
-            Ok(command) if command.is_of_issuer() && !self.is_issuer(key) => Err(Status::NotIssuer),
+            Ok(Command::Create | Command::Open) => self.check_create(operation, key, trusted),
+            Ok(command) if command.is_of_issuer() && !self.issuers.contains_key(key) => Err(Status::NotIssuer),
             Ok(Command::Issue | Command::Freeze | Command::Unfreeze) => Ok(()),
             Ok(_) if operation.signer() != account_of(key) => Err(Status::NotAuthorised),
             // An open hold takes room, as an account does.
@@ -121,15 +120,11 @@ impl Rules {
             Some(payer) if !is_of(payer) => Err(Status::NotAuthorised),
             Some(_) if operation.amount() < self.deposit => Err(Status::DepositRequired),
             Some(_) => Ok(()),
-            None if self.is_issuer(key) => Ok(()),
+            None if self.issuers.contains(operation.asset(), key) => Ok(()),
             None if !is_of(operation.source) => Err(Status::NotAuthorised),
             None if !trusted => Err(Status::DepositRequired),
             None => Ok(()),
         }
-    }
-
-    fn is_issuer(&self, key: &[u8; 33]) -> bool {
-        self.issuers.iter().any(|issuer| issuer.0 == *key)
     }
 }
 
@@ -182,8 +177,7 @@ pub fn keep_reserve(held: &mut Held, mut room: u64, exists: impl Fn(&AccountId) 
     let operations = signed_operations(held).unwrap_or_default();
     for signed in &mut *operations {
         let operation = &mut signed.operation;
-        let opens =
-            operation.command() == Ok(Command::Create) && operation.status.get() == 0 && !exists(&operation.source);
+        let opens = operation.creates() && operation.status.get() == 0 && !exists(&operation.source);
         if opens && room == 0 {
             operation.status.set(Status::TableFull.code());
         } else if opens {
@@ -206,6 +200,7 @@ mod tests {
     const PAYER: u8 = 2;
     const OTHER: u8 = 4;
     const ISSUER: u8 = 9;
+    const ISSUER_OF_ASSET: u8 = 10;
 
     fn signer(seed: u8) -> Signer {
         Signer::new(SecretKey::from_byte_array([seed; 32]).unwrap(), NETWORK)
@@ -213,7 +208,9 @@ mod tests {
 
     /// The statuses for trusted and other senders.
     fn check(seed: u8, operation: Operation) -> [Status; 2] {
-        let issuers = vec![PublicKey(*signer(ISSUER).public_key())];
+        let mut issuers = Issuers::default();
+        issuers.add(0, *signer(ISSUER).public_key());
+        issuers.add(7, *signer(ISSUER_OF_ASSET).public_key());
         let replay_window = Duration::from_secs(10);
         let mut admission = Admission::new(Arc::new(Rules { network: NETWORK, issuers, deposit: 100, replay_window }));
         let mut entries = [[signer(seed).sign(operation, Promise::Default).unwrap()]; 2];
@@ -242,7 +239,7 @@ mod tests {
             chain
         };
         let replay_window = Duration::from_secs(10);
-        let rules = Arc::new(Rules { network: NETWORK, issuers: Vec::new(), deposit: 100, replay_window });
+        let rules = Arc::new(Rules { network: NETWORK, issuers: Issuers::default(), deposit: 100, replay_window });
         let check = |entries: &[SignedOperation]| {
             let mut entries = entries.to_vec();
             linked::refuse_broken(&mut entries);
@@ -306,6 +303,14 @@ mod tests {
             (ISSUER, paid(100), [Status::NotAuthorised; 2]),
             (PAYER, Operation::create_for(id, open, payer, 100), [Status::NotAuthorised; 2]),
             (ISSUER, Operation::create(id, open), [Status::NotAuthorised; 2]),
+            // An issuer sponsors the accounts of its asset.
+            (ISSUER_OF_ASSET, Operation::open(id, account, 7), [Status::Ok; 2]),
+            (ISSUER_OF_ASSET, Operation::open(id, account, 8), [Status::NotAuthorised; 2]),
+            (ISSUER_OF_ASSET, plain, [Status::NotAuthorised; 2]),
+            (ISSUER, Operation::open(id, account, 7), [Status::NotAuthorised; 2]),
+            (OWN, Operation::open(id, account, 7), [Status::Ok, Status::DepositRequired]),
+            (PAYER, Operation::create_for(id, account, payer, 100).in_asset(7), [Status::Ok; 2]),
+            (PAYER, Operation::create_for(id, account, payer, 99).in_asset(7), [Status::DepositRequired; 2]),
         ] {
             assert_eq!(check(seed, operation), expected, "{operation:?}");
         }

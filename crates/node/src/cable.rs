@@ -40,9 +40,9 @@ pub fn start(config: &Config, ledger: &Ledger, log: &Arc<Log>) -> Result<(Carrie
 
 /// The accounts of the ledger as a NIC loads them: before the operations that clients may still retry, and these
 /// operations, so that the NIC recognises retries. `None` if the ledger has accounts or operations that it does not
-/// support: a frozen account could pay there.
+/// support: a frozen account could pay there, and one of another asset pay one of asset 0.
 fn accounts(config: &Config, ledger: &Ledger, log: &Arc<Log>) -> Result<Option<Accounts>, Error> {
-    if ledger.frozen() > 0 {
+    if ledger.frozen() > 0 || ledger.of_assets() > 0 {
         return Ok(None);
     }
     let mut balances = HashMap::new();

@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use ledger::Snapshots;
+use ledger::{Issuers, Snapshots};
 use net::Prefix;
 use nic::{StreamLimits, rate::RateLimit, selector::Audience};
 use serde::{Deserialize, Serialize};
@@ -58,9 +58,11 @@ pub struct Config {
     /// Prefixes from which unsigned operations are accepted.
     #[serde(with = "texts")]
     pub trusted: Vec<Prefix>,
-    /// Keys that may sign ISSUE.
+    /// Keys that may sign ISSUE for accounts of asset 0.
     #[serde(with = "texts")]
     pub issuers: Vec<PublicKey>,
+    /// Other assets.
+    pub assets: Vec<Asset>,
     /// Promise of replies to frames that request none.
     #[serde(with = "promise")]
     pub promise: Promise,
@@ -86,6 +88,17 @@ pub struct Config {
     pub cluster: Cluster,
     /// The node that this one follows.
     pub follow: Follow,
+}
+
+/// An asset other than 0.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asset {
+    /// Its code.
+    pub code: u32,
+    /// Keys that may sign ISSUE for its accounts.
+    #[serde(with = "texts")]
+    pub issuers: Vec<PublicKey>,
 }
 
 /// Accounts and retries.
@@ -260,6 +273,7 @@ impl Default for Config {
             chain_signer_timeout: 2000,
             trusted: Vec::new(),
             issuers: Vec::new(),
+            assets: Vec::new(),
             promise: Promise::Durable,
             ledger: Ledger::default(),
             blocks: Blocks::default(),
@@ -380,6 +394,16 @@ impl Config {
         findings.into_result()
     }
 
+    /// The issuers of all assets.
+    pub fn issuers(&self) -> Issuers {
+        let mut issuers = Issuers::default();
+        self.issuers.iter().for_each(|key| issuers.add(0, key.0));
+        for Asset { code, issuers: keys } in &self.assets {
+            keys.iter().for_each(|key| issuers.add(*code, key.0));
+        }
+        issuers
+    }
+
     fn find(&self, findings: &mut Findings) {
         if self.data.as_os_str().is_empty() {
             findings.refuse("data", "empty", "the path of a directory");
@@ -387,6 +411,12 @@ impl Config {
         findings.within("chain_signer_timeout", self.chain_signer_timeout, 10, 60_000);
         if ![&self.chain_key, &self.chain_signer].iter().any(|path| path.as_os_str().is_empty()) {
             findings.refuse("chain_key", format!("{:?}", self.chain_key), "empty if `chain_signer` is set");
+        }
+        let codes = self.assets.iter().map(|asset| asset.code);
+        for (position, code) in codes.clone().enumerate() {
+            if code == 0 || codes.clone().take(position).any(|before| before == code) {
+                findings.refuse("assets", code.to_string(), "a code other than 0, once each; `issuers` is of asset 0");
+            }
         }
         findings.within("ledger.accounts", self.ledger.accounts, 16, table_limit());
         let [fewest, most] = [ledger::retries::MIN_CAPACITY, ledger::retries::MAX_CAPACITY].map(|limit| limit as u64);
@@ -633,6 +663,9 @@ mod tests {
             ("promise = \"final\"", ["promise", "\"accepted\" or \"durable\""]),
             ("trusted = [\"10.0.0.1/8\"]", ["trusted", "did you mean 10.0.0.0/8"]),
             ("issuers = [\"04ab\"]", ["issuers", "66 hexadecimal digits"]),
+            ("assets = [{ code = 0, issuers = [] }]", ["`assets` is 0", "other than 0"]),
+            ("assets = [{ code = 7, issuers = [] }, { code = 7, issuers = [] }]", ["`assets` is 7", "once each"]),
+            ("assets = [{ code = 7, issuers = [\"04ab\"] }]", ["issuers", "66 hexadecimal digits"]),
             ("http = \"localhost\"", ["http", "an address like"]),
         ] {
             let message = Config::parse(text).unwrap_err().to_string();

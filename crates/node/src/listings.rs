@@ -4,7 +4,7 @@
 mod parameters;
 
 use chain::{
-    index::hold_id,
+    index::{asset_id, hold_id},
     own::{Filter, OwnReader, Page, PageLimits, Role},
 };
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,9 @@ pub struct Account {
     /// Whether the account is frozen.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_frozen: bool,
+    /// The code of its asset, unless that is 0.
+    #[serde(default, skip_serializing_if = "is_asset_0")]
+    pub asset: u32,
 }
 
 /// A part of an account's history.
@@ -212,6 +215,13 @@ pub struct Transaction {
     /// When the hold that it makes or ends expires, in seconds since the Unix epoch, if ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expiry: Option<u32>,
+    /// The asset of the account that it opens, unless that is 0.
+    #[serde(default, skip_serializing_if = "is_asset_0")]
+    pub asset: u32,
+}
+
+fn is_asset_0(asset: &u32) -> bool {
+    *asset == 0
 }
 
 /// Why there is no list.
@@ -293,9 +303,31 @@ impl Listings {
 
     fn accounts(&self, after: Option<&str>, count: usize) -> Result<AccountList, Refusal> {
         let after = after.map(parse_account).transpose()?;
-        let (height, entries) = self.0.accounts(after.as_ref(), count + 1);
-        let accounts = entries.iter().take(count).map(Account::from).collect();
-        Ok(AccountList { height, network: Some(self.network()), accounts, more: entries.len() > count })
+        let (mut accounts, mut after) = (Vec::new(), after);
+        // Entries of assets are left out, so a page may take several parts of the index.
+        let height = loop {
+            let (height, entries) = self.0.accounts(after.as_ref(), count + 1);
+            let of_accounts = entries.iter().filter(|entry| entry.asset().is_none());
+            for entry in of_accounts.take(count + 1 - accounts.len()) {
+                accounts.push(Account { asset: self.asset(entry)?, ..Account::from(entry) });
+            }
+            after = entries.last().map(|entry| AccountId(entry.account));
+            if accounts.len() > count || entries.len() <= count {
+                break height;
+            }
+        };
+        let more = accounts.len() > count;
+        accounts.truncate(count);
+        Ok(AccountList { height, network: Some(self.network()), accounts, more })
+    }
+
+    /// The asset of an account or a hold; 0 as well if it has been closed since.
+    fn asset(&self, entry: &IndexEntry) -> Result<u32, Refusal> {
+        if !entry.has_asset() {
+            return Ok(0);
+        }
+        let stated = self.0.account(&asset_id(&AccountId(entry.account)))?;
+        Ok(stated.and_then(|entry| entry.asset()).unwrap_or(0))
     }
 
     fn history(&self, account: AccountId, parameters: &Parameters) -> Result<History, Refusal> {
@@ -466,6 +498,7 @@ impl From<&IndexEntry> for Account {
             latest_position: latest.position,
             is_hold: entry.is_hold(),
             is_frozen: entry.is_frozen(),
+            asset: 0,
         }
     }
 }
@@ -498,6 +531,7 @@ impl Transaction {
             amount: operation.amount(),
             amount_text: operation.amount().to_string(),
             expiry: operation.expiry(),
+            asset: operation.asset(),
         }
     }
 }

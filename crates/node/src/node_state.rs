@@ -46,6 +46,8 @@ pub struct NodeState {
     pub accounts: AtomicU64,
     /// Number of frozen accounts.
     pub frozen: AtomicU64,
+    /// Number of accounts of other assets than 0.
+    pub of_assets: AtomicU64,
     /// Number of open holds.
     pub holds: AtomicU64,
     /// Number of accounts that the table holds.
@@ -117,6 +119,7 @@ impl NodeState {
             started: Instant::now(),
             accounts: AtomicU64::new(0),
             frozen: AtomicU64::new(0),
+            of_assets: AtomicU64::new(0),
             holds: AtomicU64::new(0),
             accounts_limit: ledger.accounts,
             accounts_unreserved: ledger.unreserved(),
@@ -264,10 +267,11 @@ impl NodeState {
         self.tier.get().map_or(0, |(_, program, _)| program.count(counter))
     }
 
-    /// Publishes how many accounts, frozen accounts and open holds there are.
+    /// Publishes the numbers of accounts, frozen ones, those of other assets than 0, and open holds.
     pub(crate) fn count_entries(&self, ledger: &Ledger) {
         self.accounts.store(ledger.accounts() as u64, Relaxed);
         self.frozen.store(ledger.frozen() as u64, Relaxed);
+        self.of_assets.store(ledger.of_assets() as u64, Relaxed);
         self.holds.store(ledger.holds() as u64, Relaxed);
     }
 

@@ -45,6 +45,7 @@ pub fn recover(config: &Config, memory: Option<ledger::Memory>, progress: &Arc<P
     let secret = Secret::from_seed(layout::random()?);
     let mut ledger = ledger::recover_within(memory, config.ledger.limits(), secret, &chain, journal.log())?;
     ledger.allow_freezing(config.ledger.freezing);
+    ledger.set_issuers(config.issuers());
     tell_clocks(&ledger, journal.log().timestamp());
     report(progress);
     let height = chain.tip().height();

@@ -135,7 +135,9 @@ fn is_of_account(signed: &SignedOperation) -> bool {
     let account = || account_of(&signed.public_key);
     match (operation.command(), operation.payer()) {
         (Ok(Command::Issue | Command::Freeze | Command::Unfreeze), _) => true,
-        (Ok(Command::Create), payer) => operation.source.is_keyed() && payer.is_none_or(|payer| payer == account()),
+        (Ok(Command::Create | Command::Open), payer) => {
+            operation.source.is_keyed() && payer.is_none_or(|payer| payer == account())
+        }
         (Ok(Command::Transfer | Command::Refer | Command::Hold | Command::Close), _)
         | (Ok(Command::Capture | Command::Release | Command::Reclaim), _) => operation.signer() == account(),
         (Err(_), _) => false,

@@ -8,7 +8,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use client::{Client, Options, Signer};
 use common::{config, connect, id};
 use secp256k1::SecretKey;
-use turnpike_node::{Node, config::PublicKey};
+use turnpike_node::{
+    Node,
+    config::{Asset, PublicKey},
+};
 use wire::{AccountId, Operation, Promise, SignedOperation, Status};
 
 fn signer(seed: u8, network: [u8; 32]) -> Signer {
@@ -87,6 +90,61 @@ fn keys_move_their_own_money_and_issuers_make_it() {
     assert_eq!(refused(&elsewhere), Status::BadSignature);
     let other_account = alice.sign(Operation::create(id(505), AccountId::from(7_u32)), Promise::Durable).unwrap();
     assert_eq!(refused(&other_account), Status::NotAuthorised);
+    node.stop();
+}
+
+#[test]
+fn an_issuer_signs_for_its_asset_only() {
+    const GOLD: u32 = 959;
+    let data = tempfile::tempdir().unwrap();
+    let mut config = config(data.path());
+    let key = |seed| PublicKey(*signer(seed, [0; 32]).public_key());
+    config.issuers = vec![key(9)];
+    config.assets = vec![Asset { code: GOLD, issuers: vec![key(10)] }];
+    config.ledger.freezing = true;
+    let node = Node::start(&config).unwrap();
+    let [alice, mut issuer, mut of_gold] = [1, 9, 10].map(|seed| signer(seed, *node.network()));
+    let (account, mut client) = (alice.account(), connect(&node, Promise::Durable));
+    let mut number = 0;
+    let mut send = |signer: &mut Signer, make: &dyn Fn(wire::TransactionId) -> Operation| {
+        number += 1;
+        let operation = make(id(number));
+        (status(&mut client, &signer.sign(operation, Promise::Durable).unwrap()), operation)
+    };
+    assert_eq!(send(&mut issuer, &|id| Operation::open(id, account, GOLD)).0, Status::NotAuthorised);
+    assert_eq!(send(&mut of_gold, &|id| Operation::open(id, account, GOLD + 1)).0, Status::NotAuthorised);
+    assert_eq!(send(&mut of_gold, &|id| Operation::open(id, account, GOLD)).0, Status::Ok);
+    let of_issuers: [&dyn Fn(wire::TransactionId) -> Operation; 3] =
+        [&|id| Operation::issue(id, account, 5), &|id| Operation::freeze(id, account), &|id| {
+            Operation::unfreeze(id, account)
+        }];
+    for make in of_issuers {
+        assert_eq!(send(&mut issuer, make).0, Status::NotIssuer);
+        assert_eq!(send(&mut of_gold, make).0, Status::Ok);
+    }
+    // In a chain, too, and an account of asset 0 is not theirs.
+    let plain = AccountId::from(7_u32);
+    assert_eq!(client.execute(&Operation::create(id(90), plain)).unwrap().status, Status::Ok);
+    let mut chain = [
+        SignedOperation::unsigned(
+            Operation::issue(id(0), account, 1),
+            now(),
+            0,
+            Promise::Durable,
+            *of_gold.public_key(),
+        ),
+        SignedOperation::unsigned(Operation::issue(id(0), plain, 1), now(), 1, Promise::Durable, *of_gold.public_key()),
+    ];
+    client::bind(&mut chain);
+    chain.iter_mut().for_each(|signed| of_gold.sign_bound(signed));
+    let receipts = client.submit_signed(&chain).unwrap();
+    let statuses = Vec::from_iter(receipts.iter().map(|receipt| receipt.status));
+    assert_eq!(statuses, [Status::LinkedFailed, Status::NotIssuer]);
+    node.stop();
+    // A start needs no issuers to replay their operations.
+    let node = Node::start(&common::config(data.path())).unwrap();
+    let mut client = connect(&node, Promise::Durable);
+    assert_eq!(client.execute(&Operation::refer(id(99), account)).unwrap().status, Status::NotAuthorised);
     node.stop();
 }
 

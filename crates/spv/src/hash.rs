@@ -41,6 +41,7 @@ macro_rules! prepared {
 prepared!(ACCOUNT, ACCOUNT_TAG);
 prepared!(LINKED, LINKED_TAG);
 prepared!(HOLD, HOLD_TAG);
+prepared!(ASSET, ASSET_TAG);
 prepared!(HEADER, HEADER_TAG);
 prepared!(SEAL, SEAL_TAG);
 prepared!(REPLICAS, REPLICAS_TAG);
@@ -74,6 +75,14 @@ pub fn linked_hash(operations: impl Iterator<Item = impl AsRef<[u8]>>) -> Hash {
 pub fn hold_id(payer: &[u8; 16], receiver: &[u8; 16], transaction: &[u8; 16], expiry: u32) -> [u8; 16] {
     let hash = HOLD.hash(&[payer, receiver, transaction, &expiry.to_be_bytes()]);
     std::array::from_fn(|byte| hash[byte])
+}
+
+/// The id of the index entry with the asset of an account or a hold: a 0 bit, then the first 127 bits of the hash of
+/// that one's id. So it is that of no keyed account.
+pub fn asset_id(id: &[u8; 16]) -> [u8; 16] {
+    let hash = ASSET.hash(&[id]);
+    let number = u128::from_be_bytes(std::array::from_fn(|byte| hash[byte]));
+    (number >> 1).to_be_bytes()
 }
 
 /// The hash of an encoded header.

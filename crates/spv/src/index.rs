@@ -1,7 +1,7 @@
 //! Proofs of what the index of the own chain says about an account, or that there is no such account.
 use crate::chain::HeaderChain;
-pub use crate::hash::account_path;
 use crate::hash::{Hash, ZERO_HASH, index_leaf, index_node};
+pub use crate::hash::{account_path, asset_id};
 use crate::header::BlockHeader;
 use crate::reply::{self, NoProof};
 use thiserror::Error;
@@ -21,6 +21,13 @@ pub const HOLD_BIT: u32 = 1 << 31;
 /// Marks the entry of a frozen account, in its position.
 pub const FROZEN_BIT: u32 = 1 << 30;
 
+/// Marks the entry of an account or a hold of another asset than 0, in its position. The entry with the
+/// [asset](asset_id) has the code.
+pub const ASSET_BIT: u32 = 1 << 29;
+
+/// Marks the entry with the asset of an account or a hold, in its position: no hold is frozen.
+pub const ASSET_ENTRY: u32 = HOLD_BIT | FROZEN_BIT;
+
 /// Where a transaction is: the height of its block and its position in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Locator {
@@ -30,34 +37,52 @@ pub struct Locator {
     pub position: u32,
 }
 
-/// What the index holds for an account, or for an open hold, as it is encoded.
+/// What the index holds for an account, for an open hold, or for the asset of one, as it is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct IndexEntry {
-    /// The account's id, or that of the [hold](crate::hash::hold_id).
+    /// The account's id, that of the [hold](crate::hash::hold_id), or that of the [asset](asset_id) of one.
     pub account: [u8; 16],
-    /// Its balance, or the held amount.
+    /// Its balance, the held amount, or the code of the asset.
     pub balance: U64,
-    /// Height of the block with its latest transaction; that of a hold is its HOLD.
+    /// Height of the block with its latest transaction; that of a hold or an asset is the one that made it.
     pub height: U32,
-    /// Position of that transaction, and a mark: [`HOLD_BIT`] of a hold, [`FROZEN_BIT`] of a frozen account.
+    /// Position of that transaction, and marks: [`HOLD_BIT`] of a hold, [`FROZEN_BIT`] of a frozen account,
+    /// [`ASSET_BIT`] of either if its asset is not 0, [`ASSET_ENTRY`] of the asset.
     pub position: U32,
 }
 
 impl IndexEntry {
     /// Where the account's latest transaction is.
     pub fn latest(&self) -> Locator {
-        Locator { height: self.height.get(), position: self.position.get() & !(HOLD_BIT | FROZEN_BIT) }
+        Locator { height: self.height.get(), position: self.position.get() & (ASSET_BIT - 1) }
     }
 
-    /// Whether it is the entry of an open hold, not of an account.
+    /// Whether it is the entry of an account.
+    pub fn is_account(&self) -> bool {
+        self.position.get() & HOLD_BIT == 0
+    }
+
+    /// Whether it is the entry of an open hold.
     pub fn is_hold(&self) -> bool {
-        self.position.get() & HOLD_BIT != 0
+        self.position.get() & ASSET_ENTRY == HOLD_BIT
     }
 
     /// Whether it is the entry of a frozen account.
     pub fn is_frozen(&self) -> bool {
-        self.position.get() & FROZEN_BIT != 0
+        self.position.get() & ASSET_ENTRY == FROZEN_BIT
+    }
+
+    /// Whether the account or hold is of another asset than 0. A verifier that does not ask for the asset must not take
+    /// it for one of asset 0.
+    pub fn has_asset(&self) -> bool {
+        self.position.get() & ASSET_BIT != 0
+    }
+
+    /// The asset that it states, if it is the entry of an asset.
+    pub fn asset(&self) -> Option<u32> {
+        let is_asset = self.position.get() & ASSET_ENTRY == ASSET_ENTRY;
+        u32::try_from(self.balance.get()).ok().filter(|asset| is_asset && *asset != 0)
     }
 }
 

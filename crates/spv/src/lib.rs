@@ -42,7 +42,8 @@ pub use chain::{HeaderChain, HeaderError, check_headers_after};
 pub use hash::{Hash, ZERO_HASH};
 pub use header::{BlockHeader, HEADER_SIZE, MAX_BLOCK_TRANSACTIONS, tree_depth};
 pub use index::{
-    FROZEN_BIT, HOLD_BIT, IndexEntry, IndexProof, IndexProofError, Locator, MAX_DEPTH, MAX_LEAF_ENTRIES, account_path,
+    ASSET_BIT, ASSET_ENTRY, FROZEN_BIT, HOLD_BIT, IndexEntry, IndexProof, IndexProofError, Locator, MAX_DEPTH,
+    MAX_LEAF_ENTRIES, account_path, asset_id,
 };
 pub use seal::{CheckSeals, Equivocation, OneByOne, SEALED_HEADER_SIZE, SealedHeader, SealingKey};
 pub use transaction::{ProofError, TransactionProof, verify_path};

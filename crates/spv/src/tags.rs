@@ -8,6 +8,8 @@ pub const ACCOUNT_TAG: &str = "turnpike/account";
 pub const TRANSFER_TAG: &str = "turnpike/transfer";
 /// Tag of payer, receiver, transaction id and expiry of a hold, whose first 16 bytes are its id in the index.
 pub const HOLD_TAG: &str = "turnpike/hold";
+/// Tag of an account or a hold, whose hash is the id of the index entry with its asset.
+pub const ASSET_TAG: &str = "turnpike/asset";
 /// Tag of a chain of signed linked operations, which their transaction ids commit to.
 pub const LINKED_TAG: &str = "turnpike/linked";
 /// Tag of the message that the signature of a fast order covers, which is the order's hash.

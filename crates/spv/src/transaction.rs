@@ -14,8 +14,8 @@ use zerocopy::{
 const OPERATION_SIZE: usize = 64;
 /// Size of a signed transaction.
 const SIGNED_OPERATION_SIZE: usize = 184;
-/// The command codes of a CREATE, whose destination pays for it unless it is zero, and of a transfer.
-const CREATE: u8 = 1;
+/// The command codes of a CREATE and an OPEN, whose destination pays for it unless it is zero, and of a transfer.
+const CREATES: [u8; 2] = [1, 12];
 const TRANSFER: u8 = 3;
 /// Those of a HOLD and of the three that end one, and of the latter alone.
 const HOLDS: RangeInclusive<u8> = 5..=8;
@@ -195,7 +195,7 @@ impl<'a> TransactionProof<'a> {
     /// Who pays the deposit for another account, if anybody does.
     fn payer(&self) -> Option<&[u8]> {
         let destination = self.transaction.get(40..56)?;
-        (*self.transaction.get(1)? == CREATE && destination != [0; 16]).then_some(destination)
+        (CREATES.contains(self.transaction.get(1)?) && destination != [0; 16]).then_some(destination)
     }
 }
 
@@ -379,6 +379,9 @@ mod tests {
         paid[40..56].fill(2);
         assert!(!proof(&paid).involves(&[0; 16]) && proof(&paid).involves(&[2; 16]));
         assert_eq!(proof(&paid).transaction_id(), Some(([0; 16], [2; 16])));
+        let mut opened = paid;
+        opened[1] = 12;
+        assert!(!proof(&opened).involves(&[0; 16]) && proof(&opened).involves(&[2; 16]));
         let mut issue = paid;
         issue[1] = 2;
         assert!(!proof(&issue).involves(&[2; 16]) && proof(&issue).involves(&[1; 16]));

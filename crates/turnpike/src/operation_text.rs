@@ -30,8 +30,8 @@ impl OperationText<'_> {
     /// The accounts that it names, and its id: lines that begin with `indent`, a newline before each.
     pub fn lines(&self, indent: &str) -> String {
         let other = match Command::ALL.iter().find(|command| command.name() == self.command) {
-            Some(Command::Create) if self.amount > 0 => Some("payer"),
-            Some(Command::Create | Command::Issue | Command::Refer) => None,
+            Some(Command::Create | Command::Open) if self.amount > 0 => Some("payer"),
+            Some(Command::Create | Command::Open | Command::Issue | Command::Refer) => None,
             Some(Command::Freeze | Command::Unfreeze | Command::Close) => None,
             // Commands of a newer node are printed in full.
             Some(Command::Transfer | Command::Hold | Command::Capture | Command::Release | Command::Reclaim) | None => {

@@ -93,6 +93,8 @@ codes! {
         Unfreeze = 10 "UNFREEZE",
         /// Removes the source account, whose balance is 0.
         Close = 11 "CLOSE",
+        /// Creates the source account in an asset; as CREATE otherwise.
+        Open = 12 "OPEN",
     }
 }
 
@@ -196,6 +198,8 @@ statuses! {
         "the account is not frozen; check the account";
     10 AccountNotEmpty "ACCOUNT_NOT_EMPTY"
         "the account has a balance; transfer it first";
+    11 AssetMismatch "ASSET_MISMATCH"
+        "the two accounts are of different assets, or a deposit is not of asset 0; use accounts of one asset";
     16 ZeroAmount "ZERO_AMOUNT"
         "the amount is 0; use an amount of at least 1";
     17 SelfTransfer "SELF_TRANSFER"

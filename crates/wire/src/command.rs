@@ -7,7 +7,7 @@ impl Command {
     #[inline]
     pub const fn is_executed(self) -> bool {
         match self {
-            Self::Create | Self::Issue | Self::Transfer => true,
+            Self::Create | Self::Open | Self::Issue | Self::Transfer => true,
             Self::Hold | Self::Capture | Self::Release | Self::Reclaim => true,
             Self::Freeze | Self::Unfreeze | Self::Close => true,
             Self::Refer => false,
@@ -20,12 +20,18 @@ impl Command {
         Self::COMPACT.contains(&self)
     }
 
+    /// Whether it creates an account.
+    #[inline]
+    pub const fn creates(self) -> bool {
+        matches!(self, Self::Create | Self::Open)
+    }
+
     /// Whether it ends a [hold](crate::holds).
     #[inline]
     pub const fn ends_hold(self) -> bool {
         match self {
             Self::Capture | Self::Release | Self::Reclaim => true,
-            Self::Create | Self::Issue | Self::Transfer | Self::Refer | Self::Hold => false,
+            Self::Create | Self::Open | Self::Issue | Self::Transfer | Self::Refer | Self::Hold => false,
             Self::Freeze | Self::Unfreeze | Self::Close => false,
         }
     }
@@ -35,7 +41,7 @@ impl Command {
     pub const fn is_of_issuer(self) -> bool {
         match self {
             Self::Issue | Self::Freeze | Self::Unfreeze => true,
-            Self::Create | Self::Transfer | Self::Refer | Self::Close => false,
+            Self::Create | Self::Open | Self::Transfer | Self::Refer | Self::Close => false,
             Self::Hold | Self::Capture | Self::Release | Self::Reclaim => false,
         }
     }

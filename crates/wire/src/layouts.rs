@@ -123,8 +123,7 @@ pub struct Operation {
     pub command: u8,
     /// Status; 0 in requests.
     pub status: U16,
-    /// Contract code: the contract that the operation belongs to; not interpreted by the ledger; of holds the
-    /// expiry.
+    /// Contract code: the contract that the operation belongs to; for holds the expiry, for OPEN the asset.
     pub contract: U32,
     /// Transaction id; names the operation, together with the account that chose it.
     pub transaction: TransactionId,

@@ -46,6 +46,20 @@ impl Operation {
         Self::new(Command::Create, transaction, account, payer, deposit)
     }
 
+    /// OPEN of an account in an asset, which is not 0.
+    pub const fn open(transaction: TransactionId, account: AccountId, asset: u32) -> Self {
+        let operation = Self::new(Command::Open, transaction, account, AccountId::ZERO, 0);
+        Self { contract: U32::from_bytes(asset.to_be_bytes()), ..operation }
+    }
+
+    /// This CREATE as an OPEN in an asset; the same in asset 0.
+    pub const fn in_asset(self, asset: u32) -> Self {
+        if asset == 0 {
+            return self;
+        }
+        Self { command: Command::Open.code(), contract: U32::from_bytes(asset.to_be_bytes()), ..self }
+    }
+
     /// ISSUE of an amount to an account.
     pub const fn issue(transaction: TransactionId, account: AccountId, amount: u64) -> Self {
         Self::new(Command::Issue, transaction, account, AccountId::ZERO, amount)
@@ -156,10 +170,22 @@ impl Operation {
         self.amount.get()
     }
 
-    /// The payer of the deposit: a CREATE's destination, if it has one.
+    /// Whether it creates an account: a CREATE or an OPEN.
+    #[inline]
+    pub fn creates(&self) -> bool {
+        self.command().is_ok_and(Command::creates)
+    }
+
+    /// The asset of the account that it creates, 0 by default.
+    #[inline]
+    pub fn asset(&self) -> u32 {
+        if self.command() == Ok(Command::Open) { self.contract.get() } else { 0 }
+    }
+
+    /// The payer of the deposit: the destination of a CREATE or an OPEN, if it has one.
     #[inline]
     pub fn payer(&self) -> Option<AccountId> {
-        (self.command() == Ok(Command::Create) && !self.destination.is_zero()).then_some(self.destination)
+        (self.creates() && !self.destination.is_zero()).then_some(self.destination)
     }
 
     /// Whether it makes or ends a [hold](crate::holds).
@@ -187,7 +213,7 @@ impl Operation {
             Command::Transfer | Command::Hold | Command::Capture | Command::Release | Command::Reclaim => {
                 Some(self.destination)
             }
-            Command::Create => self.payer(),
+            Command::Create | Command::Open => self.payer(),
             Command::Issue | Command::Refer | Command::Freeze | Command::Unfreeze | Command::Close => None,
         }
     }
@@ -213,7 +239,7 @@ impl Operation {
     }
 
     /// The account that it acts for. Its key must sign the operation, unless [an issuer's](Command::is_of_issuer) must,
-    /// or it is a CREATE without a deposit.
+    /// or it is a CREATE or an OPEN without a deposit.
     #[inline]
     pub fn signer(&self) -> AccountId {
         match self.command() {
@@ -222,11 +248,10 @@ impl Operation {
         }
     }
 
-    /// Whether it acts for a keyed account, for which only its key may act. A CREATE acts for the account that it
-    /// creates.
+    /// Whether it acts for a keyed account, for which only its key may act. One that creates an account acts for that.
     #[inline]
     pub fn acts_for_key(&self) -> bool {
-        let account = if self.command() == Ok(Command::Create) { self.source } else { self.signer() };
+        let account = if self.creates() { self.source } else { self.signer() };
         account.is_keyed()
     }
 
@@ -257,7 +282,8 @@ impl Operation {
         }
         let amount = self.amount.get() != 0;
         match command {
-            Command::Create if is_signed && !self.destination.is_zero() => self.check_accounts(),
+            Command::Open if self.contract.get() == 0 => Status::Malformed,
+            Command::Create | Command::Open if is_signed && !self.destination.is_zero() => self.check_accounts(),
             Command::Transfer | Command::Hold | Command::Capture => self.check_accounts(),
             Command::Release | Command::Reclaim if amount => Status::Malformed,
             Command::Release | Command::Reclaim if self.source == self.destination => Status::SelfTransfer,
@@ -265,10 +291,10 @@ impl Operation {
             _ if !self.destination.is_zero() => Status::Malformed,
             Command::Issue if !amount => Status::ZeroAmount,
             Command::Issue => Status::Ok,
-            Command::Create | Command::Refer | Command::Freeze | Command::Unfreeze | Command::Close if amount => {
-                Status::Malformed
-            }
-            Command::Create | Command::Refer | Command::Freeze | Command::Unfreeze | Command::Close => Status::Ok,
+            Command::Create | Command::Open | Command::Refer if amount => Status::Malformed,
+            Command::Freeze | Command::Unfreeze | Command::Close if amount => Status::Malformed,
+            Command::Create | Command::Open | Command::Refer => Status::Ok,
+            Command::Freeze | Command::Unfreeze | Command::Close => Status::Ok,
         }
     }
 

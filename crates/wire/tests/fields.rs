@@ -106,6 +106,7 @@ fn statuses_tell_what_becomes_of_a_request() {
         Status::AccountFrozen,
         Status::AccountNotFrozen,
         Status::AccountNotEmpty,
+        Status::AssetMismatch,
     ];
     for status in Status::ALL {
         assert_eq!(status.is_ok(), *status == Status::Ok);

@@ -101,20 +101,21 @@ proptest! {
         let [plain, signed] = [!bound, bound || !linked].map(|is_bound| operation.flags < 8 && well_timed && is_bound);
         let table = |is_well_flagged: bool| match (operation.command, zero) {
             _ if operation.status.get() != 0 => Status::Malformed,
-            (0 | 12, _) => Status::UnknownCommand,
+            (0 | 13, _) => Status::UnknownCommand,
             _ if !is_well_flagged => Status::Malformed,
             (7 | 8, (_, false)) => Status::Malformed,
+            (12, _) if operation.contract.get() == 0 => Status::Malformed,
             (3 | 5 | 6, (_, true)) => Status::ZeroAmount,
             (3 | 5..9, _) if operation.source == operation.destination => Status::SelfTransfer,
-            (1 | 4 | 9..12, (true, true)) | (2, (true, false)) | (3 | 5..9, _) => Status::Ok,
+            (1 | 4 | 9..13, (true, true)) | (2, (true, false)) | (3 | 5..9, _) => Status::Ok,
             (2, (true, true)) => Status::ZeroAmount,
             _ => Status::Malformed,
         };
         prop_assert_eq!(operation.check(), table(plain));
         let pays = operation.status.get() == 0 && signed && operation.payer().is_some();
-        prop_assert_eq!(operation.payer().is_some(), operation.command == 1 && !operation.destination.is_zero());
+        prop_assert_eq!(operation.payer().is_some(), [1, 12].contains(&operation.command) && !operation.destination.is_zero());
         let expected = match zero {
-            _ if !pays => table(signed),
+            _ if !pays || operation.command == 12 && operation.contract.get() == 0 => table(signed),
             (_, true) => Status::ZeroAmount,
             _ if operation.source == operation.destination => Status::SelfTransfer,
             _ => Status::Ok,

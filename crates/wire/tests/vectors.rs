@@ -273,7 +273,7 @@ fn requests_build() {
         ("verify_delay", verify(&[delay(128, 1), delay(512, DelayBody::MAX_ITERATIONS)])),
     ]);
     let mut bad_entries = Operation::refer(transaction(), keyed);
-    bad_entries.command = 12;
+    bad_entries.command = 13;
     built.insert(
         "batch_bad_entries",
         batch(BatchFormat::Operation, Promise::Default, &[bad_entries.as_bytes(), &[0; 64]]),

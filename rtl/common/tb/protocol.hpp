@@ -17,6 +17,7 @@ constexpr uint16_t kStatusLinkedFailed = 7;
 constexpr uint16_t kStatusAccountFrozen = 8;
 constexpr uint16_t kStatusAccountNotFrozen = 9;
 constexpr uint16_t kStatusAccountNotEmpty = 10;
+constexpr uint16_t kStatusAssetMismatch = 11;
 constexpr uint16_t kStatusZeroAmount = 16;
 constexpr uint16_t kStatusSelfTransfer = 17;
 constexpr uint16_t kStatusTransactionIdReused = 18;

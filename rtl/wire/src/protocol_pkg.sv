@@ -74,6 +74,7 @@ package protocol_pkg;
   localparam logic [15:0] StatusAccountFrozen = 16'd8;
   localparam logic [15:0] StatusAccountNotFrozen = 16'd9;
   localparam logic [15:0] StatusAccountNotEmpty = 16'd10;
+  localparam logic [15:0] StatusAssetMismatch = 16'd11;
   localparam logic [15:0] StatusZeroAmount = 16'd16;
   localparam logic [15:0] StatusSelfTransfer = 16'd17;
   localparam logic [15:0] StatusTransactionIdReused = 16'd18;

@@ -1,5 +1,6 @@
 //! The cases, by the part of the protocol.
 
+mod assets;
 mod batch;
 mod compact;
 mod frames;
@@ -20,6 +21,7 @@ pub fn all() -> impl Iterator<Item = Case> {
         batch::CASES,
         full::CASES,
         holds::CASES,
+        assets::CASES,
         lifecycle::CASES,
         queries::CASES,
         verify::CASES,

@@ -49,6 +49,10 @@ struct Changes {
     hold: Option<(HoldName, Option<u64>)>,
     /// An account, and whether it is frozen now.
     frozen: Option<(AccountId, bool)>,
+    /// An account with its asset, 0 if it is closed.
+    asset: Option<(AccountId, u32)>,
+    /// A hold with its asset, 0 if it ends.
+    hold_asset: Option<(HoldName, u32)>,
 }
 
 impl From<Vec<(AccountId, u64)>> for Changes {
@@ -68,9 +72,13 @@ pub struct Model {
     balances: BTreeMap<AccountId, u64>,
     holds: BTreeMap<HoldName, u64>,
     frozen: BTreeSet<AccountId>,
+    /// Those that are not 0.
+    assets: BTreeMap<AccountId, u32>,
+    /// Those that are not 0.
+    hold_assets: BTreeMap<HoldName, u32>,
     allows_freezing: bool,
-    /// Number of accounts that the linked chain being executed has closed: their places are free after it.
-    closed_in_chain: usize,
+    /// Accounts that the linked chain being executed has closed, with their assets: their places are free after it.
+    closed_in_chain: Vec<(AccountId, u32)>,
     issued: u128,
     /// When operations are executed, in microseconds since the Unix epoch.
     time: u64,
@@ -95,8 +103,10 @@ impl Model {
             balances: BTreeMap::new(),
             holds: BTreeMap::new(),
             frozen: BTreeSet::new(),
+            assets: BTreeMap::new(),
+            hold_assets: BTreeMap::new(),
             allows_freezing: false,
-            closed_in_chain: 0,
+            closed_in_chain: Vec::new(),
             issued: 0,
             time: 0,
             log: Vec::new(),
@@ -114,6 +124,27 @@ impl Model {
     /// The frozen accounts.
     pub fn frozen(&self) -> &BTreeSet<AccountId> {
         &self.frozen
+    }
+
+    /// The asset of an account; 0 if it does not exist.
+    pub fn asset(&self, account: AccountId) -> u32 {
+        self.assets.get(&account).copied().unwrap_or(0)
+    }
+
+    /// The asset of an open hold.
+    pub fn asset_of_hold(&self, hold: &HoldName) -> u32 {
+        self.hold_assets.get(hold).copied().unwrap_or(0)
+    }
+
+    /// The sum of all balances and holds of each asset of which there are any.
+    pub fn sums(&self) -> BTreeMap<u32, u128> {
+        let accounts = self.balances.iter().map(|(account, balance)| (self.asset(*account), *balance));
+        let holds = self.holds.iter().map(|(hold, amount)| (self.asset_of_hold(hold), *amount));
+        let mut sums = BTreeMap::new();
+        for (asset, amount) in accounts.chain(holds).filter(|(_, amount)| *amount > 0) {
+            *sums.entry(asset).or_default() += u128::from(amount);
+        }
+        sums
     }
 
     /// Sets when the next operations are executed, in microseconds since the Unix epoch.
@@ -241,13 +272,16 @@ impl Model {
         let before = self.last_sequence();
         let mut outcomes = Vec::new();
         for (operation, signed) in chain {
+            let asset = self.asset(operation.source);
             outcomes.push(self.execute_as(operation, *signed));
             if outcomes.last().is_some_and(|outcome| outcome.status != Status::Ok) {
                 break;
             }
-            self.closed_in_chain += usize::from(operation.command() == Ok(Command::Close));
+            if operation.command() == Ok(Command::Close) {
+                self.closed_in_chain.push((operation.source, asset));
+            }
         }
-        self.closed_in_chain = 0;
+        self.closed_in_chain.clear();
         let failed = match outcomes.iter().position(|outcome| outcome.status != Status::Ok) {
             None => return outcomes,
             Some(failed) => failed,
@@ -302,7 +336,7 @@ impl Model {
             if is_receivers && !self.balances.contains_key(&operation.destination) {
                 return untraced(Status::DestinationUnknown);
             }
-            if balance.is_none() && !is_receivers && command != Command::Create {
+            if balance.is_none() && !is_receivers && !command_creates(command) {
                 return untraced(Status::SourceUnknown);
             }
         }
@@ -326,7 +360,7 @@ impl Model {
     }
 
     /// Makes changes. Returns those that take them back.
-    fn apply(&mut self, Changes { accounts, hold, frozen }: Changes) -> Changes {
+    fn apply(&mut self, Changes { accounts, hold, frozen, asset, hold_asset }: Changes) -> Changes {
         let set = |(account, balance)| {
             let before = match balance {
                 Some(balance) => self.balances.insert(account, balance),
@@ -344,11 +378,19 @@ impl Model {
                 true => (account, !self.frozen.insert(account)),
                 false => (account, self.frozen.remove(&account)),
             }),
+            asset: asset.map(|(account, asset)| (account, set_asset(&mut self.assets, account, asset))),
+            hold_asset: hold_asset.map(|(hold, asset)| (hold, set_asset(&mut self.hold_assets, hold, asset))),
         }
     }
 
     fn is_full(&self) -> bool {
-        self.balances.len() + self.closed_in_chain >= self.limit
+        self.balances.len() + self.closed_in_chain.len() >= self.limit
+    }
+
+    /// A linked chain that closes an account creates it again in the same asset only.
+    fn check_created(&self, account: AccountId, asset: u32) -> Result<(), Status> {
+        let before = self.closed_in_chain.iter().rev().find(|(closed, _)| *closed == account);
+        if before.is_some_and(|(_, before)| *before != asset) { Err(Status::AssetMismatch) } else { Ok(()) }
     }
 
     fn changes(&self, command: Command, operation: &Operation, balance: Option<u64>) -> Result<Changes, Status> {
@@ -358,7 +400,9 @@ impl Model {
         if command_freezes(command) || command == Command::Close {
             return self.lifecycle_changes(command, operation.source, balance);
         }
-        self.account_changes(command, operation, balance).map(Changes::from)
+        let changes = Changes::from(self.account_changes(command, operation, balance)?);
+        let asset = (command == Command::Open).then_some((operation.source, operation.contract.get()));
+        Ok(Changes { asset, ..changes })
     }
 
     fn lifecycle_changes(&self, command: Command, account: AccountId, balance: Option<u64>) -> Result<Changes, Status> {
@@ -369,7 +413,7 @@ impl Model {
             (_, true) => Err(Status::AccountFrozen),
             (Command::Freeze, false) => Ok(Changes { frozen: Some((account, true)), ..Changes::default() }),
             _ if balance > 0 => Err(Status::AccountNotEmpty),
-            _ => Ok(Changes { accounts: vec![(account, None)], ..Changes::default() }),
+            _ => Ok(Changes { accounts: vec![(account, None)], asset: Some((account, 0)), ..Changes::default() }),
         }
     }
 
@@ -381,15 +425,21 @@ impl Model {
         if command == Command::Hold {
             let balance = balance.ok_or(Status::SourceUnknown)?;
             receiver.ok_or(Status::DestinationUnknown)?;
+            let asset = self.same_asset(source, destination)?;
             let left = balance.checked_sub(operation.amount()).ok_or(Status::InsufficientBalance);
             return match left {
                 _ if is_expired => Err(Status::HoldExpired),
                 _ if self.holds.contains_key(&name) => Err(Status::HoldExists),
                 _ if self.frozen.contains(&source) => Err(Status::AccountFrozen),
                 Ok(_) if self.holds.len() >= self.limit => Err(Status::TableFull),
-                left => Ok(Changes { hold: Some((name, Some(operation.amount()))), ..vec![(source, left?)].into() }),
+                left => Ok(Changes {
+                    hold: Some((name, Some(operation.amount()))),
+                    hold_asset: Some((name, asset)),
+                    ..vec![(source, left?)].into()
+                }),
             };
         }
+        let asset = self.asset_of_hold(&name);
         let held = *self.holds.get(&name).ok_or(Status::HoldUnknown)?;
         let captured = match command {
             Command::Capture if is_expired => return Err(Status::HoldExpired),
@@ -401,17 +451,36 @@ impl Model {
         // Both may have closed their accounts. What the payer gets back opens its account again.
         let add = |balance: u64, amount| balance.checked_add(amount).ok_or(Status::Overflow);
         let returned = held - captured;
+        let is_of_another = |account| self.balances.contains_key(&account) && self.asset(account) != asset;
+        if returned > 0 && is_of_another(source) || captured > 0 && is_of_another(destination) {
+            return Err(Status::AssetMismatch);
+        }
         let left = add(balance.unwrap_or(0), returned)?;
         let received = receiver.map(|balance| add(balance, captured)).transpose()?;
         if received.is_none() && captured > 0 {
             return Err(Status::DestinationUnknown);
         }
-        if balance.is_none() && returned > 0 && self.is_full() {
+        let reopens = balance.is_none() && returned > 0;
+        if reopens && self.is_full() {
             return Err(Status::TableFull);
+        }
+        if reopens {
+            self.check_created(source, asset)?;
         }
         let payer = (balance.is_some() || returned > 0).then_some((source, left));
         let receiver = received.map(|received| (destination, received));
-        Ok(Changes { hold: Some((name, None)), ..Vec::from_iter(payer.into_iter().chain(receiver)).into() })
+        Ok(Changes {
+            hold: Some((name, None)),
+            hold_asset: Some((name, 0)),
+            asset: reopens.then_some((source, asset)),
+            ..Vec::from_iter(payer.into_iter().chain(receiver)).into()
+        })
+    }
+
+    /// The asset of two accounts.
+    fn same_asset(&self, one: AccountId, other: AccountId) -> Result<u32, Status> {
+        let asset = self.asset(one);
+        if asset == self.asset(other) { Ok(asset) } else { Err(Status::AssetMismatch) }
     }
 
     /// The accounts that an operation changes, with their new balances.
@@ -427,20 +496,30 @@ impl Model {
         let take = |balance: u64| balance.checked_sub(operation.amount()).ok_or(Status::InsufficientBalance);
         let can_pay = |account| if self.frozen.contains(&account) { Err(Status::AccountFrozen) } else { Ok(()) };
         match command {
-            Command::Create => match balance {
-                Some(_) => Err(Status::AccountExists),
-                None if self.is_full() => Err(Status::TableFull),
-                None if destination.is_zero() => Ok(vec![(source, 0)]),
-                None => {
+            Command::Create | Command::Open => {
+                let mut accounts = match balance {
+                    Some(_) => return Err(Status::AccountExists),
+                    None if self.is_full() => return Err(Status::TableFull),
+                    None => vec![(source, 0)],
+                };
+                if !destination.is_zero() {
                     let held = known(destination).ok_or(Status::DestinationUnknown)?;
+                    // A deposit is paid in asset 0.
+                    if self.asset(destination) != 0 {
+                        return Err(Status::AssetMismatch);
+                    }
                     can_pay(destination)?;
-                    Ok(vec![(source, 0), (destination, take(held)?)])
+                    accounts.push((destination, take(held)?));
                 }
-            },
+                let asset = if command == Command::Open { operation.contract.get() } else { 0 };
+                self.check_created(source, asset)?;
+                Ok(accounts)
+            }
             Command::Issue => Ok(vec![(source, add(balance.ok_or(Status::SourceUnknown)?)?)]),
             Command::Transfer => {
                 let held = balance.ok_or(Status::SourceUnknown)?;
                 let received = known(destination).ok_or(Status::DestinationUnknown)?;
+                self.same_asset(source, destination)?;
                 can_pay(source)?;
                 Ok(vec![(source, take(held)?), (destination, add(received)?)])
             }
@@ -480,7 +559,7 @@ impl Model {
 fn issued(before: u128, command: Command, amount: u64) -> u128 {
     match command {
         Command::Issue => before + u128::from(amount),
-        Command::Create => before - u128::from(amount),
+        Command::Create | Command::Open => before - u128::from(amount),
         Command::Transfer | Command::Refer => before,
         Command::Hold | Command::Capture | Command::Release | Command::Reclaim => before,
         Command::Freeze | Command::Unfreeze | Command::Close => before,
@@ -489,6 +568,16 @@ fn issued(before: u128, command: Command, amount: u64) -> u128 {
 
 fn command_freezes(command: Command) -> bool {
     matches!(command, Command::Freeze | Command::Unfreeze)
+}
+
+fn command_creates(command: Command) -> bool {
+    matches!(command, Command::Create | Command::Open)
+}
+
+/// Sets an asset, 0 for none. Returns the one before.
+fn set_asset<K: Ord>(assets: &mut BTreeMap<K, u32>, key: K, asset: u32) -> u32 {
+    let before = if asset == 0 { assets.remove(&key) } else { assets.insert(key, asset) };
+    before.unwrap_or(0)
 }
 
 /// The name of the hold that an operation makes or ends.
@@ -507,7 +596,7 @@ fn is_linked(operation: &Operation) -> bool {
 /// The payer of a deposit or the receiver of a hold that ends names the operation, or else its source.
 fn identity(operation: &Operation, is_signed: bool) -> Identity {
     let namer = match operation.command() {
-        Ok(Command::Create) if !operation.destination.is_zero() => operation.destination,
+        Ok(Command::Create | Command::Open) if !operation.destination.is_zero() => operation.destination,
         _ if ends_hold(operation) => operation.destination,
         _ => operation.source,
     };
@@ -536,19 +625,22 @@ fn form(operation: &Operation, is_signed: bool) -> Result<Command, Status> {
             Some(Status::SelfTransfer)
         }
         Command::Release | Command::Reclaim if operation.source == operation.destination => Some(Status::SelfTransfer),
-        Command::Create if is_signed && has_destination && amount == 0 => Some(Status::ZeroAmount),
-        Command::Create if is_signed && operation.source == operation.destination && has_destination => {
+        Command::Open if operation.contract.get() == 0 => Some(Status::Malformed),
+        Command::Create | Command::Open if is_signed && has_destination && amount == 0 => Some(Status::ZeroAmount),
+        Command::Create | Command::Open
+            if is_signed && operation.source == operation.destination && has_destination =>
+        {
             Some(Status::SelfTransfer)
         }
-        Command::Create if is_signed && has_destination => None,
-        Command::Create | Command::Refer | Command::Freeze | Command::Unfreeze | Command::Close
+        Command::Create | Command::Open if is_signed && has_destination => None,
+        Command::Create | Command::Open | Command::Refer | Command::Freeze | Command::Unfreeze | Command::Close
             if has_destination || amount != 0 =>
         {
             Some(Status::Malformed)
         }
         Command::Issue if has_destination => Some(Status::Malformed),
         Command::Issue if amount == 0 => Some(Status::ZeroAmount),
-        Command::Create | Command::Issue | Command::Transfer | Command::Refer => None,
+        Command::Create | Command::Open | Command::Issue | Command::Transfer | Command::Refer => None,
         Command::Hold | Command::Capture | Command::Release | Command::Reclaim => None,
         Command::Freeze | Command::Unfreeze | Command::Close => None,
     };
@@ -565,12 +657,12 @@ mod tests {
         /// The wire's own check confirms the model's.
         #[test]
         fn forms_are_those_of_the_wire(
-            command in 0u8..13, source in 0u32..3, destination in 0u32..3, amount in 0u64..2, flags in 0u8..9,
-            random in any::<u128>(), is_signed in any::<bool>(),
+            command in 0u8..14, source in 0u32..3, destination in 0u32..3, amount in 0u64..2, flags in 0u8..9,
+            contract in 0u32..2, random in any::<u128>(), is_signed in any::<bool>(),
         ) {
             let id = if flags & 1 != 0 { TransactionId::timed(7, random) } else { TransactionId::from(random) };
             let mut operation = Operation::new(Command::Create, id, source.into(), destination.into(), amount);
-            (operation.command, operation.flags) = (command, flags);
+            (operation.command, operation.flags, operation.contract) = (command, flags, contract.into());
             let checked = if is_signed { operation.check_signed() } else { operation.check() };
             prop_assert_eq!(form(&operation, is_signed).err().unwrap_or(Status::Ok), checked);
         }

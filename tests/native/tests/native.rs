@@ -273,7 +273,7 @@ fn requests(steps: Vec<Step>) -> impl Iterator<Item = CompactFrame> {
             Command::Issue => (0, amount),
             Command::Create | Command::Refer => (0, 0),
             Command::Hold | Command::Capture | Command::Release | Command::Reclaim => unreachable!("not compact"),
-            Command::Freeze | Command::Unfreeze | Command::Close => unreachable!("not compact"),
+            Command::Freeze | Command::Unfreeze | Command::Close | Command::Open => unreachable!("not compact"),
         };
         CompactFrame::new(command, number - back, source, destination, amount)
     };

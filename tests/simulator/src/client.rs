@@ -180,7 +180,7 @@ impl Client {
         if !operation.ends_hold() {
             operation.source = keyed(operation.source);
         }
-        if operation.command() == Ok(Command::Create) && self.random.chance(0.5) {
+        if operation.creates() && self.random.chance(0.5) {
             // Only a key holder can pay.
             operation.destination = keyed(self.anyones());
             operation.amount = (1 + self.random.below(100)).into();
@@ -325,6 +325,10 @@ impl Client {
     fn content(&mut self, transaction: TransactionId, now: Duration) -> Operation {
         let source = self.own();
         match self.random.below(100) {
+            // Some accounts are of another asset, at most times.
+            0..15 if source.0[15] % 4 == 0 && self.random.chance(0.8) => {
+                Operation::open(transaction, source, 1 + self.random.below(2) as u32)
+            }
             0..15 => Operation::create(transaction, source),
             15..30 => Operation::issue(transaction, source, 1 + self.random.below(1000)),
             30..40 => Operation::refer(transaction, source),

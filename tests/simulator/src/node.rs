@@ -250,4 +250,9 @@ fn compare(ledger: &Ledger, last_sequence: u64, model: &mut Model) {
     assert_eq!(holds.collect::<BTreeMap<_, _>>(), ledger.iter_holds().collect());
     assert!(model.frozen().iter().all(|account| ledger.is_frozen(account)));
     assert_eq!(ledger.frozen(), model.frozen().len());
+    assert!(model.balances().keys().all(|account| ledger.asset(account) == Some(model.asset(*account))));
+    let mut hold_assets = model.holds().keys().map(|name| (ledger.asset_of_hold(&hold_id(name)), name));
+    assert!(hold_assets.all(|(asset, name)| asset == Some(model.asset_of_hold(name))));
+    let issued = ledger.issued_by_asset().into_iter().filter(|(_, issued)| *issued > 0);
+    assert_eq!(issued.collect::<BTreeMap<_, _>>(), model.sums());
 }

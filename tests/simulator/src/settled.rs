@@ -28,6 +28,7 @@ struct Account {
     latest: Option<Locator>,
     transactions: usize,
     is_frozen: bool,
+    asset: u32,
 }
 
 /// Everything ever seen in a block.
@@ -114,8 +115,9 @@ impl Settled {
         let here = Locator { height: answer.height as u32, position: answer.position };
         let command = answer.operation.command().unwrap();
         let hold = hold_id(&(source, destination, answer.operation.transaction, answer.operation.contract.get()));
-        let held = self.accounts.get(&hold).map_or(0, |hold| hold.balance);
-        let [has_source, has_destination] = [source, destination].map(|id| self.accounts.contains_key(&id));
+        let (held, asset) = self.accounts.get(&hold).map_or((0, 0), |hold| (hold.balance, hold.asset));
+        let asset_of_source = self.accounts.get(&source).map(|source| source.asset);
+        let (has_source, has_destination) = (asset_of_source.is_some(), self.accounts.contains_key(&destination));
         let mut change = |id, change: &dyn Fn(u64) -> u64| {
             let account = self.accounts.entry(id).or_default();
             self.unstated.push(id);
@@ -123,11 +125,13 @@ impl Settled {
             (account.latest, account.transactions) = (Some(here), account.transactions + 1);
         };
         match command {
-            Command::Create => {
+            Command::Create | Command::Open => {
                 change(source, &|_| 0);
+                let asset = if command == Command::Open { answer.operation.contract.get() } else { 0 };
                 if let Some(payer) = answer.operation.payer() {
                     change(payer, &|balance| balance - amount);
                 }
+                self.accounts.get_mut(&source).unwrap().asset = asset;
             }
             Command::Issue => change(source, &|balance| balance + amount),
             Command::Transfer => {
@@ -138,6 +142,7 @@ impl Settled {
                 change(source, &|balance| balance - amount);
                 change(destination, &|balance| balance);
                 change(hold, &|_| amount);
+                self.accounts.get_mut(&hold).unwrap().asset = asset_of_source.unwrap();
             }
             Command::Capture | Command::Release | Command::Reclaim => {
                 // Both may have closed their accounts.
@@ -146,6 +151,9 @@ impl Settled {
                 }
                 if has_destination {
                     change(destination, &|balance| balance + amount);
+                }
+                if asset_of_source.is_none() && held > amount {
+                    self.accounts.get_mut(&source).unwrap().asset = asset;
                 }
                 self.end(hold);
             }
@@ -227,7 +235,9 @@ impl Settled {
         }
         let entry = chain.account(&id)?.unwrap();
         assert_eq!((entry.balance.get(), Some(entry.latest())), (account.balance, account.latest));
-        assert_eq!(entry.is_frozen(), account.is_frozen);
+        assert_eq!((entry.is_frozen(), entry.has_asset()), (account.is_frozen, account.asset != 0));
+        let asset = chain.account(&AccountId(spv::asset_id(&id.0)))?.and_then(|entry| entry.asset());
+        assert_eq!(asset, Some(account.asset).filter(|asset| *asset != 0));
         let entry = self.entry(chain, &id)?;
         assert_eq!(entry.map(|entry| (entry.balance.get(), entry.latest())), self.stated.get(&id).copied());
         let steps = if random.chance(HISTORY_CHANCE) { usize::MAX } else { HISTORY_STEPS };

@@ -3,7 +3,14 @@
 import { toHex } from "turnpike/bytes.js";
 import type { HeaderChain } from "turnpike/chain.js";
 import { commandName } from "turnpike/errors.js";
-import { type IndexProof, type PathStep, type TransactionProof, isFrozen, latestPosition } from "turnpike/proof.js";
+import {
+  type IndexProof,
+  type PathStep,
+  type TransactionProof,
+  hasAsset,
+  isFrozen,
+  latestPosition,
+} from "turnpike/proof.js";
 import type { IndexEntry } from "turnpike/protocol.js";
 import { grouped } from "../lib/format.js";
 import type { Step, Voucher } from "./proved.js";
@@ -26,6 +33,7 @@ export function claimOfBalance(account: string, entry: IndexEntry | undefined): 
   return [
     ["Account", account],
     ["Balance", grouped(entry.balance)],
+    ...(hasAsset(entry) ? [["Asset", "not 0"] satisfies [string, string]] : []),
     ...(isFrozen(entry) ? [["State", "frozen"] satisfies [string, string]] : []),
     ["Latest transaction", `${entry.height}:${latestPosition(entry)}`],
   ];

@@ -26,6 +26,7 @@ from ._operations import Results as Results
 from ._proofs import IndexEntry as IndexEntry
 from ._proofs import IndexProof as IndexProof
 from ._proofs import TransactionProof as TransactionProof
+from ._proofs import asset_id as asset_id
 from ._protocol import BatchFormat as BatchFormat
 from ._protocol import Command as Command
 from ._protocol import InfoFrame as InfoFrame

@@ -178,7 +178,7 @@ class HeaderChain:
     def _append(self, sealed: bytes) -> None:
         """Appends a header that follows the tip; its seal is not checked."""
         last, header = BlockHeader.unpack(self.headers[-1]), BlockHeader.unpack(sealed)
-        # Each transaction creates an account, makes a hold or ends one, or does none of these.
+        # Each transaction adds or removes at most an entry of the index and that of its asset.
         changed = abs(header.accounts - last.accounts)
         problem = (
             f"has version {header.version}"
@@ -193,7 +193,7 @@ class HeaderChain:
             if header.transactions > _MAX_TRANSACTIONS
             or (not header.transactions) != (header.transaction_root == NO_HASH)
             else "has an impossible number of accounts"
-            if changed > header.transactions or (not header.accounts) != (header.index_root == NO_HASH)
+            if changed > 2 * header.transactions or (not header.accounts) != (header.index_root == NO_HASH)
             else "repeats another index root than that of the header before it"
             if not header.states_index and header.index_root != last.index_root
             else None

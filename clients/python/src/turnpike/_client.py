@@ -144,6 +144,10 @@ class Client:
         """The proved balance of an account as of a block; None if it is proved not to exist."""
         return self._run(_flows.prove_index(chain, account, self._core.max_frame))
 
+    def prove_asset(self, chain: HeaderChain, entry: IndexEntry) -> int:
+        """The proved asset of a proved account or hold; 0 without another proof if it has no mark."""
+        return self._run(_flows.prove_asset(chain, entry, self._core.max_frame))
+
     def prove_latest(self, chain: HeaderChain, account: int) -> TransactionProof:
         """A proved transaction of an account. Only `prove_index` proves that none is later."""
         return self._run(_flows.prove_latest(chain, account, self._core.max_frame))

@@ -13,7 +13,7 @@ from ._chain import HeaderChain
 from ._finality import MAX_RECONFIGURATIONS, Certificate, Finality, Reconfiguration, ReplicaSet, Vouched
 from ._ids import account_bytes
 from ._operations import CARRIES_TIME, ENTRY_SIZES, LINKED, Results, columns
-from ._proofs import IndexEntry, IndexProof, TransactionProof, key_of_locator, key_of_transaction
+from ._proofs import IndexEntry, IndexProof, TransactionProof, asset_id, key_of_locator, key_of_transaction
 from ._protocol import BatchFormat, Command, FrameType, Promise, Query
 from ._replies import HASH, MAX_FRAME, SEALED_HEADER, Reply
 from .errors import Behind, InvalidCertificate, InvalidProof, NotFound, ReplyTooLarge, UnknownBlock, WrongReply
@@ -237,6 +237,17 @@ def prove_index(chain: HeaderChain, account: int, max_frame: int) -> Flow[tuple[
     proof = IndexProof.parse(reply.frame)
     entry = yield from _sync_until(chain, lambda: proof.verify(account, chain), max_frame)
     return entry, proof
+
+
+def prove_asset(chain: HeaderChain, entry: IndexEntry, max_frame: int) -> Flow[int]:
+    if not entry.has_asset:
+        return 0
+    stated, _ = yield from prove_index(chain, asset_id(entry.account), max_frame)
+    # One that was stated later is that of an account that was closed and opened again.
+    is_later = stated is not None and (stated.height, stated.position) > (entry.height, entry.position)
+    if stated is None or stated.asset is None or is_later:
+        raise AssetChanged
+    return stated.asset
 
 
 def prove_latest(chain: HeaderChain, account: int, max_frame: int) -> Flow[TransactionProof]:

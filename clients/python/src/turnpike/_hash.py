@@ -31,6 +31,7 @@ def tagged(tag: str) -> Callable[..., bytes]:
 account = tagged(protocol.ACCOUNT_TAG)
 transfer = tagged(protocol.TRANSFER_TAG)
 hold = tagged(protocol.HOLD_TAG)
+asset = tagged(protocol.ASSET_TAG)
 header = tagged(protocol.HEADER_TAG)
 seal = tagged(protocol.SEAL_TAG)
 replicas = tagged(protocol.REPLICAS_TAG)

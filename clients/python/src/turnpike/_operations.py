@@ -67,6 +67,11 @@ class Operation:
         return cls(Command.CREATE, account, payer, deposit)
 
     @classmethod
+    def open(cls, account: int, asset: int, *, payer: int = 0, deposit: int = 0) -> Operation:
+        """Creates an account of an asset, as `create` does. Nothing is paid between accounts of different assets."""
+        return cls(Command.OPEN, account, payer, deposit, contract=asset)
+
+    @classmethod
     def issue(cls, account: int, amount: int) -> Operation:
         """Issues new money to an account."""
         return cls(Command.ISSUE, account, 0, amount)

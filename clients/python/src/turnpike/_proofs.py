@@ -18,9 +18,17 @@ from .errors import InvalidProof, UnknownBlock
 
 _MAX_LEAF = 16
 _MAX_DEPTH = 64
-# Marks of an entry beside the position of its latest transaction: that of a hold, and that of a frozen account.
+# Marks of an entry beside the position of its latest transaction: of a hold, of a frozen account, both of the asset of
+# an account or a hold, and of one that has another asset than 0.
 _HOLD_BIT = 1 << 31
 _FROZEN_BIT = 1 << 30
+_ASSET_ENTRY = _HOLD_BIT | _FROZEN_BIT
+_ASSET_BIT = 1 << 29
+
+
+def asset_id(account: int) -> int:
+    """The id under which `prove_index` finds the asset of an account or a hold that has another one than 0."""
+    return int.from_bytes(_hash.asset(account_bytes(account))[:16], "big") >> 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,10 @@ class IndexEntry:
     """Position of that transaction in the block."""
     is_frozen: bool = False
     """Whether the account cannot pay."""
+    has_asset: bool = False
+    """Whether it is of another asset than 0, which `prove_asset` proves. Do not take its balance for one of asset 0."""
+    asset: int | None = None
+    """The asset that the entry states, if it is that of `asset_id`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +90,16 @@ class IndexProof:
             raise InvalidProof("the path does not lead to the header's index root; ask another node")
         for entry in map(protocol.IndexEntry.unpack, self.entries):
             if entry.account == key:
-                position = entry.position & ~(_HOLD_BIT | _FROZEN_BIT)
-                return IndexEntry(account, entry.balance, entry.height, position, bool(entry.position & _FROZEN_BIT))
+                kind = entry.position & _ASSET_ENTRY
+                return IndexEntry(
+                    account,
+                    entry.balance,
+                    entry.height,
+                    entry.position & _ASSET_BIT - 1,
+                    kind == _FROZEN_BIT,
+                    bool(entry.position & _ASSET_BIT),
+                    entry.balance if kind == _ASSET_ENTRY else None,
+                )
         return None
 
     def _check_leaf(self, route: int, accounts: int) -> None:
@@ -148,7 +168,7 @@ class TransactionProof:
         It is the payer of a deposit, the receiver of a hold that ends, otherwise the source.
         """
         operation = self.operation
-        has_payer = operation.command is Command.CREATE and operation.destination
+        has_payer = operation.command in (Command.CREATE, Command.OPEN) and operation.destination
         return operation.destination if has_payer or operation.command in HOLD_ENDS else operation.source
 
     def involves(self, account: int) -> bool:

@@ -87,6 +87,8 @@ class Command(IntEnum):
     """Lets a frozen account pay again."""
     CLOSE = 11
     """Removes the source account, whose balance is 0."""
+    OPEN = 12
+    """Creates the source account in an asset; as CREATE otherwise."""
 
 
 class Promise(IntEnum):
@@ -149,6 +151,8 @@ class Status(IntEnum):
     """UNFREEZE of an account that is not frozen"""
     ACCOUNT_NOT_EMPTY = 10
     """CLOSE of an account whose balance is not 0"""
+    ASSET_MISMATCH = 11
+    """TRANSFER, HOLD or the end of a hold between assets, or a deposit in another one than 0"""
     ZERO_AMOUNT = 16
     """ISSUE, TRANSFER, HOLD, CAPTURE or deposit of 0"""
     SELF_TRANSFER = 17
@@ -235,6 +239,7 @@ _ADVICE: Final = {
     Status.ACCOUNT_FROZEN: "the account is frozen; ask the issuer to unfreeze it",
     Status.ACCOUNT_NOT_FROZEN: "the account is not frozen; check the account",
     Status.ACCOUNT_NOT_EMPTY: "the account has a balance; transfer it first",
+    Status.ASSET_MISMATCH: "the two accounts are of different assets, or a deposit is not of asset 0; use accounts of one asset",
     Status.ZERO_AMOUNT: "the amount is 0; use an amount of at least 1",
     Status.SELF_TRANSFER: "source and destination are the same account; name another destination",
     Status.TRANSACTION_ID_REUSED: "the source used this transaction id for another operation; use a new id",
@@ -329,6 +334,12 @@ class AccountNotEmpty(StatusError):
     """CLOSE of an account whose balance is not 0."""
 
     status = Status.ACCOUNT_NOT_EMPTY
+
+
+class AssetMismatch(StatusError):
+    """TRANSFER, HOLD or the end of a hold between assets, or a deposit in another one than 0."""
+
+    status = Status.ASSET_MISMATCH
 
 
 class ZeroAmount(StatusError):
@@ -541,6 +552,7 @@ __all__ = [
     "AccountFrozen",
     "AccountNotFrozen",
     "AccountNotEmpty",
+    "AssetMismatch",
     "ZeroAmount",
     "SelfTransfer",
     "TransactionIdReused",
@@ -587,6 +599,7 @@ STATUS_ERRORS: Final[dict[Status, type[StatusError]]] = {
     Status.ACCOUNT_FROZEN: AccountFrozen,
     Status.ACCOUNT_NOT_FROZEN: AccountNotFrozen,
     Status.ACCOUNT_NOT_EMPTY: AccountNotEmpty,
+    Status.ASSET_MISMATCH: AssetMismatch,
     Status.ZERO_AMOUNT: ZeroAmount,
     Status.SELF_TRANSFER: SelfTransfer,
     Status.TRANSACTION_ID_REUSED: TransactionIdReused,
@@ -628,6 +641,8 @@ TRANSFER_TAG: Final = "turnpike/transfer"
 """Tag of the message that a signed operation's signature covers."""
 HOLD_TAG: Final = "turnpike/hold"
 """Tag of payer, receiver, transaction id and expiry of a hold, whose first 16 bytes are its id in the index."""
+ASSET_TAG: Final = "turnpike/asset"
+"""Tag of an account or a hold, whose hash is the id of the index entry with its asset."""
 LINKED_TAG: Final = "turnpike/linked"
 """Tag of a chain of signed linked operations, which their transaction ids commit to."""
 FAST_ORDER_TAG: Final = "turnpike/fast/order"
@@ -738,7 +753,7 @@ class Operation(NamedTuple):
     status: int = 0
     """Status; 0 in requests."""
     contract: int = 0
-    """Contract code: the contract that the operation belongs to; not interpreted by the ledger; of holds the expiry."""
+    """Contract code: the contract that the operation belongs to; for holds the expiry, for OPEN the asset."""
     transaction: bytes = b""
     """Transaction id; names the operation, together with the account that chose it."""
     source: bytes = b""

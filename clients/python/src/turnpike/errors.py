@@ -41,6 +41,13 @@ class InvalidProof(Error):
     """A proof does not hold."""
 
 
+class AssetChanged(Error):
+    """An account was closed, and perhaps opened in another asset, since its balance was proved."""
+
+    def __init__(self) -> None:
+        super().__init__("the account was closed since its balance was proved; prove it again")
+
+
 class UnknownBlock(InvalidProof):
     """The proof's block is not among the trusted headers."""
 

@@ -6,7 +6,7 @@ use super::pages::At;
 use super::touches::{Role, Touch, Touches};
 use super::{Index, Pending, created};
 use crate::links::{Link, Links};
-use spv::{FROZEN_BIT, HOLD_BIT, IndexEntry, Locator};
+use spv::{ASSET_BIT, ASSET_ENTRY, FROZEN_BIT, HOLD_BIT, IndexEntry, Locator};
 use table::prefetch;
 use thiserror::Error;
 use wire::{AccountId, Operation};
@@ -35,6 +35,8 @@ pub enum Effect {
     NotFrozen,
     /// Closes an account that has a balance.
     NotEmpty,
+    /// Moves an amount between assets, or gives an account another asset than it has.
+    AssetMismatch,
     /// Is a REFER or an unknown command, or has the same account twice.
     NotATransaction,
 }
@@ -153,6 +155,9 @@ impl Index {
         if self.is_catching_up && found.is_some_and(|at| self.pages[at].latest() >= latest) {
             return Ok(None);
         }
+        if matches!(touch.role, Role::AssetAdded | Role::AssetRemoved) {
+            return self.apply_asset(pending, touch, latest, location.path, found).map(|()| None);
+        }
         if matches!(touch.role, Role::Created | Role::Held) {
             if found.is_some() {
                 return Err(Effect::AccountExists);
@@ -172,8 +177,8 @@ impl Index {
             None => return Err(Effect::AccountUnknown),
         };
         let entry = self.pages[at];
-        if entry.is_hold() != (touch.role == Role::Ended) {
-            return Err(if entry.is_hold() { Effect::AccountUnknown } else { Effect::HoldUnknown });
+        if !(if touch.role == Role::Ended { entry.is_hold() } else { entry.is_account() }) {
+            return Err(if touch.role == Role::Ended { Effect::HoldUnknown } else { Effect::AccountUnknown });
         }
         let (balance, is_frozen) = (entry.balance.get(), entry.is_frozen());
         let (balance, is_frozen) = match touch.role {
@@ -191,12 +196,41 @@ impl Index {
             Role::Frozen => (balance, true),
             Role::Unfrozen => (balance, false),
             Role::Sender | Role::Payer => (balance.checked_sub(touch.amount).ok_or(Effect::Underflow)?, false),
-            Role::Created | Role::Held | Role::Issued | Role::Receiver | Role::Returned => {
+            Role::Issued | Role::Receiver | Role::Returned => {
                 (balance.checked_add(touch.amount).ok_or(Effect::Overflow)?, is_frozen)
             }
+            Role::Created | Role::Held | Role::AssetAdded | Role::AssetRemoved => {
+                unreachable!("they are handled above")
+            }
         };
-        let mark = if is_frozen { FROZEN_BIT } else { 0 };
+        let mark = (entry.position.get() & ASSET_BIT) | if is_frozen { FROZEN_BIT } else { 0 };
         Ok(Some(self.update(pending, location.path, at, balance, latest, mark)))
+    }
+
+    /// Adds or removes the asset of an account or a hold. A hold that returns an amount adds the asset of its payer,
+    /// which is there unless the account was closed.
+    #[cold]
+    fn apply_asset(
+        &mut self,
+        pending: &mut Pending,
+        touch: &Touch,
+        latest: Locator,
+        path: u64,
+        found: Option<At>,
+    ) -> Result<(), Effect> {
+        let entry = found.map(|at| self.pages[at]);
+        match (touch.role, entry) {
+            (Role::AssetAdded, None) => {
+                self.create(pending, path, touch, latest);
+                Ok(())
+            }
+            (Role::AssetAdded, Some(entry)) if entry.asset().map(u64::from) == Some(touch.amount) => Ok(()),
+            (Role::AssetRemoved, Some(entry)) if entry.asset().is_some() => {
+                self.remove(pending, path, &entry, latest.height);
+                Ok(())
+            }
+            _ => Err(Effect::AssetMismatch),
+        }
     }
 
     /// Finds the entry. It is not at its predicted place if something was inserted meanwhile, if another account has
@@ -210,7 +244,7 @@ impl Index {
         self.trie.find(&self.pages, location.path, account)
     }
 
-    /// Changes an account's entry, and returns its previous latest transaction. `mark` is [`FROZEN_BIT`] or 0.
+    /// Changes an account's entry, and returns its previous latest transaction. `mark` are the marks of its position.
     #[inline]
     fn update(&mut self, pending: &mut Pending, path: u64, at: At, balance: u64, latest: Locator, mark: u32) -> Link {
         let entry = &mut self.pages[at];
@@ -228,40 +262,60 @@ impl Index {
     fn create(&mut self, pending: &mut Pending, path: u64, touch: &Touch, latest: Locator) {
         let (balance, mark) = match touch.role {
             Role::Held => (touch.amount, HOLD_BIT),
+            Role::AssetAdded => (touch.amount, ASSET_ENTRY),
             Role::Returned => (touch.amount, 0),
             // The amount of a CREATE is the payer's deposit.
             _ => (0, 0),
         };
+        let mark = mark | if touch.has_asset { ASSET_BIT } else { 0 };
         let entry = IndexEntry {
             account: touch.account.0,
             balance: balance.into(),
             height: latest.height.into(),
             position: (latest.position | mark).into(),
         };
-        self.trie.insert(&mut self.pages, pending, path, entry);
-        self.accounts += 1;
+        if let Some(removed) = &mut self.removed
+            && touch.role == Role::AssetAdded
+        {
+            removed.entries.push(entry);
+        }
+        self.insert(pending, path, entry);
     }
 
-    /// Removes the entry of a hold that the block at this height ends, or of an account that it closes.
+    /// Inserts an entry, for which there is room.
+    pub(super) fn insert(&mut self, pending: &mut Pending, path: u64, entry: IndexEntry) {
+        self.trie.insert(&mut self.pages, pending, path, entry);
+        self.accounts += 1;
+        self.assets += u64::from(entry.asset().is_some());
+    }
+
+    /// Removes the entry of a hold that the block at this height ends, of an account that it closes, or of an asset.
     fn remove(&mut self, pending: &mut Pending, path: u64, entry: &IndexEntry, height: u32) {
         let cell = self.trie.touch(pending, path);
         let is_of_earlier_block = entry.height.get() != height;
         if is_of_earlier_block {
             self.images.add(cell, *entry);
         }
-        // A hold that this block has added is in no earlier state. An account that it has changed may be.
-        if is_of_earlier_block || !entry.is_hold() {
+        // A hold or an asset that this block has added is in no earlier state. An account that it has changed may be.
+        if is_of_earlier_block || entry.is_account() {
             self.images.add_tombstone(cell, entry.account, height);
         }
         // A hold that was added after the snapshot began is added again from its HOLD. An account may be older than its
         // latest transaction; if it is not, its CREATE is before that and is not applied again.
+        // An asset that was added after the snapshot began is kept since then.
         if let Some(removed) = &mut self.removed
-            && (entry.height.get() <= removed.since || !entry.is_hold())
+            && (entry.height.get() <= removed.since || entry.is_account())
         {
             removed.entries.push(*entry);
         }
+        self.delete(pending, path, entry);
+    }
+
+    /// Deletes an entry.
+    fn delete(&mut self, pending: &mut Pending, path: u64, entry: &IndexEntry) {
         self.trie.remove(&mut self.pages, pending, path, &AccountId(entry.account));
         self.accounts -= 1;
+        self.assets -= u64::from(entry.asset().is_some());
     }
 
     /// Reverts everything that was applied of these operations of the open block.
@@ -275,21 +329,25 @@ impl Index {
                 continue;
             }
             match self.trie.find(&self.pages, path, &account) {
-                Some(at) => self.pages[at] = before,
-                None => {
-                    self.trie.insert(&mut self.pages, pending, path, before);
-                    self.accounts += 1;
+                Some(at) => {
+                    let is_asset = |entry: &IndexEntry| u64::from(entry.asset().is_some());
+                    self.assets = self.assets - is_asset(&self.pages[at]) + is_asset(&before);
+                    self.pages[at] = before;
                 }
+                None => self.insert(pending, path, before),
             }
         }
         // All touched entries are restored, so an entry that still names this block was created by it.
-        for account in operations.iter().filter_map(created) {
+        for account in created(operations, self.has_assets(operations)) {
             let path = account_path(&account);
-            let found = self.trie.find(&self.pages, path, &account);
-            if found.is_some_and(|at| self.pages[at].height.get() == height) {
-                self.trie.remove(&mut self.pages, pending, path, &account);
-                self.accounts -= 1;
+            let found = self.trie.find(&self.pages, path, &account).map(|at| self.pages[at]);
+            if let Some(entry) = found.filter(|entry| entry.height.get() == height) {
+                self.delete(pending, path, &entry);
             }
+        }
+        // Removed entries are there again, and in the snapshot. Added assets are not.
+        if let Some(removed) = &mut self.removed {
+            removed.entries.retain(|entry| entry.asset().is_none() || entry.height.get() != height);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The index of our own chain: maps every account to its balance and its latest transaction, and every open hold to its
-//! amount and its HOLD; one root commits to all of it. Below, holds are accounts as well.
+//! amount and its HOLD; one root commits to all of it. An account or a hold of another asset than 0 is marked, and an
+//! entry of its own has the asset. Below, holds and assets are accounts as well.
 //!
 //! By definition it is a trie (`docs/protocol.md`). Paths are hashes, so the trie is practically full down to a depth
 //! that follows from its size. In memory it consists of
@@ -23,6 +24,7 @@
 //! images ([`Index::leaf`]), the only step that needs the index, and then hashes without it ([`Leaf::prove`]).
 
 mod apply;
+mod assets;
 mod group;
 mod growth;
 mod hashing;
@@ -63,10 +65,24 @@ pub fn hold_id(operation: &Operation) -> AccountId {
     AccountId(spv::hash::hold_id(&source.0, &destination.0, &transaction.0, contract.get()))
 }
 
+/// The id of the entry with the asset of an account or a hold.
+pub fn asset_id(id: &AccountId) -> AccountId {
+    AccountId(spv::hash::asset_id(&id.0))
+}
+
+/// The accounts, holds and assets that operations add, or may add. `with_assets`: whether there are other assets than
+/// 0.
+fn created(operations: &[Operation], with_assets: bool) -> impl Iterator<Item = AccountId> {
+    operations.iter().filter_map(created_account).flat_map(move |id| {
+        let asset = with_assets.then(|| asset_id(&id));
+        std::iter::once(id).chain(asset)
+    })
+}
+
 /// The account or hold that an operation adds, or may add.
-fn created(operation: &Operation) -> Option<AccountId> {
+fn created_account(operation: &Operation) -> Option<AccountId> {
     match operation.command().ok()? {
-        Command::Create => Some(operation.source),
+        Command::Create | Command::Open => Some(operation.source),
         Command::Hold => Some(hold_id(operation)),
         // The amount that returns to a payer opens its account again if that was closed.
         Command::Capture | Command::Release | Command::Reclaim => Some(operation.source),
@@ -75,8 +91,8 @@ fn created(operation: &Operation) -> Option<AccountId> {
     }
 }
 
-/// The last entries of holds that were open after a block and have ended since, and of accounts that were closed since.
-/// A block that is reverted may leave some that were not.
+/// The last entries of holds that were open after a block and have ended since, of accounts that were closed since, and
+/// of assets that were added or removed since. A block that is reverted may leave some that were not.
 #[derive(Debug)]
 struct Removed {
     /// Height of the block.
@@ -90,11 +106,15 @@ pub struct Index {
     trie: Trie,
     pages: Pages,
     accounts: u64,
+    /// How many of them are assets.
+    assets: u64,
     /// Height of the open block: applied, but not committed.
     open: Option<u32>,
     images: Images,
     /// Whether some entries are ahead of the blocks that are applied.
     is_catching_up: bool,
+    /// Whether operations are refused that move an amount between assets.
+    checks_assets: bool,
     /// Those of the snapshot being written, if any.
     removed: Option<Removed>,
 }
@@ -117,9 +137,11 @@ impl Index {
             trie,
             pages: Pages::default(),
             accounts: 0,
+            assets: 0,
             open: None,
             images: Images::new(0),
             is_catching_up: false,
+            checks_assets: false,
             removed: None,
         }
     }
@@ -147,14 +169,25 @@ impl Index {
             }
             group.push((path, entry));
             index.accounts += 1;
+            index.assets += u64::from(entry.asset().is_some());
         }
         index.trie.fill(&mut index.pages, &group);
         Ok(index)
     }
 
-    /// Number of accounts and holds, including those of an open block.
+    /// Number of accounts, holds and assets, including those of an open block.
     pub fn accounts(&self) -> u64 {
         self.accounts
+    }
+
+    /// Number of entries with an asset, including those of an open block.
+    pub fn assets(&self) -> u64 {
+        self.assets
+    }
+
+    /// Whether these operations may change accounts or holds of other assets than 0.
+    fn has_assets(&self, operations: &[Operation]) -> bool {
+        self.assets > 0 || operations.iter().any(|operation| operation.command() == Ok(Command::Open))
     }
 
     /// The entry of an account, after what is applied of an open block.
@@ -219,20 +252,21 @@ impl Index {
     /// latest one or is that one: the entries are from a snapshot that was written while blocks were added.
     ///
     /// `removed` are the entries that were removed after the snapshot began, in that order, and perhaps before they
-    /// were written: the transactions of those accounts and the ends of those holds need them.
+    /// were written: the transactions of those accounts and the ends of those holds need them. With them are the assets
+    /// that were added: the asset of a hold is that of its payer, who may have another one by now.
     pub fn begin_catching_up(&mut self, pending: &mut Pending, removed: &[IndexEntry]) {
         self.is_catching_up = true;
         for entry in removed {
             let path = account_path(&AccountId(entry.account));
             if self.trie.find(&self.pages, path, &AccountId(entry.account)).is_none() {
                 self.trie.prepare(&mut self.pages, pending, &mut self.images, &[path]);
-                self.trie.insert(&mut self.pages, pending, path, *entry);
-                self.accounts += 1;
+                self.insert(pending, path, *entry);
             }
         }
     }
 
-    /// From now on, keeps the entries that are removed: for a snapshot that begins after the block at a height.
+    /// From now on, keeps the entries that are removed, and the assets that are added: for a snapshot that begins after
+    /// the block at a height.
     pub fn keep_removed(&mut self, height: u32) {
         self.removed = Some(Removed { since: height, entries: Vec::new() });
     }
@@ -247,9 +281,16 @@ impl Index {
         self.is_catching_up = false;
     }
 
-    /// The sum of all balances and holds.
+    /// From now on, refuses operations that move an amount between assets. A ledger executes none, and looking for them
+    /// costs two hashes per transfer.
+    pub fn check_assets(&mut self) {
+        self.checks_assets = true;
+    }
+
+    /// The sum of all balances and holds, of all assets.
     pub fn total(&self) -> u128 {
-        self.entries().map(|entry| u128::from(entry.balance.get())).sum()
+        let of_money = self.entries().filter(|entry| entry.asset().is_none());
+        of_money.map(|entry| u128::from(entry.balance.get())).sum()
     }
 
     /// Makes room for what the operations of a block create and change. Call it before applying any of the block.
@@ -257,7 +298,7 @@ impl Index {
         self.commit();
         // Each changes two or three entries, usually fewer for the first time.
         self.images.reserve(operations.len().min(self.accounts as usize));
-        let created: Vec<_> = operations.iter().filter_map(created).collect();
+        let created: Vec<_> = created(operations, self.has_assets(operations)).collect();
         if !created.is_empty() {
             let mut paths = vec![0; created.len()];
             account_paths(&created, &mut paths);

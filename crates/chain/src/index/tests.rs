@@ -20,7 +20,8 @@ impl Whole {
         Self::from_index(Index::new())
     }
 
-    fn from_index(index: Index) -> Self {
+    fn from_index(mut index: Index) -> Self {
+        index.check_assets();
         Self { pending: Pending::new(&index), index }
     }
 
@@ -74,20 +75,30 @@ fn apply_plainly(model: &mut Model, operation: &Operation, latest: Locator) -> O
             account: account.0,
             balance: balance.into(),
             height: latest.height.into(),
-            position: (latest.position | entry.position.get() & 1 << 30).into(),
+            position: (latest.position | entry.position.get() & (1 << 30 | 1 << 29)).into(),
         };
         Link::from(before)
     };
     let balance = |model: &Model, account: &AccountId| Some(model.get(&key(account))?.balance.get());
     let is_frozen = |model: &Model, account: &AccountId| model.get(&key(account)).is_some_and(IndexEntry::is_frozen);
     let amount = operation.amount.get();
+    let asset = |model: &Model, id: &AccountId| balance(model, &asset_id(id)).unwrap_or(0);
+    let mark = |asset: u64| if asset != 0 { 1 << 29 } else { 0 };
+    let state_asset = |model: &mut Model, id: &AccountId, asset: u64| {
+        let account = asset_id(id).0;
+        let (height, position) = (latest.height.into(), (latest.position | 3 << 30).into());
+        if asset != 0 {
+            model.insert(key(&AccountId(account)), IndexEntry { account, balance: asset.into(), height, position });
+        }
+    };
     let pays = if matches!(operation.command, 3 | 5 | 9 | 11) { Some(operation.source) } else { operation.payer() };
     if pays.is_some_and(|payer| is_frozen(model, &payer)) {
         return None;
     }
     match operation.command {
-        1 if balance(model, &operation.source).is_none() => {
+        1 | 12 if balance(model, &operation.source).is_none() => {
             let destination = match operation.payer() {
+                Some(payer) if asset(model, &payer) != 0 => return None,
                 Some(payer) => {
                     let left = balance(model, &payer)?.checked_sub(amount)?;
                     touch(model, &payer, left)
@@ -98,9 +109,10 @@ fn apply_plainly(model: &mut Model, operation: &Operation, latest: Locator) -> O
                 account: operation.source.0,
                 balance: 0.into(),
                 height: latest.height.into(),
-                position: latest.position.into(),
+                position: (latest.position | mark(operation.asset().into())).into(),
             };
             model.insert(key(&operation.source), entry);
+            state_asset(model, &operation.source, operation.asset().into());
             Some(Links { source: Link::NONE, destination })
         }
         2 => {
@@ -108,6 +120,9 @@ fn apply_plainly(model: &mut Model, operation: &Operation, latest: Locator) -> O
             Some(Links { source: touch(model, &operation.source, after), destination: Link::NONE })
         }
         3 if operation.source != operation.destination => {
+            if asset(model, &operation.source) != asset(model, &operation.destination) {
+                return None;
+            }
             let from = balance(model, &operation.source)?.checked_sub(amount)?;
             let to = balance(model, &operation.destination)?.checked_add(amount)?;
             let source = touch(model, &operation.source, from);
@@ -117,7 +132,10 @@ fn apply_plainly(model: &mut Model, operation: &Operation, latest: Locator) -> O
             let hold = hold_id(operation);
             let (from, to) = (balance(model, &operation.source)?, balance(model, &operation.destination)?);
             let left = from.checked_sub(amount).filter(|_| balance(model, &hold).is_none())?;
-            let (height, position) = (latest.height.into(), (latest.position | 1 << 31).into());
+            let asset = Some(asset(model, &operation.source))
+                .filter(|source| *source == asset(model, &operation.destination))?;
+            let (height, position) = (latest.height.into(), (latest.position | 1 << 31 | mark(asset)).into());
+            state_asset(model, &hold, asset);
             model.insert(key(&hold), IndexEntry { account: hold.0, balance: amount.into(), height, position });
             let source = touch(model, &operation.source, left);
             Some(Links { source, destination: touch(model, &operation.destination, to) })
@@ -126,16 +144,21 @@ fn apply_plainly(model: &mut Model, operation: &Operation, latest: Locator) -> O
             let hold = hold_id(operation);
             let [from, to] = [operation.source, operation.destination].map(|account| balance(model, &account));
             let rest = balance(model, &hold)?.checked_sub(amount)?;
-            if to.is_none() && amount > 0 {
+            let held = asset(model, &hold);
+            let is_of_another = |id: &AccountId| balance(model, id).is_some() && asset(model, id) != held;
+            let receives_another = amount > 0 && is_of_another(&operation.destination);
+            if to.is_none() && amount > 0 || rest > 0 && is_of_another(&operation.source) || receives_another {
                 return None;
             }
             model.remove(&key(&hold));
+            model.remove(&key(&asset_id(&hold)));
             let source = match from {
                 Some(from) => touch(model, &operation.source, from + rest),
                 None if rest == 0 => Link::NONE,
                 None => {
-                    let (height, position) = (latest.height.into(), latest.position.into());
+                    let (height, position) = (latest.height.into(), (latest.position | mark(held)).into());
                     let account = operation.source.0;
+                    state_asset(model, &operation.source, held);
                     model
                         .insert(key(&operation.source), IndexEntry { account, balance: rest.into(), height, position });
                     Link::NONE
@@ -151,11 +174,13 @@ fn apply_plainly(model: &mut Model, operation: &Operation, latest: Locator) -> O
             }
             let source = touch(model, &operation.source, before);
             let entry = model.get_mut(&key(&operation.source))?;
-            entry.position = (latest.position | if operation.command == 9 { 1 << 30 } else { 0 }).into();
+            let marks = entry.position.get() & 1 << 29 | if operation.command == 9 { 1 << 30 } else { 0 };
+            entry.position = (latest.position | marks).into();
             Some(Links { source, destination: Link::NONE })
         }
         11 if balance(model, &operation.source)? == 0 => {
             let closed = model.remove(&key(&operation.source))?;
+            model.remove(&key(&asset_id(&operation.source)));
             Some(Links { source: closed.latest().into(), destination: Link::NONE })
         }
         _ => None,
@@ -169,6 +194,7 @@ fn account(n: u32) -> AccountId {
 fn operation((command, source, destination, amount): (u16, u32, u32, u64)) -> Operation {
     let id = TransactionId::ZERO;
     match command {
+        1 if amount > 0 && source % 3 == 0 => Operation::open(id, account(source), 1 + destination % 2),
         1 => Operation::create(id, account(source)),
         2 => Operation::issue(id, account(source), amount),
         4 => Operation::create_for(id, account(source), account(destination), amount),

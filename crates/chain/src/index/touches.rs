@@ -40,6 +40,10 @@ pub(super) enum Role {
     Frozen,
     Unfrozen,
     Closed,
+    /// The entry with the asset of an account or a hold that is added, or may be there.
+    AssetAdded,
+    /// The entry with the asset of an account or a hold that is removed.
+    AssetRemoved,
 }
 
 impl Role {
@@ -58,10 +62,13 @@ pub struct Touch {
     /// Index of the transaction, among those of the same [`Touches`].
     pub(super) number: u32,
     pub(super) role: Role,
+    /// Whether the account or hold that it may add is of another asset than 0.
+    pub(super) has_asset: bool,
 }
 
 impl Touch {
-    const NONE: Self = Self { path: 0, account: AccountId::ZERO, amount: 0, number: 0, role: Role::Created };
+    const NONE: Self =
+        Self { path: 0, account: AccountId::ZERO, amount: 0, number: 0, role: Role::Created, has_asset: false };
 }
 
 /// The touches of a block's transactions. Those of one account are in block order.
@@ -69,18 +76,21 @@ impl Touch {
 pub struct Touches {
     touches: Vec<Touch>,
     paths: Vec<[u64; 2]>,
-    holds: Vec<TouchedHold>,
+    pub(super) holds: Vec<TouchedHold>,
+    /// Those of assets.
+    pub(super) assets: Vec<Touch>,
 }
 
 /// The hold that a transaction makes or ends.
 #[derive(Clone, Copy, Debug)]
-struct TouchedHold {
+pub(super) struct TouchedHold {
     /// Index of the transaction.
     number: u32,
     path: u64,
-    id: AccountId,
+    pub(super) id: AccountId,
     /// The held amount.
-    amount: u64,
+    pub(super) amount: u64,
+    pub(super) asset: u32,
 }
 
 impl Touches {
@@ -102,6 +112,10 @@ impl Touches {
         let Locator { height, position } = first;
         let error = |(number, effect)| EffectError { height, position: position + number, effect };
         self.find_holds(index, operations).map_err(error)?;
+        self.assets.clear();
+        if index.has_assets(operations) {
+            self.find_assets(index, first, operations).map_err(error)?;
+        }
         let bits = part_bits(index.accounts(), 2 * operations.len());
         self.sort(bits, operations).map_err(|number| error((number, Effect::NotATransaction)))
     }
@@ -125,7 +139,7 @@ impl Touches {
             if operation.ends_hold() && operation.amount() > amount {
                 return Err((number, Effect::Underflow));
             }
-            self.holds.push(TouchedHold { number, path: account_path(&id), id, amount });
+            self.holds.push(TouchedHold { number, path: account_path(&id), id, amount, asset: 0 });
         }
         Ok(())
     }
@@ -142,18 +156,19 @@ impl Touches {
         let part = |path: u64| (path >> 1 >> (63 - bits)) as usize;
         let mut places = vec![0; 1 << bits];
         self.holds.iter().for_each(|hold| places[part(hold.path)] += 1);
+        self.assets.iter().for_each(|asset| places[part(asset.path)] += 1);
         for (number, (operation, [source, destination])) in operations.iter().zip(&self.paths).enumerate() {
             places[part(*source)] += 1;
             match operation.command() {
                 Ok(Command::Issue | Command::Freeze | Command::Unfreeze | Command::Close) => {}
-                Ok(Command::Create) if operation.destination.is_zero() => {}
-                Ok(Command::Create | Command::Transfer)
+                Ok(Command::Create | Command::Open) if operation.destination.is_zero() => {}
+                Ok(Command::Create | Command::Open | Command::Transfer)
                 | Ok(Command::Hold | Command::Capture | Command::Release | Command::Reclaim)
                     if operation.source != operation.destination =>
                 {
                     places[part(*destination)] += 1;
                 }
-                Ok(Command::Create | Command::Transfer | Command::Refer)
+                Ok(Command::Create | Command::Open | Command::Transfer | Command::Refer)
                 | Ok(Command::Hold | Command::Capture | Command::Release | Command::Reclaim)
                 | Err(_) => return Err(number as u32),
             }
@@ -166,14 +181,17 @@ impl Touches {
         let mut holds = self.holds.iter();
         for (number, (operation, [source, destination])) in operations.iter().zip(&self.paths).enumerate() {
             let amount = operation.amount.get();
+            let mut has_asset = operation.command() == Ok(Command::Open);
+            let hold = if operation.is_of_hold() { holds.next() } else { None };
+            has_asset |= hold.is_some_and(|hold| hold.asset != 0);
             let mut put_amount = |path, account, role, amount| {
                 let place = &mut places[part(path)];
-                self.touches[*place] = Touch { path, account, amount, number: number as u32, role };
+                self.touches[*place] = Touch { path, account, amount, number: number as u32, role, has_asset };
                 *place += 1;
             };
             let mut put = |path, account, role| put_amount(path, account, role, amount);
             match operation.command() {
-                Ok(Command::Create) => {
+                Ok(Command::Create | Command::Open) => {
                     put(*source, operation.source, Role::Created);
                     if !operation.destination.is_zero() {
                         put(*destination, operation.destination, Role::Payer);
@@ -188,7 +206,7 @@ impl Touches {
                     put(*destination, operation.destination, Role::Receiver);
                 }
                 Ok(command @ (Command::Hold | Command::Capture | Command::Release | Command::Reclaim)) => {
-                    let hold = holds.next().expect("each such operation has one");
+                    let hold = hold.expect("each such operation has one");
                     debug_assert_eq!(hold.number, number as u32);
                     let is_made = command == Command::Hold;
                     // Of the account that a part of the transaction does not change, the history has it all the same.
@@ -201,6 +219,12 @@ impl Touches {
                 }
                 Ok(Command::Refer) | Err(_) => unreachable!("refused where the places were counted"),
             }
+        }
+        // Each id is that of an asset only, so these touches need not stand among the others.
+        for touch in &self.assets {
+            let place = &mut places[part(touch.path)];
+            self.touches[*place] = *touch;
+            *place += 1;
         }
         Ok(())
     }

@@ -91,7 +91,7 @@ impl Replay {
     fn begin(chain: &OwnChain) -> Result<Self, Error> {
         let store = chain.store();
         let (first, directory, progress) = (store.first_retained(), chain.directory(), chain.progress());
-        let (tip, index, pending) = if first <= 1 {
+        let (tip, mut index, pending) = if first <= 1 {
             let index = Index::new();
             let pending = Pending::new(&index);
             (tip_at(store, 0)?, index, pending)
@@ -108,6 +108,7 @@ impl Replay {
         if index.total() != tip.issued {
             return Err(store.damaged_record(tip.height(), Damage::Conservation));
         }
+        index.check_assets();
         let record = store.record(tip.height())?;
         Ok(Self {
             height: tip.height(),

@@ -128,13 +128,13 @@ impl ChainState {
 fn before(operation: &Operation, links: Links, account: &AccountId) -> Option<Option<Locator>> {
     let is_source = operation.source == *account;
     let link: Link = match operation.command().ok()? {
-        Command::Create if is_source => return (links.source == Link::NONE).then_some(None),
+        Command::Create | Command::Open if is_source => return (links.source == Link::NONE).then_some(None),
         Command::Issue | Command::Transfer | Command::Hold if is_source => links.source,
         Command::Freeze | Command::Unfreeze | Command::Close if is_source => links.source,
         Command::Capture | Command::Release | Command::Reclaim if is_source => return Some(links.source.locator()),
         _ if operation.other_account() == Some(*account) => links.destination,
         Command::Hold if hold_id(operation) == *account => return Some(None),
-        Command::Create | Command::Issue | Command::Transfer | Command::Refer => return None,
+        Command::Create | Command::Open | Command::Issue | Command::Transfer | Command::Refer => return None,
         Command::Hold | Command::Capture | Command::Release | Command::Reclaim => return None,
         Command::Freeze | Command::Unfreeze | Command::Close => return None,
     };

@@ -133,7 +133,7 @@ impl OwnReader {
     /// The latest transaction of an account as of the tip; `None` if the account does not exist.
     pub fn latest(&self, account: &AccountId) -> Result<Option<TransactionAnswer>, Error> {
         let (tip, entry) = self.0.account(account);
-        let Some(locator) = entry.map(|entry| entry.latest()) else { return Ok(None) };
+        let Some(locator) = entry.and_then(latest_of) else { return Ok(None) };
         let record = self.0.store.record(locator.height.into())?;
         if locator.position >= record.transactions() {
             return Err(self.0.store.damaged(&record, Damage::Index));
@@ -211,7 +211,7 @@ impl OwnReader {
 
     /// The transactions of an account, newest first.
     pub fn history(&self, account: &AccountId) -> Result<History, Error> {
-        let latest = self.account(account)?.map(|entry| entry.latest());
+        let latest = self.account(account)?.and_then(latest_of);
         Ok(History::new(Arc::clone(&self.0), *account, latest))
     }
 
@@ -250,4 +250,9 @@ impl OwnReader {
             tail,
         })
     }
+}
+
+/// Where the latest transaction of an account or a hold is. The entry of an asset is found by no transaction's account.
+fn latest_of(entry: IndexEntry) -> Option<Locator> {
+    entry.asset().is_none().then(|| entry.latest())
 }

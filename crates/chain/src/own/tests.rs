@@ -47,6 +47,8 @@ struct Model {
     /// HOLDs of open holds.
     holds: Vec<Operation>,
     frozen: HashSet<AccountId>,
+    /// Those that are not 0, of accounts and of open holds.
+    assets: HashMap<AccountId, u32>,
     /// Of accounts, and of open holds.
     balances: HashMap<AccountId, u64>,
     history: HashMap<AccountId, Vec<(Locator, Operation)>>,
@@ -81,6 +83,7 @@ impl Model {
             accounts: 0,
             holds: Vec::new(),
             frozen: HashSet::new(),
+            assets: HashMap::new(),
             balances: HashMap::new(),
             history: HashMap::new(),
             stated: HashMap::new(),
@@ -108,16 +111,30 @@ impl Model {
                 |account: &AccountId, amount: u64| self.balances.get(account).is_some_and(|balance| *balance >= amount);
             let (exists, is_frozen) = (has(&a, 0), self.frozen.contains(&a));
             let can_pay = has(&a, amount) && !is_frozen;
+            let is_same = self.assets.get(&a) == self.assets.get(&b);
+            let asset = self.random.below(6).saturating_sub(3) as u32;
+            let open = |account| match asset {
+                0 => Operation::create(id, account),
+                asset => Operation::open(id, account, asset),
+            };
             let operation = match self.random.below(18) {
-                10 | 11 if can_pay && a != b && has(&b, 0) => Operation::hold(id, a, b, amount, position),
+                10 | 11 if can_pay && is_same && a != b && has(&b, 0) => Operation::hold(id, a, b, amount, position),
                 14 if is_frozen => Operation::unfreeze(id, a),
                 14 if exists => Operation::freeze(id, a),
                 15 if exists && !is_frozen && !has(&a, 1) => Operation::close(id, a),
                 // Empties an account, to be closed.
-                16 if can_pay && a != b && has(&b, 0) => Operation::transfer(id, a, b, self.balances[&a]),
-                17 if accounts > 0 && !exists => Operation::create(id, a),
+                16 if can_pay && is_same && a != b && has(&b, 0) => Operation::transfer(id, a, b, self.balances[&a]),
+                17 if accounts > 0 && !exists => open(a),
                 12 | 13 if !self.holds.is_empty() => {
-                    let hold = self.holds.swap_remove(self.random.below(self.holds.len() as u64) as usize);
+                    let number = self.random.below(self.holds.len() as u64) as usize;
+                    let hold = self.holds[number];
+                    // Its parties may have opened their accounts in another asset since.
+                    let held = self.assets.get(&crate::index::hold_id(&hold));
+                    let is_of_another = |id| self.balances.contains_key(id) && self.assets.get(id) != held;
+                    if is_of_another(&hold.source) || is_of_another(&hold.destination) {
+                        continue;
+                    }
+                    self.holds.swap_remove(number);
                     match self.random.below(4) {
                         _ if !self.balances.contains_key(&hold.destination) => Operation::reclaim(&hold),
                         0 => Operation::release(&hold),
@@ -125,10 +142,12 @@ impl Model {
                         _ => Operation::capture(&hold, 1 + self.random.below(hold.amount())),
                     }
                 }
-                0 => Operation::create(id, account(accounts)),
-                9 if can_pay && !a.is_zero() => Operation::create_for(id, account(accounts), a, amount),
+                0 => open(account(accounts)),
+                9 if can_pay && !a.is_zero() && !self.assets.contains_key(&a) => {
+                    Operation::create_for(id, account(accounts), a, amount)
+                }
                 1 | 2 if exists => Operation::issue(id, a, amount),
-                _ if can_pay && a != b && has(&b, 0) => Operation::transfer(id, a, b, amount),
+                _ if can_pay && is_same && a != b && has(&b, 0) => Operation::transfer(id, a, b, amount),
                 _ if accounts < 4 => Operation::create(id, account(accounts)),
                 _ => continue,
             };
@@ -149,7 +168,10 @@ impl Model {
         self.history.entry(operation.source).or_default().push((at, *operation));
         let balance = self.balances.entry(operation.source).or_default();
         match operation.command {
-            1 => {
+            1 | 12 => {
+                if operation.asset() != 0 {
+                    self.add_asset(operation.source, operation.asset(), at, operation);
+                }
                 self.accounts += u64::from(operation.source == account(self.accounts));
                 if let Some(payer) = operation.payer() {
                     *self.balances.get_mut(&payer).unwrap() -= amount;
@@ -167,9 +189,27 @@ impl Model {
             11 => {
                 self.history.remove(&operation.source);
                 assert_eq!(self.balances.remove(&operation.source), Some(0));
+                self.remove_asset(operation.source);
             }
             _ => {}
         }
+    }
+
+    fn add_asset(&mut self, id: AccountId, asset: u32, at: Locator, operation: &Operation) {
+        self.assets.insert(id, asset);
+        self.history.insert(crate::index::asset_id(&id), vec![(at, *operation)]);
+    }
+
+    fn remove_asset(&mut self, id: AccountId) {
+        if self.assets.remove(&id).is_some() {
+            self.history.remove(&crate::index::asset_id(&id)).unwrap();
+        }
+    }
+
+    /// All entries of the index: accounts, open holds, and the assets of both.
+    fn entries(&self) -> HashMap<AccountId, u64> {
+        let assets = self.assets.iter().map(|(id, asset)| (crate::index::asset_id(id), u64::from(*asset)));
+        self.balances.iter().map(|(id, balance)| (*id, *balance)).chain(assets).collect()
     }
 
     fn apply_to_hold(&mut self, operation: &Operation, at: Locator) {
@@ -178,7 +218,12 @@ impl Model {
             self.history.remove(&hold).unwrap();
             let held = self.balances.remove(&hold).unwrap();
             // Both may have closed their accounts. What the payer gets back opens its account again.
+            let asset = self.assets.get(&hold).copied();
+            self.remove_asset(hold);
             if held > amount {
+                if let Some(asset) = asset.filter(|_| !self.balances.contains_key(&operation.source)) {
+                    self.add_asset(operation.source, asset, at, operation);
+                }
                 self.balances.entry(operation.source).or_default();
                 self.history.entry(operation.source).or_default();
             }
@@ -194,6 +239,9 @@ impl Model {
             }
             *self.balances.get_mut(&operation.source).unwrap() -= amount;
             self.balances.insert(hold, amount);
+            if let Some(&asset) = self.assets.get(&operation.source) {
+                self.add_asset(hold, asset, at, operation);
+            }
             self.history.insert(hold, vec![(at, *operation)]);
             self.holds.push(*operation);
         }
@@ -203,8 +251,8 @@ impl Model {
         self.headers.append(key().seal(&tip.header)).unwrap();
         assert_eq!(*self.headers.tip_hash(), tip.hash);
         if tip.header.states_index() {
-            let latest = |account| self.history[account].last().unwrap().0;
-            self.stated = self.balances.iter().map(|(id, balance)| (*id, (*balance, latest(id)))).collect();
+            let latest = |account: &AccountId| self.history[account].last().unwrap().0;
+            self.stated = self.entries().into_iter().map(|(id, balance)| (id, (balance, latest(&id)))).collect();
             assert_eq!((tip.index_height, tip.index_transactions), (tip.height(), tip.transactions));
         }
     }
@@ -215,8 +263,9 @@ impl Model {
         let first = reader.first_retained();
         let is_retained = |at: Locator| u64::from(at.height) >= first;
         assert_eq!(reader.tip().hash, *self.headers.tip_hash());
-        assert_eq!(reader.tip().header.accounts.get(), self.balances.len() as u64);
-        for (account, balance) in &self.balances {
+        let entries = self.entries();
+        assert_eq!(reader.tip().header.accounts.get(), entries.len() as u64);
+        for (account, balance) in &entries {
             let entry = self.check_index(&reader, account);
             let stated = entry.map(|entry| (entry.balance.get(), entry.latest()));
             assert_eq!(stated, self.stated.get(account).copied());
@@ -225,6 +274,13 @@ impl Model {
             let entry = reader.account(account).unwrap().unwrap();
             assert_eq!((entry.balance.get(), entry.latest()), (*balance, latest));
             assert_eq!(entry.is_frozen(), self.frozen.contains(account));
+            assert_eq!(entry.has_asset(), self.assets.contains_key(account));
+            assert_eq!(entry.asset().is_some(), !self.balances.contains_key(account));
+            if entry.asset().is_some() {
+                assert_eq!(reader.latest(account).unwrap(), None);
+                assert_eq!(reader.history(account).unwrap().count(), 0);
+                continue;
+            }
             if is_retained(latest) {
                 let answer = reader.latest(account).unwrap().unwrap();
                 assert_eq!(

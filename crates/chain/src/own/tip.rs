@@ -55,7 +55,7 @@ pub(super) fn issued(before: u128, operations: &[Operation]) -> u128 {
     operations.iter().fold(before, |issued, operation| match operation.command() {
         Ok(Command::Issue) => issued + u128::from(operation.amount()),
         // Not below zero: some account held it.
-        Ok(Command::Create) => issued.saturating_sub(operation.amount().into()),
+        Ok(Command::Create | Command::Open) => issued.saturating_sub(operation.amount().into()),
         Ok(Command::Transfer | Command::Refer)
         | Ok(Command::Hold | Command::Capture | Command::Release | Command::Reclaim)
         | Ok(Command::Freeze | Command::Unfreeze | Command::Close)

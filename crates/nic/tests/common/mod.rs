@@ -81,8 +81,8 @@ impl Toy {
             self.sequence += 1;
             let known = self.balances.contains_key(&operation.source);
             let status = match operation.command() {
-                Ok(Command::Create) if known => Status::AccountExists,
-                Ok(Command::Create) => {
+                Ok(Command::Create | Command::Open) if known => Status::AccountExists,
+                Ok(Command::Create | Command::Open) => {
                     self.balances.insert(operation.source, 0);
                     Status::Ok
                 }

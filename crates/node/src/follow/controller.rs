@@ -41,7 +41,7 @@ impl Controller {
 
     fn balance(&self, account: &AccountId) -> Option<u64> {
         let found = self.chain.account(account).inspect_err(|error| tracing::error!(%error, "cannot read an account"));
-        found.ok().flatten().filter(|entry| !entry.is_hold()).map(|entry| entry.balance.get())
+        found.ok().flatten().filter(spv::IndexEntry::is_account).map(|entry| entry.balance.get())
     }
 }
 

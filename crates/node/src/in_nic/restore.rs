@@ -61,6 +61,11 @@ fn restore(
         let reason = "frozen accounts, which could pay here: unfreeze them with `turnpike serve`, or use that";
         return Err(Error::InNic(format!("the ledger has {frozen} {reason}")).into());
     }
+    let of_assets = recovered.of_assets();
+    if of_assets > 0 {
+        let reason = "accounts of other assets than 0, which a NIC would mix: use `turnpike serve`";
+        return Err(Error::InNic(format!("the ledger has {of_assets} {reason}")).into());
+    }
     for (account, balance) in recovered.iter() {
         let account = account.to_compact().ok_or_else(other)?;
         nic.insert(account, balance).map_err(Failure::NoPlace)?;

@@ -53,6 +53,7 @@ pub fn render(node_state: &NodeState) -> String {
     metrics.counter("proof_evictions_total", "Proofs evicted to make room.", cache.evictions);
     metrics.gauge("accounts", "Accounts.", node_state.accounts.load(Relaxed));
     metrics.gauge("frozen_accounts", "Frozen accounts.", node_state.frozen.load(Relaxed));
+    metrics.gauge("asset_accounts", "Accounts of other assets than 0.", node_state.of_assets.load(Relaxed));
     metrics.gauge("holds", "Open holds.", node_state.holds.load(Relaxed));
     metrics.gauge("accounts_limit", "Maximum number of accounts.", node_state.accounts_limit);
     let unreserved = node_state.accounts_unreserved;

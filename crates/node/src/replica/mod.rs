@@ -229,6 +229,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
         let secret = Secret::from_seed(layout::random()?);
         let mut ledger = OrderedLedger::open(chain, journal, options, secret, memory, observer)?;
         ledger.allow_freezing(config.ledger.freezing);
+        ledger.set_issuers(config.issuers());
         let tip = ledger.tip();
         let roster = Roster::open(data, network, config.cluster.epoch(), replicas.clone(), tip.height())?;
         let roster = Arc::new(roster);

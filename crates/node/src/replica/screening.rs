@@ -101,8 +101,7 @@ impl Summary {
     fn add<O: Observer>(&mut self, chain: &[SignedOperation], ledger: &mut OrderedLedger<O>) {
         let outlooks = Vec::from_iter(chain.iter().map(|entry| ledger.outlook(entry)));
         let is_created_before = |position: usize, account| {
-            let creates = |operation: &Operation| operation.command() == Ok(Command::Create);
-            chain[..position].iter().any(|entry| creates(&entry.operation) && entry.operation.source == account)
+            chain[..position].iter().any(|entry| entry.operation.creates() && entry.operation.source == account)
         };
         let missing = (outlooks.iter().enumerate().filter(|(_, outlook)| **outlook == Outlook::NoAccount))
             .map(|(position, _)| (position, paying(&chain[position].operation)))
@@ -141,9 +140,8 @@ fn payer(operation: &Operation) -> Option<AccountId> {
             Some(operation.signer())
         }
         Ok(Command::Close) => Some(operation.source),
-        Ok(Command::Create | Command::Issue | Command::Refer | Command::Freeze | Command::Unfreeze) | Err(_) => {
-            operation.payer()
-        }
+        Ok(Command::Create | Command::Open | Command::Issue | Command::Refer | Command::Freeze | Command::Unfreeze)
+        | Err(_) => operation.payer(),
     }
 }
 

@@ -51,6 +51,9 @@ pub enum AccountCommand {
     Create {
         /// The account [default: the account of --key]
         account: Option<AccountId>,
+        /// Create it in this asset, from and to which nothing else can be paid
+        #[arg(long, value_name = "CODE", default_value_t = 0, hide_default_value = true)]
+        asset: u32,
         #[command(flatten)]
         sponsor: SponsorArgs,
         #[command(flatten)]

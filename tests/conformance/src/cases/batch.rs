@@ -209,7 +209,7 @@ fn malformed_entries(session: &mut Session) -> Result<(), Stop> {
     let account = session.funded_account(5)?;
     let mut operations: Vec<_> = (0..4).map(|_| Operation::issue(session.fresh_transaction(), account, 1)).collect();
     operations[1].destination = account;
-    operations[2].command = 12;
+    operations[2].command = 13;
     let (results, _) = session.operations(&operations, Promise::Default)?;
     let statuses: Vec<_> = results.iter().map(|(status, _)| *status).collect();
     ensure_eq!(statuses, [Status::Ok, Status::Malformed, Status::UnknownCommand, Status::Ok], "statuses");
@@ -424,7 +424,7 @@ fn linked_refused(session: &mut Session) -> Result<(), Stop> {
     chain[2].flags = 0;
     for (refusal, change) in [
         (Status::Malformed, Operation { destination: account, ..chain[1] }),
-        (Status::UnknownCommand, Operation { command: 12, ..chain[1] }),
+        (Status::UnknownCommand, Operation { command: 13, ..chain[1] }),
         (Status::ZeroAmount, Operation { amount: 0.into(), ..chain[1] }),
         (Status::TransactionIdReused, Operation { transaction: chain[0].transaction, ..chain[1] }),
     ] {

@@ -120,7 +120,8 @@ fn transactions_of_pruned_blocks_are_refused_by_that_name() {
     assert!(found[0] > 100 && found[1] > 100, "{found:?}");
     let limits = PageLimits { rows: usize::MAX, examined: usize::MAX };
     let mut ends = [0; 2];
-    for (account, history) in &model.history {
+    // The entry of an asset has no history of its own.
+    for (account, history) in model.history.iter().filter(|(id, _)| model.balances.contains_key(id)) {
         let page = reader.page(account, &Filter::default(), None, limits).unwrap().unwrap();
         let retained = history.iter().filter(|(at, _)| at.height >= 7).count();
         assert_eq!(page.transactions.len(), retained);

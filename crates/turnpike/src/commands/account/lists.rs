@@ -189,11 +189,12 @@ impl Rows {
 
 fn describe_account(account: &Account) -> String {
     format!(
-        "{}  {:>20}  {}:{}",
+        "{}  {:>20}  {}:{}{}",
         account.account,
         thousands(account.balance),
         account.latest_height,
-        account.latest_position
+        account.latest_position,
+        if account.asset == 0 { String::new() } else { format!("  asset {}", account.asset) }
     )
 }
 

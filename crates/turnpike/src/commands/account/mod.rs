@@ -39,10 +39,10 @@ struct Report {
 /// Runs `turnpike account`.
 pub fn run(command: &AccountCommand, output: Output) -> Result<(), Error> {
     match command {
-        AccountCommand::Create { account, sponsor, operation } => {
+        AccountCommand::Create { account, asset, sponsor, operation } => {
             let mut session = Session::open(operation)?;
             let account = session.account_or_own(*account)?;
-            let create = session.create(account, sponsor)?;
+            let create = session.create(account, sponsor)?.in_asset(*asset);
             session.execute("create", create, output)
         }
         AccountCommand::Issue { account, amount, operation } => {

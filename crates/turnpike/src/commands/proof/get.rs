@@ -48,7 +48,10 @@ fn get_own(client: &mut Client, args: &ProofGetArgs, output: Output) -> Result<V
     let patience = Patience::new(args.wait);
     let reply = if let Subject::Balance(account) = subject {
         let proved = patience.index(client, &mut chain, account)?;
-        let report = BalanceReport::new(account, proved.height, proved.entry, Against::new(&chain, source, replaced));
+        let asset = proved.entry.map(|entry| client.prove_asset(&mut chain, &entry)).transpose();
+        let asset = asset.map_err(Error::other)?;
+        let against = Against::new(&chain, source, replaced);
+        let report = BalanceReport::new(account, proved.height, proved.entry, asset, against);
         output.result(&report, BalanceReport::describe);
         proved.reply
     } else {

@@ -38,6 +38,8 @@ pub struct BalanceReport {
     /// The same as a string: numbers of JavaScript are exact up to 2^53 only.
     balance_text: String,
     is_frozen: bool,
+    /// The asset of the account; `None` if it is another one than 0 that is not proved.
+    asset: Option<u32>,
     latest_height: Option<u32>,
     latest_position: Option<u32>,
     against: Against,
@@ -100,7 +102,14 @@ impl TransactionReport {
 }
 
 impl BalanceReport {
-    pub fn new(account: AccountId, height: u64, entry: Option<spv::IndexEntry>, against: Against) -> Self {
+    /// `asset` is the proved asset of an account that has another one than 0.
+    pub fn new(
+        account: AccountId,
+        height: u64,
+        entry: Option<spv::IndexEntry>,
+        asset: Option<u32>,
+        against: Against,
+    ) -> Self {
         let balance = entry.map_or(0, |entry| entry.balance.get());
         Self {
             verified: true,
@@ -110,6 +119,7 @@ impl BalanceReport {
             balance,
             balance_text: balance.to_string(),
             is_frozen: entry.is_some_and(|entry| entry.is_frozen()),
+            asset: if entry.is_some_and(|entry| entry.has_asset()) { asset } else { Some(0) },
             latest_height: entry.map(|entry| entry.latest().height),
             latest_position: entry.map(|entry| entry.latest().position),
             against,
@@ -119,9 +129,14 @@ impl BalanceReport {
     pub fn describe(&self) -> String {
         let what = match (self.latest_height, self.latest_position) {
             (Some(height), Some(position)) => format!(
-                "verified: {}account {} holds {} as of block {}\nlatest       position {position} of block {height}",
+                "verified: {}account {}{} holds {} as of block {}\nlatest       position {position} of block {height}",
                 if self.is_frozen { "frozen " } else { "" },
                 self.account,
+                match self.asset {
+                    Some(0) => String::new(),
+                    Some(asset) => format!(" of asset {asset}"),
+                    None => " of an asset that this proof does not name".to_owned(),
+                },
                 thousands(self.balance),
                 self.height
             ),

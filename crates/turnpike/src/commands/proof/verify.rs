@@ -56,7 +56,7 @@ pub fn verify(args: &ProofVerifyArgs, output: Output) -> Result<(), Error> {
             account.copy_from_slice(&reply.fixed.request.key[..16]);
             let entry = proof.verify(&account, &chain).map_err(Error::other)?;
             let against = Against::new(&chain, Source::new(network, headers), None);
-            let report = BalanceReport::new(AccountId(account), proof.height, entry, against);
+            let report = BalanceReport::new(AccountId(account), proof.height, entry, None, against);
             output.result(&report, BalanceReport::describe);
         }
         _ => verify_merkle_block(&bytes, args, output)?,

@@ -1,0 +1,123 @@
+//! The assets of accounts and holds, which have entries of their own.
+//!
+//! An account has its asset from the OPEN that creates it to the CLOSE that removes it, and a hold that of its payer.
+//! The ledger moves nothing between accounts of different assets, so the index need not look at those of a transfer.
+//! The audit does.
+use super::paths::account_path;
+use super::touches::{Role, Touch, Touches};
+use super::{Effect, Index, asset_id};
+use spv::Locator;
+use std::collections::HashMap;
+use wire::{AccountId, Command, Operation};
+
+/// The assets of accounts and holds, after some operations.
+struct AssetView<'a> {
+    index: &'a Index,
+    /// Where the operation is that is looked at. An index that is catching up has later entries.
+    now: Locator,
+    /// Accounts and holds that the operations so far have created, with their assets, or `None` if they have removed
+    /// them.
+    changed: HashMap<AccountId, Option<u32>>,
+}
+
+impl AssetView<'_> {
+    /// The asset of an account or a hold; 0 if it does not exist.
+    fn get(&self, id: &AccountId) -> u32 {
+        let before = || Some(self.stated(id, |latest| latest < self.now));
+        self.changed.get(id).copied().unwrap_or_else(before).unwrap_or(0)
+    }
+
+    /// The asset of a hold that is made now, by this account. If the index is catching up, the account may have another
+    /// one by now, but the hold's entry is there: it is kept with the snapshot.
+    fn of_new_hold(&self, hold: &AccountId, payer: &AccountId) -> u32 {
+        if self.index.is_catching_up { self.stated(hold, |latest| latest == self.now) } else { self.get(payer) }
+    }
+
+    fn stated(&self, id: &AccountId, is_of_time: impl Fn(Locator) -> bool) -> u32 {
+        let entry = self.index.get(&asset_id(id)).filter(|entry| is_of_time(entry.latest()));
+        entry.and_then(|entry| entry.asset()).unwrap_or(0)
+    }
+
+    /// Whether an account, if it exists, can receive an amount of an asset.
+    fn may_receive(&self, account: &AccountId, amount: u64, asset: u32) -> bool {
+        let before = || self.index.get(account).is_some_and(|entry| entry.is_account());
+        let exists = || self.changed.get(account).map_or_else(before, Option::is_some);
+        amount == 0 || self.get(account) == asset || !exists()
+    }
+}
+
+impl Touches {
+    /// Finds the assets that these operations add or remove, and those of the holds.
+    pub(super) fn find_assets(
+        &mut self,
+        index: &Index,
+        first: Locator,
+        operations: &[Operation],
+    ) -> Result<(), (u32, Effect)> {
+        let mut view = AssetView { index, now: first, changed: HashMap::new() };
+        let mut holds = self.holds.iter_mut();
+        for (number, operation) in (0..).zip(operations) {
+            view.now = Locator { position: first.position + number, ..first };
+            let mut touch = |id: &AccountId, role, asset: u32| {
+                let account = asset_id(id);
+                let path = account_path(&account);
+                self.assets.push(Touch { path, account, amount: asset.into(), number, role, has_asset: false });
+            };
+            let hold = if operation.is_of_hold() { holds.next() } else { None };
+            let source = &operation.source;
+            let is_possible = match (operation.command(), hold) {
+                (Ok(Command::Create | Command::Open), _) => {
+                    view.changed.insert(*source, Some(operation.asset()));
+                    if operation.asset() != 0 {
+                        touch(source, Role::AssetAdded, operation.asset());
+                    }
+                    // A deposit is paid in asset 0.
+                    !index.checks_assets || operation.payer().is_none_or(|payer| view.get(&payer) == 0)
+                }
+                (Ok(Command::Close), _) => {
+                    let asset = view.get(source);
+                    view.changed.insert(*source, None);
+                    if asset != 0 {
+                        touch(source, Role::AssetRemoved, asset);
+                    }
+                    true
+                }
+                (Ok(Command::Hold), Some(hold)) => {
+                    hold.asset = view.of_new_hold(&hold.id, source);
+                    if hold.asset != 0 {
+                        view.changed.insert(hold.id, Some(hold.asset));
+                        touch(&hold.id, Role::AssetAdded, hold.asset);
+                    }
+                    !index.checks_assets || view.get(&operation.destination) == hold.asset
+                }
+                (_, Some(hold)) => {
+                    hold.asset = view.get(&hold.id);
+                    // An amount above the held one has been refused.
+                    let (captured, rest) = (operation.amount(), hold.amount - operation.amount());
+                    let is_possible = !index.checks_assets
+                        || view.may_receive(&operation.destination, captured, hold.asset)
+                            && view.may_receive(source, rest, hold.asset);
+                    view.changed.insert(hold.id, None);
+                    if rest > 0 {
+                        view.changed.insert(*source, Some(hold.asset));
+                    }
+                    if hold.asset != 0 {
+                        touch(&hold.id, Role::AssetRemoved, hold.asset);
+                    }
+                    if hold.asset != 0 && rest > 0 {
+                        touch(source, Role::AssetAdded, hold.asset);
+                    }
+                    is_possible
+                }
+                (Ok(Command::Transfer), _) if index.checks_assets => {
+                    view.get(source) == view.get(&operation.destination)
+                }
+                _ => true,
+            };
+            if !is_possible {
+                return Err((number, Effect::AssetMismatch));
+            }
+        }
+        Ok(())
+    }
+}
