@@ -5,9 +5,12 @@
 //
 // With --tap=NAME and --loss=PERCENT it tests nothing: the board serves a TAP device, for
 // crates/turnpike/tests/cable.rs.
+#include "../../../../host_link/tb/node.hpp"
 #include "board.hpp"
-#include "cable.hpp"
 #include "tap.hpp"
+
+using host_link::HostPacket;
+using host_link::Node;
 
 // Frames of a file of the ledger's vectors, one a line after its comments.
 static std::vector<Bytes> vectors(const std::string& path) {
@@ -26,7 +29,7 @@ static std::vector<Bytes> vectors(const std::string& path) {
 // Operations on a few accounts beside a plain model, from clients and from the node.
 class Ledger {
  public:
-  Ledger(Board& board, Node& node, Random& random) : board_(board), node_(node), random_(random) {}
+  Ledger(Board& board, Node<Board>& node, Random& random) : board_(board), node_(node), random_(random) {}
 
   // Stops the NIC in the midst of frames, begins a session, and starts the NIC with an empty ledger.
   void restart() {
@@ -206,7 +209,7 @@ class Ledger {
   }
 
   Board& board_;
-  Node& node_;
+  Node<Board>& node_;
   Random& random_;
   uint32_t transaction_ = 1 << 20;
   std::vector<uint64_t> balances_;
@@ -284,7 +287,7 @@ int main(int argc, char** argv) {
     if (board.read(TURNPIKE_NIC_OPERATIONS) == 0) fail(board.bench(), "the NIC counted no operations");
     const uint64_t latency = board.latency;
 
-    Node node(board, random);
+    Node<Board> node(board, random);
     if (node.read(TURNPIKE_NIC_ID, true) != 0x54504e49) fail(board.bench(), "a node reads another NIC");
     Ledger ledger(board, node, random);
     for (const unsigned loss : {0, 5, 20}) {
