@@ -366,6 +366,26 @@ void restarts_inside(Test& test) {
   if (block.read(TURNPIKE_NIC_HOST_PACKETS) != before) fail(block.bench(), "the NIC takes the rest of a frame");
 }
 
+// A stop while the first word of a reply is offered: an arbiter has chosen it, and the host's frames are next.
+void stops_offered(Test& test) {
+  Block& block = test.block;
+  for (unsigned port = 0; port < kPorts; port++) {
+    const uint64_t before = block.cut;
+    block.willing = [port](unsigned of, Block::Stream stream) { return of != port || stream != Block::kNetTx; };
+    // Two replies of a word fill the output.
+    for (int count = 0; count < 3; count++) block.receive(port, test.operation(1, 100 + count, 0, 0), false, true);
+    block.run(500);
+    block.write(TURNPIKE_NIC_CONTROL, 0);
+    block.send(port, test.for_network(), true);
+    block.willing = nullptr;
+    block.drain();
+    if (block.cut != before + 1 || block.replies[port].size() != 2) fail(block.bench(), "a reply that was offered is not cut");
+    block.replies[port].clear();
+    block.write(TURNPIKE_NIC_CONTROL, kRun);
+    block.run(5000);
+  }
+}
+
 // A frame of the link waits for room for its completion, and is not delivered twice meanwhile.
 void completions_wait(Test& test) {
   Block& block = test.block;
@@ -425,6 +445,7 @@ void body(const Options& options) {
   stopped(test);
   starts_late(test);
   restarts_inside(test);
+  stops_offered(test);
   completions_wait(test);
   if ((block.read(TURNPIKE_NIC_CONTROL) & TURNPIKE_NIC_CONTROL_DROP) == 0) fail(block.bench(), "the NIC may stall a port");
   if (block.read(TURNPIKE_NIC_ADDRESS) != frames::kAddress) fail(block.bench(), "a register does not keep what was written");
