@@ -29,9 +29,9 @@ module mqnic_app
     // Locally administered; another one for each block on a network.
     parameter logic [47:0] MacAddress = 48'h020000000001,
     // See store_controller.
-    parameter int unsigned AccountIndexWidth = 12,
-    parameter int unsigned WindowBits = 16,
-    parameter int unsigned WindowIndexWidth = 15,
+    parameter int unsigned AccountIndexWidth = 11,
+    parameter int unsigned WindowBits = 14,
+    parameter int unsigned WindowIndexWidth = 13,
     // `tuser` of sent frames: bit 0 marks a bad frame, the tag follows.
     localparam int unsigned TxUserWidth = TagWidth + 1,
     localparam int unsigned DataWidth = wire_pkg::WordWidth,

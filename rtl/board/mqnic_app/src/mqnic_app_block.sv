@@ -122,9 +122,9 @@ module mqnic_app_block #(
     parameter int unsigned STAT_INC_WIDTH = 24,
     parameter int unsigned STAT_ID_WIDTH = 12,
     // Turnpike's own, which Corundum does not set: see mqnic_app.
-    parameter int unsigned ACCOUNT_INDEX_WIDTH = 12,
-    parameter int unsigned WINDOW_BITS = 16,
-    parameter int unsigned WINDOW_INDEX_WIDTH = 15,
+    parameter int unsigned ACCOUNT_INDEX_WIDTH = 11,
+    parameter int unsigned WINDOW_BITS = 14,
+    parameter int unsigned WINDOW_INDEX_WIDTH = 13,
     parameter logic [47:0] MAC_ADDRESS = 48'h020000000001
 ) (
     input  logic clk,
