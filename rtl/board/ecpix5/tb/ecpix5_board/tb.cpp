@@ -6,8 +6,8 @@
 // With --tap=NAME and --loss=PERCENT it tests nothing: the board serves a TAP device, for
 // crates/turnpike/tests/cable.rs.
 #include "../../../../host_link/tb/node.hpp"
+#include "../../../../host_link/tb/tap.hpp"
 #include "board.hpp"
-#include "tap.hpp"
 
 using host_link::HostPacket;
 using host_link::Node;
@@ -219,21 +219,12 @@ class Ledger {
   uint64_t checked_ = 0;
 };
 
-// The value of an argument --NAME=VALUE; empty without it.
-static std::string argument(int argc, char** argv, const std::string& name) {
-  for (int at = 1; at < argc; at++) {
-    const std::string word = argv[at];
-    if (word.rfind(name, 0) == 0) return word.substr(name.size());
-  }
-  return "";
-}
-
 int main(int argc, char** argv) {
   return run(argc, argv, [argc, argv](const Options& options) {
     ethernet::check_fcs();
     Random random(options.seed);
     Board board(options);
-    if (const std::string tap = argument(argc, argv, "--tap="); !tap.empty()) Tap(board, random, static_cast<unsigned>(std::stoul("0" + argument(argc, argv, "--loss=")))).serve(tap);
+    if (const std::string tap = harness::argument(argc, argv, "--tap="); !tap.empty()) host_link::Tap<Board>(board, random, static_cast<unsigned>(std::stoul("0" + harness::argument(argc, argv, "--loss=")))).serve(tap);
     if (board.read(TURNPIKE_NIC_ID) != 0x54504e49) fail(board.bench(), "the console reads another NIC");
     for (const char* illegal : {"", "=1", "00000", "0014=123456789", "0014=1=2", "xyz", "0014 "}) {
       if (board.type(illegal) != "?") fail(board.bench(), std::string("the console accepts \"") + illegal + "\"");

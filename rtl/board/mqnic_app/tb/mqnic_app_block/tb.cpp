@@ -1,9 +1,13 @@
 // The application block in place of Corundum's: frames of the host pass in both directions with their `tuser`, under
 // all pairs of idle and back-pressure patterns; frames to the block's address are answered, or reach the node over the
 // host link; registers by AXI4-Lite; stops, starts and resets inside frames.
+//
+// With --tap=NAME and --loss=PERCENT it tests nothing: the block serves a TAP device, for
+// crates/turnpike/tests/cable.rs.
 #include <fstream>
 
 #include "../../../../host_link/tb/node.hpp"
+#include "../../../../host_link/tb/tap.hpp"
 #include "block.hpp"
 
 using host_link::HostPacket;
@@ -438,6 +442,30 @@ void stalls(Test& test) {
   }
 }
 
+// The block with the host and the network on one cable: frames of the host link are the host's.
+class Cable {
+ public:
+  explicit Cable(Block& block) : block_(block) {}
+
+  void arrive(const Bytes& frame, bool is_lost) {
+    if (is_lost || frame.size() < host_link::kHeaderBytes) return;
+    const bool is_link = frames::get(frame, host_link::address_at::kEtherType, 2) == host_link::kEtherType;
+    is_link ? block_.send(0, frame, false) : block_.receive(0, frame, true, true);
+  }
+  void run(uint64_t cycles) { block_.run(cycles); }
+  bool idle() const { return block_.waiting(0, Block::kHostTx) == 0 && block_.waiting(0, Block::kNetRx) == 0; }
+  bool has_frame() const { return block_.has_frame() || !block_.replies[0].empty(); }
+  Bytes leave() {
+    if (block_.has_frame()) return block_.leave();
+    const Bytes frame = block_.replies[0].front();
+    block_.replies[0].pop_front();
+    return frame;
+  }
+
+ private:
+  Block& block_;
+};
+
 void body(const Options& options) {
   Test test(options);
   Block& block = test.block;
@@ -472,4 +500,13 @@ void body(const Options& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return harness::run(argc, argv, body); }
+int main(int argc, char** argv) {
+  return harness::run(argc, argv, [argc, argv](const Options& options) {
+    const std::string tap = harness::argument(argc, argv, "--tap=");
+    if (tap.empty()) return body(options);
+    Block block(options);
+    Cable cable(block);
+    Random random(options.seed);
+    host_link::Tap<Cable>(cable, random, static_cast<unsigned>(std::stoul("0" + harness::argument(argc, argv, "--loss=")))).serve(tap);
+  });
+}
