@@ -93,8 +93,8 @@ def brief(text):
     return text if len(text) < 6000 else "...\n" + text[-6000:]
 
 
-def run(command, what, **options):
-    environment = dict(os.environ, VERILATOR_ROOT=str(verilator_root()))
+def run(command, what, variables=None, **options):
+    environment = {**os.environ, "VERILATOR_ROOT": str(verilator_root()), **(variables or {})}
     done = subprocess.run([str(word) for word in command], env=environment, text=True, capture_output=True, **options)
     if done.returncode != 0:
         raise Failed(f"{what}\n{brief(done.stdout + done.stderr)}")
@@ -292,6 +292,41 @@ def simulate(library, name, bench, parameters, seed, trace):
     return {key for key, _ in stated}
 
 
+def simulate_with_cocotb(library, name, bench, parameters, seed):
+    """Runs a testbench in Python, tb/NAME/NAME.py, with cocotb, on the verilated module: for others' models of interfaces."""
+    # With the tools of rtl/setup, like the program that runs this.
+    from cocotb_tools.config import libs_dir, pygpi_entry_point, share_dir
+    from cocotb_tools.runner import get_results
+    from find_libpython import find_libpython
+
+    what = title(name, parameters)
+    if (libpython := find_libpython()) is None:
+        print(f"skipped test {library.name}/{what}: cocotb needs Python as a shared library (on Debian: libpython3-dev)", flush=True)
+        return
+    began = time.monotonic()
+    folder, top = simulation(library, name, parameters, False), bench["top"]
+    emptied(folder)
+    # The ports alone are visible.
+    run(verilator("--cc", "--vpi", "--public-depth", "1", "--assert", "-Wno-fatal", "-O3", "--x-assign", "unique", "--x-initial", "unique", "--top-module", top, "--prefix",
+                  "Vtop", "-Mdir", folder, *generics(parameters), *library.files()), f"verilator of {what}")
+    slow, fast = together(folder)
+    flags, program = [*includes(), f"-I{folder}", "-DVM_TRACE=0"], folder / "simulation"
+    run([*COMPILER, "-O0", *flags, "-c", slow], f"compilation of {what}", cwd=folder)
+    run([*COMPILER, "-O1", *flags, "-rdynamic", "-o", program, share_dir / "lib/verilator/verilator.cpp", verilator_root() / "include/verilated_vpi.cpp", fast, slow.with_suffix(".o"),
+         runtime(), f"-L{libs_dir}", f"-Wl,-rpath,{libs_dir}", "-lcocotbvpi_verilator", "-lgpi", "-lpthread"], f"compilation of {what}")
+    started = time.monotonic()
+    results = folder / "results.xml"
+    text = run([program], f"{library.name}/{what} --seed {seed}", cwd=folder, variables={
+        "COCOTB_TEST_MODULES": name, "COCOTB_TOPLEVEL": top, "TOPLEVEL_LANG": "verilog", "COCOTB_RANDOM_SEED": str(seed), "COCOTB_RESULTS_FILE": str(results),
+        "COCOTB_LOG_LEVEL": "WARNING", "PYTHONWARNINGS": "ignore::DeprecationWarning", "PYGPI_PYTHON_BIN": sys.executable, "GPI_USERS": f"{libpython};{pygpi_entry_point()}",
+        "PYTHONPATH": str(library.folder / "tb" / name), "VECTORS": str(ROOT / "vectors")})
+    tests, failures = get_results(results) if results.exists() else (0, 0)
+    if tests == 0 or failures:
+        raise Failed(f"{library.name}/{what} --seed {seed}: {failures} of {tests} tests failed\n{brief(text)}")
+    print(f"ok  test {library.name}/{what}: seed {seed}, {tests} tests with cocotb "
+          f"({time.monotonic() - started:.1f} s after {started - began:.1f} s of building)", flush=True)
+
+
 def operations():
     """Number of operations that the environment requests from testbenches."""
     return int(os.environ["OPERATIONS"]) if "OPERATIONS" in os.environ else None
@@ -299,6 +334,9 @@ def operations():
 
 def tested(library, name, bench, parameters):
     """Simulates; on failure, once more with a waveform. Returns the names of the reported figures."""
+    if bench.get("cocotb"):
+        simulate_with_cocotb(library, name, bench, parameters, OPTIONS.seed)
+        return name, set()
     try:
         return name, simulate(library, name, bench, parameters, OPTIONS.seed, False)
     except Failed as failed:
@@ -343,6 +381,8 @@ def wave(library, names):
     for name, bench in library.entries("tests"):
         if name not in names:
             continue
+        if bench.get("cocotb"):
+            raise Failed(f"{name} has no waveform: it runs with cocotb")
         for command in bench.get("before", []):
             run(command.split(), command, cwd=ROOT)
         for parameters in bench.get("parameters", [{}])[:1]:

@@ -11,3 +11,4 @@ src/nic_ingress_path.sv
 src/nic_engines.sv
 src/nic_egress_path.sv
 src/turnpike_nic.sv
+src/retry_ticker.sv

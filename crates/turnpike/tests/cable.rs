@@ -6,7 +6,10 @@
 //! - At `accepted` the board answers at once, and all its records reach the journal.
 //! - The node stops, and reports the next step, when the board is not its own or does not send records.
 //!
-//! Skipped, with the reason, without root or the board, which `make rtl-test NAMES=ecpix5_board` builds.
+//! In Corundum's application block the same NIC has the same host link, so a node there is killed as well.
+//!
+//! Skipped, with the reason, without root or the board, which `make rtl-test NAMES="ecpix5_board mqnic_app_block"`
+//! builds.
 //! `CABLE_OPERATIONS` sets the number of operations at `accepted`.
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -240,27 +243,43 @@ fn counter(board: &Board, node: &Process, what: &str) -> u64 {
     line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap()
 }
 
-/// The program of the board, as `rtl/rtl.py` builds it.
-fn program() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/rtl/ecpix5");
-    let tests = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
-    let is_board = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("ecpix5_board") && name.contains("_TickCycles_60000_") && !name.ends_with("_trace")
-    };
-    tests.filter(is_board).map(|path| path.join("simulation")).find(|path| path.exists())
+/// A simulation that `rtl/rtl.py` builds: its library, its test, and a parameter.
+struct Simulation {
+    library: &'static str,
+    test: &'static str,
+    parameter: &'static str,
+}
+
+const ECPIX5: Simulation = Simulation { library: "ecpix5", test: "ecpix5_board", parameter: "_TickCycles_60000_" };
+const CORUNDUM: Simulation = Simulation { library: "mqnic_app", test: "mqnic_app_block", parameter: "_Ports_1_" };
+
+impl Simulation {
+    fn program(&self) -> Option<PathBuf> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/rtl").join(self.library);
+        let tests = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+        let is_board = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(self.test) && name.contains(self.parameter) && !name.ends_with("_trace")
+        };
+        tests.filter(is_board).map(|path| path.join("simulation")).find(|path| path.exists())
+    }
+
+    fn start(&self, loss: u32, name: &str) -> Option<Board> {
+        let Some(program) = self.program() else {
+            let test = self.test;
+            skip::lacking(Ability::Board, format!("no simulation of it; `make rtl-test NAMES={test}` builds it"));
+            return None;
+        };
+        Board::start(program, loss, name).map_err(|why| skip::lacking(Ability::Namespaces, why)).ok()
+    }
 }
 
 fn board(loss: u32, name: &str) -> Option<Board> {
-    let Some(program) = program() else {
-        skip::lacking(Ability::Board, "no simulation of the board; `make rtl-test NAMES=ecpix5_board` builds it");
-        return None;
-    };
-    Board::start(program, loss, name).map_err(|why| skip::lacking(Ability::Namespaces, why)).ok()
+    ECPIX5.start(loss, name)
 }
 
-fn no_answered_operation_is_lost(loss: u32) {
-    let Some(board) = board(loss, "kill") else { return };
+fn no_answered_operation_is_lost(simulation: &Simulation, loss: u32, name: &str) {
+    let Some(board) = simulation.start(loss, name) else { return };
     let directory = tempfile::tempdir().unwrap();
     let mut client = Client::new(&board.namespace);
     let mut node = board.node(directory.path(), "durable");
@@ -283,13 +302,18 @@ fn no_answered_operation_is_lost(loss: u32) {
 
 #[test]
 fn a_killed_node_loses_nothing() {
-    no_answered_operation_is_lost(0);
+    no_answered_operation_is_lost(&ECPIX5, 0, "kill");
 }
 
 #[test]
 fn nor_with_lost_frames() {
-    no_answered_operation_is_lost(1);
-    no_answered_operation_is_lost(5);
+    no_answered_operation_is_lost(&ECPIX5, 1, "kill");
+    no_answered_operation_is_lost(&ECPIX5, 5, "kill");
+}
+
+#[test]
+fn nor_in_corundum() {
+    no_answered_operation_is_lost(&CORUNDUM, 1, "corundum");
 }
 
 #[test]

@@ -11,7 +11,6 @@ src/ecpix5_clocks.sv
 src/uart_rx.sv
 src/uart_tx.sv
 src/register_console.sv
-src/retry_ticker.sv
 src/light.sv
 src/ecpix5_board.sv
 src/ecpix5_top.sv

@@ -22,16 +22,19 @@ module frame_closer #(
     input  logic                 ready_i,
     output logic [DataWidth-1:0] data_o,
     output logic [KeepWidth-1:0] keep_o,
-    output logic                 last_o
+    output logic                 last_o,
+    // The word at the output ends a cut frame.
+    output logic                 closes_o
 );
-  // A frame has begun. Until it is closed, nothing else leaves: the producer may have started again.
-  logic inside_q, closes_q, closes;
-  assign closes = inside_q && (closes_q || !open_i);
-  assign ready_o = ready_i && !closes;
-  assign valid_o = closes || valid_i;
-  assign data_o = closes ? '0 : data_i;
-  assign keep_o = closes ? KeepWidth'(1) : keep_i;
-  assign last_o = closes || last_i;
-  `FFE(inside_q, !last_o, valid_o && ready_i, 1'b0)
-  `FF(closes_q, closes && !ready_i, 1'b0)
+  // A word of a frame was offered, which must stay: an arbiter may wait for it. Until the frame is closed, nothing else
+  // leaves: the producer may have started again.
+  logic inside_q, closes_q;
+  assign closes_o = inside_q && (closes_q || !open_i);
+  assign ready_o = ready_i && !closes_o;
+  assign valid_o = closes_o || valid_i;
+  assign data_o = closes_o ? '0 : data_i;
+  assign keep_o = closes_o ? KeepWidth'(1) : keep_i;
+  assign last_o = closes_o || last_i;
+  `FFE(inside_q, !(last_o && ready_i), valid_o, 1'b0)
+  `FF(closes_q, closes_o && !ready_i, 1'b0)
 endmodule

@@ -39,6 +39,15 @@ struct Options {
   }
 };
 
+// The value of an argument --NAME=VALUE of one testbench, by `--NAME=`; empty without it.
+inline std::string argument(int argc, char** argv, const std::string& name) {
+  for (int at = 1; at < argc; at++) {
+    const std::string word = argv[at];
+    if (word.rfind(name, 0) == 0) return word.substr(name.size());
+  }
+  return "";
+}
+
 // File that `figure` writes to; empty: none.
 inline std::string figures_path;
 

@@ -21,6 +21,7 @@ package host_link_pkg;
   localparam logic [15:0] LinkUpRegister = 16'h1020;
   localparam logic [15:0] SessionRegister = 16'h1040;
   localparam logic [15:0] ReplaysRegister = 16'h1044;
+  localparam logic [15:0] ForgedRegister = 16'h1048;
 
   typedef logic [15:0] sequence_t;
 

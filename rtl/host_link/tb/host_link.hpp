@@ -19,6 +19,7 @@ constexpr uint16_t kHostPacketsRegister = 0x101c;
 constexpr uint16_t kLinkUpRegister = 0x1020;
 constexpr uint16_t kSessionRegister = 0x1040;
 constexpr uint16_t kReplaysRegister = 0x1044;
+constexpr uint16_t kForgedRegister = 0x1048;
 
 // The first word of a frame.
 namespace address_at {

@@ -23,7 +23,7 @@ pub enum Ability {
     Bpf,
     /// The simulated NIC, which `make rtl` builds.
     RtlLibrary,
-    /// The simulated board, which `make rtl-test NAMES=ecpix5_board` builds.
+    /// The simulated board, which `make rtl-test NAMES=ecpix5_board` builds, or another one with its NIC.
     Board,
     /// The blocks of Bitcoin that `scripts/fetch-blocks` gets.
     Blocks,

@@ -27,6 +27,8 @@ pub const LINK_UP_REGISTER: u32 = 0x1020;
 pub const SESSION_REGISTER: u32 = 0x1040;
 /// Register: how often the host link sent again.
 pub const REPLAYS_REGISTER: u32 = 0x1044;
+/// Register: frames of the host link that came from the network, dropped; only in Corundum.
+pub const FORGED_REGISTER: u32 = 0x1048;
 
 /// The first word of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]

@@ -364,7 +364,8 @@ module ecpix5_board
       .ready_i(closed_ready),
       .data_o (closed_data),
       .keep_o (closed_keep),
-      .last_o (closed_last)
+      .last_o (closed_last),
+      .closes_o()
   );
   logic [1:0] unused_sender;
   stream_arbiter #(

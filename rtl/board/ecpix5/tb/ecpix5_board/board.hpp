@@ -17,12 +17,11 @@ enum Status { kGood, kBadFcs, kRunt, kJabber, kError, kNoStart };
 
 class Board {
  public:
-  explicit Board(const Options& options) : bench_(options), top_(bench_.top), clocks_(bench_) {
-    Random random(options.seed);
+  explicit Board(const Options& options) : bench_(options), random_(options.seed), top_(bench_.top), clocks_(bench_) {
     // The PHY's clock differs by 50 ppm from that of transmission.
-    rx_ = clocks_.add(top_.rgmii_rx_clk_i, 8000 + 2 * random.below(2), 1 + random.below(8000));
-    tx_ = clocks_.add(top_.tx_clk_i, 8000, 1 + random.below(8000));
-    core_ = clocks_.add(top_.clk_i, 16000, 1 + random.below(16000));
+    rx_ = clocks_.add(top_.rgmii_rx_clk_i, 8000 + 2 * random_.below(2), 1 + random_.below(8000));
+    tx_ = clocks_.add(top_.tx_clk_i, 8000, 1 + random_.below(8000));
+    core_ = clocks_.add(top_.clk_i, 16000, 1 + random_.below(16000));
     clocks_.falls = [this](unsigned falling) { fall(falling); };
     top_.uart_rx_i = 1;
     top_.rst_ni = 1;
@@ -48,11 +47,25 @@ class Board {
     for (size_t at = 0; at < ethernet::kGapBytes; at++) line_.push_back(kIdle);
   }
 
+  // The same for a packet; the MAC drops one that is lost, by its FCS.
+  void arrive(const Bytes& packet, bool is_lost) {
+    Bytes frame = ethernet::framed(packet);
+    if (is_lost) frame[random_.below(frame.size())] ^= 1 << random_.below(8);
+    receive(frame);
+  }
+
   // Advances by cycles of the core.
   void run(uint64_t cycles) { step(cycles); }
 
   // Whether a whole frame has left.
   bool has_frame() const { return sent.size() > (sending_ ? 1 : 0); }
+
+  // Takes the first frame that has left.
+  Bytes leave() {
+    const Bytes packet = ethernet::unframed(sent.front());
+    sent.pop_front();
+    return packet;
+  }
 
   // Whether all frames have arrived at the board.
   bool idle() const { return line_.empty(); }
@@ -184,6 +197,7 @@ class Board {
   }
 
   Bench bench_;
+  Random random_;
   Vtop& top_;
   Clocks clocks_;
   unsigned rx_ = 0, tx_ = 0, core_ = 0;

@@ -5,9 +5,12 @@
 //
 // With --tap=NAME and --loss=PERCENT it tests nothing: the board serves a TAP device, for
 // crates/turnpike/tests/cable.rs.
+#include "../../../../host_link/tb/node.hpp"
+#include "../../../../host_link/tb/tap.hpp"
 #include "board.hpp"
-#include "cable.hpp"
-#include "tap.hpp"
+
+using host_link::HostPacket;
+using host_link::Node;
 
 // Frames of a file of the ledger's vectors, one a line after its comments.
 static std::vector<Bytes> vectors(const std::string& path) {
@@ -26,7 +29,7 @@ static std::vector<Bytes> vectors(const std::string& path) {
 // Operations on a few accounts beside a plain model, from clients and from the node.
 class Ledger {
  public:
-  Ledger(Board& board, Node& node, Random& random) : board_(board), node_(node), random_(random) {}
+  Ledger(Board& board, Node<Board>& node, Random& random) : board_(board), node_(node), random_(random) {}
 
   // Stops the NIC in the midst of frames, begins a session, and starts the NIC with an empty ledger.
   void restart() {
@@ -206,7 +209,7 @@ class Ledger {
   }
 
   Board& board_;
-  Node& node_;
+  Node<Board>& node_;
   Random& random_;
   uint32_t transaction_ = 1 << 20;
   std::vector<uint64_t> balances_;
@@ -216,21 +219,12 @@ class Ledger {
   uint64_t checked_ = 0;
 };
 
-// The value of an argument --NAME=VALUE; empty without it.
-static std::string argument(int argc, char** argv, const std::string& name) {
-  for (int at = 1; at < argc; at++) {
-    const std::string word = argv[at];
-    if (word.rfind(name, 0) == 0) return word.substr(name.size());
-  }
-  return "";
-}
-
 int main(int argc, char** argv) {
   return run(argc, argv, [argc, argv](const Options& options) {
     ethernet::check_fcs();
     Random random(options.seed);
     Board board(options);
-    if (const std::string tap = argument(argc, argv, "--tap="); !tap.empty()) Tap(board, random, static_cast<unsigned>(std::stoul("0" + argument(argc, argv, "--loss=")))).serve(tap);
+    if (const std::string tap = harness::argument(argc, argv, "--tap="); !tap.empty()) host_link::Tap<Board>(board, random, static_cast<unsigned>(std::stoul("0" + harness::argument(argc, argv, "--loss=")))).serve(tap);
     if (board.read(TURNPIKE_NIC_ID) != 0x54504e49) fail(board.bench(), "the console reads another NIC");
     for (const char* illegal : {"", "=1", "00000", "0014=123456789", "0014=1=2", "xyz", "0014 "}) {
       if (board.type(illegal) != "?") fail(board.bench(), std::string("the console accepts \"") + illegal + "\"");
@@ -284,7 +278,7 @@ int main(int argc, char** argv) {
     if (board.read(TURNPIKE_NIC_OPERATIONS) == 0) fail(board.bench(), "the NIC counted no operations");
     const uint64_t latency = board.latency;
 
-    Node node(board, random);
+    Node<Board> node(board, random);
     if (node.read(TURNPIKE_NIC_ID, true) != 0x54504e49) fail(board.bench(), "a node reads another NIC");
     Ledger ledger(board, node, random);
     for (const unsigned loss : {0, 5, 20}) {

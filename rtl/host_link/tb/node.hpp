@@ -1,12 +1,22 @@
-// A node on the board's cable, as docs/board.md has it: accesses registers, and exchanges packets with the NIC over a
-// cable that loses frames in both directions.
+// A node at the other end of a board's host link, as docs/board.md has it: accesses registers, and exchanges packets
+// with the NIC by frames that may be lost in both directions.
+//
+// The testbench's `Board` has `run(cycles)`, `arrive(frame, is_lost)`, `idle()` (all frames have arrived),
+// `has_frame()`, `leave()`, and `bench()`.
 #pragma once
 
+#include <deque>
 #include <optional>
 
-#include "board.hpp"
+#include "../../nic/tb/frames.hpp"
+#include "harness.hpp"
+#include "host_link.hpp"
 
-using namespace host_link;
+namespace host_link {
+
+using Bytes = frames::Packet;
+using harness::fail;
+using harness::Random;
 
 struct HostPacket {
   uint16_t id;
@@ -15,6 +25,7 @@ struct HostPacket {
   bool operator==(const HostPacket&) const = default;
 };
 
+template <typename Board>
 class Node {
  public:
   Node(Board& board, Random& random) : board_(board), random_(random) {}
@@ -86,14 +97,11 @@ class Node {
     return frame;
   }
 
-  // To the board, or lost: the MAC drops a frame with a wrong FCS.
+  // To the board, or lost.
   void transmit(const Bytes& frame) {
-    Bytes bytes = ethernet::framed(frame);
-    if (random_.chance(loss)) {
-      bytes[random_.below(bytes.size())] ^= 1 << random_.below(8);
-      lost++;
-    }
-    board_.receive(bytes);
+    const bool is_lost = random_.chance(loss);
+    lost += is_lost;
+    board_.arrive(frame, is_lost);
   }
 
   // A segment, or an acknowledgement alone.
@@ -133,8 +141,7 @@ class Node {
 
   void take() {
     while (board_.has_frame()) {
-      const Bytes bytes = ethernet::unframed(board_.sent.front());
-      board_.sent.pop_front();
+      const Bytes bytes = board_.leave();
       if (frames::get(bytes, address_at::kEtherType, 2) != kEtherType) {
         network.push_back(bytes);
         continue;
@@ -189,3 +196,5 @@ class Node {
   bool acknowledges_ = false;
   HostPacket partial_{};
 };
+
+}  // namespace host_link

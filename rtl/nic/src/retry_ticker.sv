@@ -1,4 +1,5 @@
-// Toggles the NIC's retry tick, as a host's software does elsewhere: every Cycles, a seventh of the retry time.
+// Toggles the NIC's retry tick on a board, as a host's software does elsewhere: every Cycles, a seventh of the retry
+// time.
 
 `include "assertions.svh"
 `include "registers.svh"

@@ -1,5 +1,5 @@
-// The board's port as a TAP device: programs of this machine reach it like a board on their network. Frames of the host
-// link and of accesses to registers are lost at random, in both directions.
+// A board as a TAP device: programs of this machine reach it like a board on their network. Frames of the host link and
+// of accesses to registers are lost at random, in both directions. `Board` is that of node.hpp.
 #pragma once
 
 #include <fcntl.h>
@@ -11,11 +11,16 @@
 
 #include <cstring>
 
-#include "board.hpp"
+#include "../../nic/tb/frames.hpp"
+#include "harness.hpp"
+#include "host_link.hpp"
 
+namespace host_link {
+
+template <typename Board>
 class Tap {
  public:
-  Tap(Board& board, Random& random, unsigned loss) : board_(board), random_(random), loss_(loss) {}
+  Tap(Board& board, harness::Random& random, unsigned loss) : board_(board), random_(random), loss_(loss) {}
 
   // Serves the device of this name until the process is killed.
   [[noreturn]] void serve(const std::string& name) {
@@ -43,16 +48,16 @@ class Tap {
     if (device_ < 0 || ioctl(device_, TUNSETIFF, &request) != 0) throw std::runtime_error("no TAP device " + name + ": " + std::strerror(errno));
   }
 
-  bool is_lost(const Bytes& frame) { return frame.size() >= 14 && frames::get(frame, host_link::address_at::kEtherType, 2) == host_link::kEtherType && random_.chance(loss_); }
+  bool is_lost(const frames::Packet& frame) { return frame.size() >= 14 && frames::get(frame, address_at::kEtherType, 2) == kEtherType && random_.chance(loss_); }
 
   // Takes the next frame of the device, once the last one has arrived.
   bool enter() {
     if (!board_.idle()) return false;
-    Bytes frame(2048);
+    frames::Packet frame(2048);
     const ssize_t length = read(device_, frame.data(), frame.size());
     if (length <= 0) return false;
     frame.resize(static_cast<size_t>(length));
-    if (!is_lost(frame)) board_.receive(ethernet::framed(frame));
+    if (!is_lost(frame)) board_.arrive(frame, false);
     return true;
   }
 
@@ -60,15 +65,16 @@ class Tap {
   bool leave() {
     bool has_left = false;
     for (; board_.has_frame(); has_left = true) {
-      const Bytes frame = ethernet::unframed(board_.sent.front());
-      board_.sent.pop_front();
+      const frames::Packet frame = board_.leave();
       if (is_lost(frame) || write(device_, frame.data(), frame.size()) == static_cast<ssize_t>(frame.size())) continue;
     }
     return has_left;
   }
 
   Board& board_;
-  Random& random_;
+  harness::Random& random_;
   unsigned loss_;
   int device_ = -1;
 };
+
+}  // namespace host_link
