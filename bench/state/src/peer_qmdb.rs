@@ -11,6 +11,7 @@ use commonware_runtime::tokio::Context;
 use commonware_runtime::{BLOB_PAGE_SIZE, Strategizer as _, Supervisor as _};
 use commonware_storage::journal::contiguous::fixed::Config as LogConfig;
 use commonware_storage::merkle::{full::Config as MerkleConfig, mmb};
+use commonware_storage::qmdb::any::batch::Slot;
 use commonware_storage::qmdb::current::FixedConfig;
 use commonware_storage::qmdb::current::unordered::fixed::Db;
 use commonware_storage::qmdb::floor::Proportional;
@@ -37,7 +38,7 @@ const CONSUMED: &str = "qmdb is gone after its earlier error";
 pub struct PeerQmdb {
     /// `None` only while a method has it.
     database: Option<Database>,
-    staged: Vec<(ShortKey, Bytes)>,
+    staged: Vec<(ShortKey, Slot<Bytes>)>,
 }
 
 fn short(key: &Key) -> ShortKey {
@@ -91,17 +92,17 @@ impl Store for PeerQmdb {
     }
 
     async fn stage(&mut self, updates: &[Update]) -> Result<()> {
-        self.staged = updates.iter().map(|update| (short(&update.key), FixedBytes::new(update.value))).collect();
+        self.staged =
+            updates.iter().map(|update| (short(&update.key), Slot::Put(FixedBytes::new(update.value)))).collect();
         Ok(())
     }
 
     async fn commit(&mut self) -> Result<Root> {
         let database = self.database.take().ok_or(CONSUMED)?;
-        let mut batch = database.new_batch();
-        for (key, value) in self.staged.drain(..) {
-            batch = batch.write(key, Some(value));
-        }
-        let merkleized = batch.merkleize(&database, None, &mut Proportional).await?;
+        // All keys are looked up together.
+        let (keys, slots): (Vec<_>, Vec<_>) = self.staged.iter().map(|(key, slot)| (key, slot.clone())).unzip();
+        let (_, staged) = database.new_batch().stage(&keys, &database).await?;
+        let merkleized = staged.merkleize(slots, Vec::new(), None, &database, &mut Proportional).await?;
         let database = database.apply_batch(merkleized).await?.commit().await?;
         let root = database.root().0;
         self.database = Some(database);
