@@ -29,7 +29,7 @@ use std::{env, process, thread};
 use store::{Result, Root, Store};
 use turnpike::{EACH_BLOCK, Turnpike};
 use usage::{Usage, resident};
-use workload::{Update, Workload, key};
+use workload::{Update, Workload};
 
 /// Entries that a commit creates: half of what a block may have.
 const CREATIONS: u64 = 1 << 19;
@@ -148,8 +148,8 @@ async fn commit(store: &mut impl Store, batches: &[Vec<Update>], measured: &mut 
 }
 
 /// Creates the entries.
-async fn create(store: &mut impl Store, plan: &Plan) -> Result<()> {
-    let (mut workload, start, before) = (Workload::new(plan.entries), Instant::now(), resident()?);
+async fn create(store: &mut impl Store, plan: &Plan, mut workload: Workload) -> Result<()> {
+    let (start, before) = (Instant::now(), resident()?);
     while workload.entries() < plan.entries {
         let count = CREATIONS.min(plan.entries - workload.entries());
         store.stage(&workload.creations(count)).await?;
@@ -166,12 +166,11 @@ async fn create(store: &mut impl Store, plan: &Plan) -> Result<()> {
 async fn check(store: &mut impl Store, workload: &mut Workload) -> Result<()> {
     for number in 0..SAMPLE {
         let entry = workload.random_entry();
-        if !store.check(&key(entry), Some(&workload.value(entry))).await? {
+        if !store.check(&workload.key(entry), Some(&workload.value(entry))).await? {
             return Err(format!("{}: entry {entry} is wrong", store.name()).into());
         }
-        let absent = workload.entries() + number;
-        if store.proves_absence() && !store.check(&key(absent), None).await? {
-            return Err(format!("{}: entry {absent} should not exist", store.name()).into());
+        if store.proves_absence() && !store.check(&workload.absent_key(number), None).await? {
+            return Err(format!("{}: an entry exists that was never created", store.name()).into());
         }
     }
     for update in workload.last_batch().take(SAMPLE as usize) {
@@ -221,9 +220,10 @@ async fn measure(context: tokio::Context, plan: Plan, processors: NonZeroUsize) 
     let mut turnpike = Turnpike::open(&plan.directory, EACH_BLOCK)?;
     let mut nomt = PeerNomt::open(&plan.directory, plan.entries, processors.get())?;
     let mut qmdb = PeerQmdb::open(&context, plan.entries, processors).await?;
-    create(&mut turnpike, &plan).await?;
-    create(&mut nomt, &plan).await?;
-    create(&mut qmdb, &plan).await?;
+    let workload = Workload::new(plan.entries);
+    create(&mut turnpike, &plan, workload.clone()).await?;
+    create(&mut nomt, &plan, workload.clone()).await?;
+    create(&mut qmdb, &plan, workload).await?;
 
     let mut workload = Workload::created(plan.entries, CREATIONS);
     let mut measured: [Measured; 3] = Default::default();

@@ -23,9 +23,19 @@ impl Update {
     }
 }
 
-/// The key of an entry. Keys are uniform, so no store gains by the order in which they were created.
-pub fn key(entry: u64) -> Key {
-    Sha256::digest(entry.to_le_bytes()).into()
+/// The key with this prefix. All bytes are uniform.
+fn key(prefix: u64) -> Key {
+    let mut key: Key = Sha256::digest(prefix.to_le_bytes()).into();
+    key[..8].copy_from_slice(&prefix.to_be_bytes());
+    key
+}
+
+/// Random prefixes of keys, by splitmix64: a bijection of the numbers, so all differ.
+fn prefix(number: u64) -> u64 {
+    let mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
 }
 
 /// What each entry holds.
@@ -39,6 +49,8 @@ struct Latest {
 /// Makes batches, the same in each run, and computes what a correct store holds after them.
 #[derive(Clone)]
 pub struct Workload {
+    /// Of all entries, ascending. Creation in the order of keys writes each page of a tree once.
+    prefixes: Vec<u64>,
     entries: Vec<Latest>,
     height: u32,
     random: u64,
@@ -46,7 +58,9 @@ pub struct Workload {
 
 impl Workload {
     pub fn new(entries: u64) -> Self {
-        Self { entries: Vec::with_capacity(entries as usize), height: 0, random: 0x9e37_79b9_7f4a_7c15 }
+        let mut prefixes: Vec<_> = (0..entries).map(prefix).collect();
+        prefixes.sort_unstable();
+        Self { prefixes, entries: Vec::with_capacity(entries as usize), height: 0, random: 0x9e37_79b9_7f4a_7c15 }
     }
 
     /// After all creations, in batches of a size.
@@ -70,6 +84,15 @@ impl Workload {
         self.random % self.entries()
     }
 
+    pub fn key(&self, entry: u64) -> Key {
+        key(self.prefixes[entry as usize])
+    }
+
+    /// A key of no entry.
+    pub fn absent_key(&self, number: u64) -> Key {
+        key(prefix(self.entries() + number))
+    }
+
     pub fn value(&self, entry: u64) -> Value {
         let Latest { updates, height, position } = self.entries[entry as usize];
         let mut value = [0; 16];
@@ -80,7 +103,7 @@ impl Workload {
     }
 
     fn update(&self, entry: u64) -> Update {
-        Update { key: key(entry), value: self.value(entry) }
+        Update { key: self.key(entry), value: self.value(entry) }
     }
 
     fn create(&mut self, count: u64) {
