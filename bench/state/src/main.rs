@@ -302,7 +302,7 @@ async fn run(context: tokio::Context, mode: &str, plan: Plan) -> Result<()> {
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [mode, rest @ ..] = &arguments[..] else { return Err("usage: measure | recover".into()) };
+    let [mode, rest @ ..] = &arguments[..] else { return Err("missing argument: measure or recover".into()) };
     let plan = Plan::parse(rest)?;
     let threads = thread::available_parallelism()?.get();
     let directory: &Path = &plan.directory;
