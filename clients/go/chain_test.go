@@ -47,7 +47,7 @@ func TestChainRefusesHeaders(t *testing.T) {
 		"no transactions": func(h *Header) { h.Transactions = 0 },
 		"transactions":    func(h *Header) { h.Transactions = maxTransactions + 1 },
 		"fewer accounts":  func(h *Header) { h.Accounts -= 2*uint64(h.Transactions) + 2 },
-		"more accounts":   func(h *Header) { h.Accounts += 3 },
+		"more accounts":   func(h *Header) { h.Accounts += 2*uint64(h.Transactions) + 1 },
 		"no index":        func(h *Header) { h.IndexRoot = Hash{} },
 	} {
 		chain, next := sealedChain(t)

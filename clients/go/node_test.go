@@ -421,6 +421,20 @@ func TestAssets(t *testing.T) {
 			t.Errorf("asset %d, not %d", found, asset)
 		}
 	}
+	// As if the account had been closed, or opened again later.
+	gone := *must(client.ProveBalance(ctx, chain, plain))(t).Entry
+	gone.Position |= assetBit
+	old := *must(client.ProveBalance(ctx, chain, gold))(t).Entry
+	old.Height = 0
+	for _, entry := range []*IndexEntry{&gone, &old} {
+		if _, err := client.ProveAsset(ctx, chain, entry); !errors.Is(err, ErrAssetChanged) {
+			t.Errorf("%+v: %v", entry, err)
+		}
+	}
+	stated := must(client.ProveBalance(ctx, chain, AssetID(gold)))(t).Entry
+	if _, err := client.ProveAsset(ctx, chain, stated); !errors.Is(err, ErrNoAccount) || stated.Asset() != 959 {
+		t.Errorf("%+v: %v", stated, err)
+	}
 }
 
 func TestSignedOperations(t *testing.T) {

@@ -1,9 +1,9 @@
 package turnpike
 
 import (
-	"math"
 	"bytes"
 	"fmt"
+	"math"
 	"math/bits"
 )
 

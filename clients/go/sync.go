@@ -196,9 +196,15 @@ func (c *Client) ProveBalance(ctx context.Context, chain *Chain, account Account
 // ErrAssetChanged means that an account was closed, and perhaps opened in another asset, since its balance was proved.
 var ErrAssetChanged = errors.New("the account was closed since its balance was proved; prove it again")
 
+// ErrNoAccount means that an entry is not that of an account or a hold: it states the asset of another id.
+var ErrNoAccount = errors.New("the id is not that of an account: its entry states the asset of another id")
+
 // ProveAsset returns the asset of an account or a hold whose entry [Client.ProveBalance] has proved. It fetches and
 // verifies another proof unless the asset is 0.
 func (c *Client) ProveAsset(ctx context.Context, chain *Chain, entry *IndexEntry) (uint32, error) {
+	if entry.Asset() != 0 {
+		return 0, ErrNoAccount
+	}
 	if !entry.HasAsset() {
 		return 0, nil
 	}
@@ -209,7 +215,8 @@ func (c *Client) ProveAsset(ctx context.Context, chain *Chain, entry *IndexEntry
 	stated := proof.Entry
 	isLater := stated != nil && (stated.Height > entry.Height ||
 		stated.Height == entry.Height && stated.LatestPosition() > entry.LatestPosition())
-	if stated == nil || isLater || stated.Asset() == 0 {
+	// An older proof may be that of an account that was closed and opened again, too.
+	if stated == nil || isLater || proof.Height < uint64(entry.Height) || stated.Asset() == 0 {
 		return 0, ErrAssetChanged
 	}
 	return stated.Asset(), nil

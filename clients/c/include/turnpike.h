@@ -464,7 +464,8 @@ typedef struct {
     bool has_asset;
     // Zero.
     uint8_t reserved;
-    // The asset that the entry states, if the proof is for an id of turnpike_asset_id; else 0.
+    // The asset that the entry states, if the proof is for an id of turnpike_asset_id; else 0. It is that of the
+    // account if its height is at least, and its latest transaction at most, the latest transaction of the account.
     uint32_t asset;
 } turnpike_balance_proof;
 

@@ -37,7 +37,8 @@ pub struct BalanceProof {
     pub has_asset: bool,
     /// Zero.
     pub reserved: u8,
-    /// The asset that the entry states, if the proof is for an id of turnpike_asset_id; else 0.
+    /// The asset that the entry states, if the proof is for an id of turnpike_asset_id; else 0. It is that of the
+    /// account if its height is at least, and its latest transaction at most, the latest transaction of the account.
     pub asset: u32,
 }
 

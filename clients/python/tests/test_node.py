@@ -207,6 +207,16 @@ def test_an_account_has_an_asset_that_is_proved(node: Node, kind: str) -> None:
         stated, _ = c.prove_index(chain, asset_id(gold))
         assert stated is not None
         assert stated.asset == 959
+        with pytest.raises(errors.InvalidProof):
+            c.prove_asset(chain, stated)
+        # As if the account had been closed, or opened again later.
+        gone, _ = c.prove_index(chain, plain)
+        old, _ = c.prove_index(chain, gold)
+        assert gone is not None
+        assert old is not None
+        for entry in (replace(gone, has_asset=True), replace(old, height=0)):
+            with pytest.raises(errors.AssetChanged):
+                c.prove_asset(chain, entry)
 
 
 @pytest.mark.parametrize("kind", KINDS)

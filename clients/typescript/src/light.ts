@@ -337,14 +337,15 @@ export function readGeneration(reply: Uint8Array, generation: number): Answer<Ge
 
 /** Proves the asset of a proved account or hold; 0 without another proof if it has no mark. */
 export async function proveAsset(light: LightClient, entry: IndexEntry, signal?: AbortSignal): Promise<number> {
+  if (statedAsset(entry)) throw new ProofError("asset", "the id is not that of an account: it states the asset of one");
   if (!hasAsset(entry)) return 0;
-  const { entry: stated } = await light.proveBalance(assetId(entry.account), signal);
+  const { entry: stated, proof } = await light.proveBalance(assetId(entry.account), signal);
   const asset = stated && statedAsset(stated);
-  // One that was stated later is that of an account that was closed and opened again.
+  // An older proof, or an asset that was stated later, may be that of an account that was closed and opened again.
   const isLater =
     stated &&
     (stated.height > entry.height ||
       (stated.height === entry.height && latestPosition(stated) > latestPosition(entry)));
-  if (!asset || isLater) throw new ProofError("asset", "the account was closed since its balance was proved");
+  if (!asset || isLater || proof.height < BigInt(entry.height)) throw new ProofError("asset", "the account was closed since its balance was proved");
   return asset;
 }

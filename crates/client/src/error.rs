@@ -137,6 +137,9 @@ pub enum Error {
     /// A proof is valid, but for something else than requested.
     #[error("the node proved a different transaction than requested: it is faulty, ask another node")]
     OtherProof,
+    /// The entry is not that of an account or a hold.
+    #[error("the id is not that of an account: its entry in the index states the asset of another id")]
+    NoAccount,
     /// The asset of an account is not stated, or has been stated since the balance was proved.
     #[error(
         "the account was closed, and may have been opened in another asset, since its balance was proved: ask again"

@@ -113,12 +113,16 @@ impl Client {
     /// Requests the proof of the asset of an account or a hold whose entry [is proved](Self::prove_index). If the entry
     /// has no mark, it is 0 without another proof.
     pub fn prove_asset(&mut self, chain: &mut HeaderChain, entry: &IndexEntry) -> Result<u32, Error> {
+        if !entry.is_account() && !entry.is_hold() {
+            return Err(Error::NoAccount);
+        }
         if !entry.has_asset() {
             return Ok(0);
         }
-        let proved = self.prove_index(chain, AccountId(asset_id(&entry.account)))?.entry;
-        // One that was stated later is that of an account that was closed and opened again.
-        let stated = proved.filter(|stated| stated.latest() <= entry.latest());
+        let proved = self.prove_index(chain, AccountId(asset_id(&entry.account)))?;
+        // An older proof, or an asset that was stated later, may be of an account that was closed and opened again.
+        let is_as_new = proved.height >= entry.height.get().into();
+        let stated = proved.entry.filter(|stated| is_as_new && stated.latest() <= entry.latest());
         stated.and_then(|stated| stated.asset()).ok_or(Error::AssetChanged)
     }
 

@@ -101,6 +101,10 @@ pub(crate) fn end<B: Balances>(
         None => 0,
     };
     if source.is_none() && rest > 0 {
+        // A trusted sender may have given the id of the closed account to the asset of another one.
+        if is_taken(balances, &HashedId { id: operation.source, hash: hashes.source }) {
+            return Err(Status::AccountExists);
+        }
         lifecycle::add(balances, &operation.source, asset)?;
     }
     balances.remove_hold(hold, asset);

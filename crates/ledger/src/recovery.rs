@@ -165,6 +165,9 @@ fn add(accounts: &mut Accounts, hash: Hash, entry: &IndexEntry) -> Result<(), Er
         accounts.issue(asset, amount.into());
         return Ok(());
     }
+    if !entry.is_account() {
+        return Err(Error::AssetUnknown(id));
+    }
     if accounts.is_full() {
         return Err(too_many());
     }

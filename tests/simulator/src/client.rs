@@ -326,7 +326,7 @@ impl Client {
         let source = self.own();
         match self.random.below(100) {
             // Some accounts are of another asset, at most times.
-            0..15 if source.0[15] % 4 == 0 && self.random.chance(0.8) => {
+            0..15 if source.0[15].is_multiple_of(4) && self.random.chance(0.8) => {
                 Operation::open(transaction, source, 1 + self.random.below(2) as u32)
             }
             0..15 => Operation::create(transaction, source),

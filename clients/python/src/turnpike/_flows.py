@@ -16,7 +16,16 @@ from ._operations import CARRIES_TIME, ENTRY_SIZES, LINKED, Results, columns
 from ._proofs import IndexEntry, IndexProof, TransactionProof, asset_id, key_of_locator, key_of_transaction
 from ._protocol import BatchFormat, Command, FrameType, Promise, Query
 from ._replies import HASH, MAX_FRAME, SEALED_HEADER, Reply
-from .errors import Behind, InvalidCertificate, InvalidProof, NotFound, ReplyTooLarge, UnknownBlock, WrongReply
+from .errors import (
+    AssetChanged,
+    Behind,
+    InvalidCertificate,
+    InvalidProof,
+    NotFound,
+    ReplyTooLarge,
+    UnknownBlock,
+    WrongReply,
+)
 
 T = TypeVar("T")
 
@@ -240,12 +249,14 @@ def prove_index(chain: HeaderChain, account: int, max_frame: int) -> Flow[tuple[
 
 
 def prove_asset(chain: HeaderChain, entry: IndexEntry, max_frame: int) -> Flow[int]:
+    if entry.asset is not None:
+        raise InvalidProof("the id is not that of an account: its entry states the asset of another id")
     if not entry.has_asset:
         return 0
-    stated, _ = yield from prove_index(chain, asset_id(entry.account), max_frame)
-    # One that was stated later is that of an account that was closed and opened again.
+    stated, proof = yield from prove_index(chain, asset_id(entry.account), max_frame)
+    # An older proof, or an asset that was stated later, may be that of an account that was closed and opened again.
     is_later = stated is not None and (stated.height, stated.position) > (entry.height, entry.position)
-    if stated is None or stated.asset is None or is_later:
+    if stated is None or stated.asset is None or is_later or proof.height < entry.height:
         raise AssetChanged
     return stated.asset
 

@@ -165,6 +165,9 @@ impl Index {
             self.create(pending, location.path, touch, latest);
             return Ok((touch.role == Role::Created).then_some(Link::NONE));
         }
+        let is_paid = touch.amount > 0 || !matches!(touch.role, Role::Returned | Role::Receiver);
+        // One who gets nothing may have closed its account, and its id may be that of an asset since.
+        let found = found.filter(|at| is_paid || self.pages[*at].is_account());
         let at = match found {
             Some(at) => at,
             // The payer of a hold that ends has closed its account, and gets an amount back.
@@ -172,8 +175,7 @@ impl Index {
                 self.create(pending, location.path, touch, latest);
                 return Ok(None);
             }
-            // One of the two has closed its account, and gets nothing.
-            None if matches!(touch.role, Role::Returned | Role::Receiver) && touch.amount == 0 => return Ok(None),
+            None if !is_paid => return Ok(None),
             None => return Err(Effect::AccountUnknown),
         };
         let entry = self.pages[at];
@@ -274,11 +276,6 @@ impl Index {
             height: latest.height.into(),
             position: (latest.position | mark).into(),
         };
-        if let Some(removed) = &mut self.removed
-            && touch.role == Role::AssetAdded
-        {
-            removed.entries.push(entry);
-        }
         self.insert(pending, path, entry);
     }
 
@@ -300,9 +297,8 @@ impl Index {
         if is_of_earlier_block || entry.is_account() {
             self.images.add_tombstone(cell, entry.account, height);
         }
-        // A hold that was added after the snapshot began is added again from its HOLD. An account may be older than its
+        // A hold or an asset that was added after the snapshot began is added again. An account may be older than its
         // latest transaction; if it is not, its CREATE is before that and is not applied again.
-        // An asset that was added after the snapshot began is kept since then.
         if let Some(removed) = &mut self.removed
             && (entry.height.get() <= removed.since || entry.is_account())
         {
@@ -344,10 +340,6 @@ impl Index {
             if let Some(entry) = found.filter(|entry| entry.height.get() == height) {
                 self.delete(pending, path, &entry);
             }
-        }
-        // Removed entries are there again, and in the snapshot. Added assets are not.
-        if let Some(removed) = &mut self.removed {
-            removed.entries.retain(|entry| entry.asset().is_none() || entry.height.get() != height);
         }
     }
 }

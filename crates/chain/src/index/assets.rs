@@ -6,15 +6,12 @@
 use super::paths::account_path;
 use super::touches::{Role, Touch, Touches};
 use super::{Effect, Index, asset_id};
-use spv::Locator;
 use std::collections::HashMap;
 use wire::{AccountId, Command, Operation};
 
 /// The assets of accounts and holds, after some operations.
 struct AssetView<'a> {
     index: &'a Index,
-    /// Where the operation is that is looked at. An index that is catching up has later entries.
-    now: Locator,
     /// Accounts and holds that the operations so far have created, with their assets, or `None` if they have removed
     /// them.
     changed: HashMap<AccountId, Option<u32>>,
@@ -23,19 +20,12 @@ struct AssetView<'a> {
 impl AssetView<'_> {
     /// The asset of an account or a hold; 0 if it does not exist.
     fn get(&self, id: &AccountId) -> u32 {
-        let before = || Some(self.stated(id, |latest| latest < self.now));
+        let before = || Some(self.stated(id));
         self.changed.get(id).copied().unwrap_or_else(before).unwrap_or(0)
     }
 
-    /// The asset of a hold that is made now, by this account. If the index is catching up, the account may have another
-    /// one by now, but the hold's entry is there: it is kept with the snapshot.
-    fn of_new_hold(&self, hold: &AccountId, payer: &AccountId) -> u32 {
-        if self.index.is_catching_up { self.stated(hold, |latest| latest == self.now) } else { self.get(payer) }
-    }
-
-    fn stated(&self, id: &AccountId, is_of_time: impl Fn(Locator) -> bool) -> u32 {
-        let entry = self.index.get(&asset_id(id)).filter(|entry| is_of_time(entry.latest()));
-        entry.and_then(|entry| entry.asset()).unwrap_or(0)
+    fn stated(&self, id: &AccountId) -> u32 {
+        self.index.get(&asset_id(id)).and_then(|entry| entry.asset()).unwrap_or(0)
     }
 
     /// Whether an account, if it exists, can receive an amount of an asset.
@@ -48,16 +38,10 @@ impl AssetView<'_> {
 
 impl Touches {
     /// Finds the assets that these operations add or remove, and those of the holds.
-    pub(super) fn find_assets(
-        &mut self,
-        index: &Index,
-        first: Locator,
-        operations: &[Operation],
-    ) -> Result<(), (u32, Effect)> {
-        let mut view = AssetView { index, now: first, changed: HashMap::new() };
+    pub(super) fn find_assets(&mut self, index: &Index, operations: &[Operation]) -> Result<(), (u32, Effect)> {
+        let mut view = AssetView { index, changed: HashMap::new() };
         let mut holds = self.holds.iter_mut();
         for (number, operation) in (0..).zip(operations) {
-            view.now = Locator { position: first.position + number, ..first };
             let mut touch = |id: &AccountId, role, asset: u32| {
                 let account = asset_id(id);
                 let path = account_path(&account);
@@ -83,7 +67,7 @@ impl Touches {
                     true
                 }
                 (Ok(Command::Hold), Some(hold)) => {
-                    hold.asset = view.of_new_hold(&hold.id, source);
+                    hold.asset = view.get(source);
                     if hold.asset != 0 {
                         view.changed.insert(hold.id, Some(hold.asset));
                         touch(&hold.id, Role::AssetAdded, hold.asset);

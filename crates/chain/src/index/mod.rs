@@ -92,7 +92,7 @@ fn created_account(operation: &Operation) -> Option<AccountId> {
 }
 
 /// The last entries of holds that were open after a block and have ended since, of accounts that were closed since, and
-/// of assets that were added or removed since. A block that is reverted may leave some that were not.
+/// of assets that were removed since. A block that is reverted may leave some that were not.
 #[derive(Debug)]
 struct Removed {
     /// Height of the block.
@@ -175,6 +175,19 @@ impl Index {
         Ok(index)
     }
 
+    /// The same of the entries of a snapshot that was written after the block at `begun`, while blocks up to `height`
+    /// were added: [`begin_catching_up`](Self::begin_catching_up) must follow. Holds and assets never change, so they
+    /// are as of `begun`, and the transactions after it add theirs again.
+    pub fn from_snapshot(
+        height: u32,
+        begun: u32,
+        accounts: u64,
+        entries: impl IntoIterator<Item = IndexEntry>,
+    ) -> Result<Self, OrderError> {
+        let is_older = |entry: &IndexEntry| entry.is_account() || entry.height.get() <= begun;
+        Self::from_entries(height, accounts, entries.into_iter().filter(is_older))
+    }
+
     /// Number of accounts, holds and assets, including those of an open block.
     pub fn accounts(&self) -> u64 {
         self.accounts
@@ -252,8 +265,7 @@ impl Index {
     /// latest one or is that one: the entries are from a snapshot that was written while blocks were added.
     ///
     /// `removed` are the entries that were removed after the snapshot began, in that order, and perhaps before they
-    /// were written: the transactions of those accounts and the ends of those holds need them. With them are the assets
-    /// that were added: the asset of a hold is that of its payer, who may have another one by now.
+    /// were written: the transactions of those accounts and the ends of those holds need them.
     pub fn begin_catching_up(&mut self, pending: &mut Pending, removed: &[IndexEntry]) {
         self.is_catching_up = true;
         for entry in removed {
@@ -265,8 +277,7 @@ impl Index {
         }
     }
 
-    /// From now on, keeps the entries that are removed, and the assets that are added: for a snapshot that begins after
-    /// the block at a height.
+    /// From now on, keeps the entries that are removed: for a snapshot that begins after the block at a height.
     pub fn keep_removed(&mut self, height: u32) {
         self.removed = Some(Removed { since: height, entries: Vec::new() });
     }
@@ -289,7 +300,7 @@ impl Index {
 
     /// The sum of all balances and holds, of all assets.
     pub fn total(&self) -> u128 {
-        let of_money = self.entries().filter(|entry| entry.asset().is_none());
+        let of_money = self.entries().filter(|entry| entry.is_account() || entry.is_hold());
         of_money.map(|entry| u128::from(entry.balance.get())).sum()
     }
 

@@ -114,7 +114,7 @@ impl Touches {
         self.find_holds(index, operations).map_err(error)?;
         self.assets.clear();
         if index.has_assets(operations) {
-            self.find_assets(index, first, operations).map_err(error)?;
+            self.find_assets(index, operations).map_err(error)?;
         }
         let bits = part_bits(index.accounts(), 2 * operations.len());
         self.sort(bits, operations).map_err(|number| error((number, Effect::NotATransaction)))
@@ -179,6 +179,7 @@ impl Touches {
         }
         self.touches.resize(end, Touch::NONE);
         let mut holds = self.holds.iter();
+        let mut assets = self.assets.iter().peekable();
         for (number, (operation, [source, destination])) in operations.iter().zip(&self.paths).enumerate() {
             let amount = operation.amount.get();
             let mut has_asset = operation.command() == Ok(Command::Open);
@@ -219,12 +220,11 @@ impl Touches {
                 }
                 Ok(Command::Refer) | Err(_) => unreachable!("refused where the places were counted"),
             }
-        }
-        // Each id is that of an asset only, so these touches need not stand among the others.
-        for touch in &self.assets {
-            let place = &mut places[part(touch.path)];
-            self.touches[*place] = *touch;
-            *place += 1;
+            while let Some(touch) = assets.next_if(|touch| touch.number == number as u32) {
+                let place = &mut places[part(touch.path)];
+                self.touches[*place] = *touch;
+                *place += 1;
+            }
         }
         Ok(())
     }

@@ -313,7 +313,7 @@ pub(super) fn load(
             }
         }
     });
-    let index = Index::from_entries(height as u32, accounts, chunks.flatten());
+    let index = Index::from_snapshot(height as u32, begun as u32, accounts, chunks.flatten());
     if let Some(error) = failed {
         return Err(error.into());
     }

@@ -55,6 +55,9 @@ pub fn verify(args: &ProofVerifyArgs, output: Output) -> Result<(), Error> {
             let mut account = [0; 16];
             account.copy_from_slice(&reply.fixed.request.key[..16]);
             let entry = proof.verify(&account, &chain).map_err(Error::other)?;
+            if entry.is_some_and(|entry| !entry.is_account() && !entry.is_hold()) {
+                return Err(Error::other(client::Error::NoAccount));
+            }
             let against = Against::new(&chain, Source::new(network, headers), None);
             let report = BalanceReport::new(AccountId(account), proof.height, entry, None, against);
             output.result(&report, BalanceReport::describe);
