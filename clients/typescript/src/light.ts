@@ -346,6 +346,7 @@ export async function proveAsset(light: LightClient, entry: IndexEntry, signal?:
     stated &&
     (stated.height > entry.height ||
       (stated.height === entry.height && latestPosition(stated) > latestPosition(entry)));
-  if (!asset || isLater || proof.height < BigInt(entry.height)) throw new ProofError("asset", "the account was closed since its balance was proved");
+  if (!asset || isLater || proof.height < BigInt(entry.height))
+    throw new ProofError("asset", "the account was closed since its balance was proved");
   return asset;
 }
