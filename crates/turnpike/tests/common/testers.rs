@@ -23,7 +23,8 @@ pub fn connect(replica: SocketAddr) -> Client {
     let options = Options {
         promise: Promise::Final,
         retry_after: Duration::from_millis(100),
-        give_up_after: 2 * PATIENCE,
+        // Longer than a partition that a busy machine takes long to report.
+        give_up_after: 5 * PATIENCE,
         ..Options::default()
     };
     Client::connect(replica, &options).unwrap()
