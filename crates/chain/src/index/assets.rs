@@ -43,6 +43,9 @@ impl Touches {
         let mut holds = self.holds.iter_mut();
         for (number, operation) in (0..).zip(operations) {
             let mut touch = |id: &AccountId, role, asset: u32| {
+                if asset == 0 {
+                    return;
+                }
                 let account = asset_id(id);
                 let path = account_path(&account);
                 self.assets.push(Touch { path, account, amount: asset.into(), number, role, has_asset: false });
@@ -52,26 +55,20 @@ impl Touches {
             let is_possible = match (operation.command(), hold) {
                 (Ok(Command::Create | Command::Open), _) => {
                     view.changed.insert(*source, Some(operation.asset()));
-                    if operation.asset() != 0 {
-                        touch(source, Role::AssetAdded, operation.asset());
-                    }
+                    touch(source, Role::AssetAdded, operation.asset());
                     // A deposit is paid in asset 0.
                     !index.checks_assets || operation.payer().is_none_or(|payer| view.get(&payer) == 0)
                 }
                 (Ok(Command::Close), _) => {
                     let asset = view.get(source);
                     view.changed.insert(*source, None);
-                    if asset != 0 {
-                        touch(source, Role::AssetRemoved, asset);
-                    }
+                    touch(source, Role::AssetRemoved, asset);
                     true
                 }
                 (Ok(Command::Hold), Some(hold)) => {
                     hold.asset = view.get(source);
-                    if hold.asset != 0 {
-                        view.changed.insert(hold.id, Some(hold.asset));
-                        touch(&hold.id, Role::AssetAdded, hold.asset);
-                    }
+                    view.changed.insert(hold.id, Some(hold.asset));
+                    touch(&hold.id, Role::AssetAdded, hold.asset);
                     !index.checks_assets || view.get(&operation.destination) == hold.asset
                 }
                 (_, Some(hold)) => {
@@ -82,13 +79,9 @@ impl Touches {
                         || view.may_receive(&operation.destination, captured, hold.asset)
                             && view.may_receive(source, rest, hold.asset);
                     view.changed.insert(hold.id, None);
+                    touch(&hold.id, Role::AssetRemoved, hold.asset);
                     if rest > 0 {
                         view.changed.insert(*source, Some(hold.asset));
-                    }
-                    if hold.asset != 0 {
-                        touch(&hold.id, Role::AssetRemoved, hold.asset);
-                    }
-                    if hold.asset != 0 && rest > 0 {
                         touch(source, Role::AssetAdded, hold.asset);
                     }
                     is_possible
