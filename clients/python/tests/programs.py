@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 import signal
@@ -30,12 +31,21 @@ def program() -> str:
     pytest.skip(reason)
 
 
+def free_address() -> str:
+    """An address that nobody uses.
+
+    Its host is a random one of loopback, so that tests do not take each other's. Its port lies outside the ephemeral
+    range: no client gets it as source port while the node is down.
+    """
+    return f"127.{random.randint(1, 254)}.{random.randint(1, 254)}.{random.randint(1, 254)}:20000"
+
+
 class Node:
     """A single node, which can be killed and started again at the same address."""
 
     def __init__(self, folder: Path, trusted: str = "127.0.0.0/8", options: Sequence[str] = ()) -> None:
         self.folder, self.trusted, self.options = folder, trusted, options
-        self.address = "127.0.0.1:0"
+        self.address = free_address()
         self.start()
 
     def start(self) -> None:
@@ -45,8 +55,7 @@ class Node:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            if found := re.match(r"serving +(\S+)", line):
-                self.address = found[1]
+            if line.startswith("serving "):
                 return
         raise AssertionError((self.folder / "log").read_text())
 

@@ -25,7 +25,7 @@ import {
   transactionId,
 } from "../src/index.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
-import { DEADLINE, Node, freePort, needsNode } from "./support.js";
+import { DEADLINE, Node, freeAddress, needsNode } from "./support.js";
 
 const [alice, bob] = [accountId(1n), accountId(2n)];
 /** Long enough that the node recognises retries on a busy machine. */
@@ -390,7 +390,7 @@ test("kill -9 under load: nothing that was answered is lost, and nothing is exec
 
 test("of two addresses one is dead", needsNode, async () => {
   await using node = await Node.start();
-  const dead = `127.0.0.1:${await freePort()}`;
+  const dead = freeAddress();
   for (const addresses of [
     [dead, node.address],
     [node.address, dead],

@@ -1,9 +1,9 @@
 /** Vectors, and nodes as processes. */
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -48,15 +48,13 @@ export async function turnpike(...args: string[]): Promise<string> {
   return (await promisify(execFile)(program!, args)).stdout;
 }
 
-/** A port on loopback that nothing listens on. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
+/**
+ * An address that nobody uses. Its host is a random one of loopback, so that tests do not take each other's. Its port
+ * lies outside the ephemeral range: no client gets it as source port while the node is down.
+ */
+export function freeAddress(): string {
+  const host = [127, randomInt(1, 255), randomInt(1, 255), randomInt(1, 255)].join(".");
+  return `${host}:20000`;
 }
 
 export class TemporaryFolder implements Disposable {
@@ -73,7 +71,7 @@ export class Node implements AsyncDisposable {
   readonly #options: string;
   #process: ChildProcess | undefined;
   #network: Uint8Array | undefined;
-  address: string;
+  readonly address: string;
 
   private constructor(address: string, options: string) {
     this.address = address;
@@ -81,7 +79,7 @@ export class Node implements AsyncDisposable {
   }
 
   static async start(options = ""): Promise<Node> {
-    const node = new Node("127.0.0.1:0", options);
+    const node = new Node(freeAddress(), options);
     await node.start();
     return node;
   }
@@ -104,7 +102,6 @@ export class Node implements AsyncDisposable {
     child.stderr.on("data", (chunk: Buffer) => (log += chunk.toString()));
     for await (const line of createInterface({ input: child.stdout })) {
       const [name, value] = line.trim().split(/\s+/);
-      if (name === "serving") this.address = value!;
       if (name === "network") {
         this.#network = fromHex(value!);
         return;

@@ -15,7 +15,7 @@ import {
   connectNode,
 } from "../src/index.js";
 import { LossyRelay } from "./lossy.js";
-import { DEADLINE, Node, freePort, needsNode } from "./support.js";
+import { DEADLINE, Node, freeAddress, needsNode } from "./support.js";
 
 const [alice, bob] = [accountId(1n), accountId(2n)];
 const IMPATIENT: ClientOptions = { timeout: DEADLINE, retryAfter: 50, turnAfter: 2_000 };
@@ -98,7 +98,7 @@ test("a silent node times out, and gets nothing but the question for its network
 
 test("a dead node is left at once, and addresses of both kinds mix", needsNode, async () => {
   await using node = await Node.start();
-  const dead = `udp://127.0.0.1:${await freePort()}`;
+  const dead = `udp://${freeAddress()}`;
   for (const live of [node.address, `udp://${node.address}`]) {
     const began = performance.now();
     await using client = await connect([dead, live], { timeout: DEADLINE, turnAfter: DEADLINE });

@@ -117,7 +117,8 @@ fn a_full_disk_stops_writes_and_loses_nothing() {
     };
     let data = folder.path().join("data");
     let arguments = ["--accounts", "4096"];
-    let node = start(&data, "127.0.0.1:0".parse().unwrap(), &arguments);
+    let [address] = order::free_addresses(1).unwrap().try_into().unwrap();
+    let node = start(&data, address, &arguments);
     let (address, http) = (node.address, node.http);
     let mut model = Model::open(address);
     assert!(get(http, "/ready").contains("200 OK"));

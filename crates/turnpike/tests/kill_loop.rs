@@ -84,7 +84,8 @@ fn every_durable_reply_survives_kill_9() {
     let kills: u64 = std::env::var("KILLS").ok().map_or(50, |kills| kills.parse().unwrap());
     let data = tempfile::tempdir().unwrap();
     let arguments = ["--accounts", "4096"];
-    let first = start(data.path(), "127.0.0.1:0".parse().unwrap(), &arguments);
+    let [address] = order::free_addresses(1).unwrap().try_into().unwrap();
+    let first = start(data.path(), address, &arguments);
     let (address, network) = (first.address, first.network.clone());
     let mut node = Some(first);
     let done = AtomicBool::new(false);

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -96,17 +96,6 @@ fn items_outlive_a_stop_and_not_a_kill() {
     assert!(log.contains("the previous program was killed"), "{log}");
 }
 
-/// A free port for TCP and UDP.
-fn free_port() -> u16 {
-    loop {
-        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let port = udp.local_addr().unwrap().port();
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
-}
-
 #[test]
 fn the_simulated_nic_answers_from_the_same_store() {
     let rtl = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/rtl/libturnpike_nic_kv.so"));
@@ -114,11 +103,12 @@ fn the_simulated_nic_answers_from_the_same_store() {
         skip::lacking(Ability::RtlLibrary, format_args!("there is no {} (`make rtl` builds it)", rtl.display()));
         return;
     }
-    let port = free_port();
+    let [address] = order::free_addresses(1).unwrap().try_into().unwrap();
+    let [host, port] = [address.ip().to_string(), address.port().to_string()];
     let mut command = Command::new(env!("CARGO_BIN_EXE_turnpike"));
-    command.args(["kv", "--io", "rtl", "-t", "1", "-p", &port.to_string(), "-U", &port.to_string(), "--rtl"]).arg(rtl);
+    command.args(["kv", "--io", "rtl", "-t", "1", "-l", &host, "-p", &port, "-U", &port, "--rtl"]).arg(rtl);
     let kv = Kv::spawn(&mut command);
-    let mut tcp = BufReader::new(TcpStream::connect(("127.0.0.1", port)).unwrap());
+    let mut tcp = BufReader::new(TcpStream::connect(address).unwrap());
     tcp.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
     let mut lines = |request: &str, last: &str| {
         tcp.get_mut().write_all(request.as_bytes()).unwrap();
@@ -130,7 +120,7 @@ fn the_simulated_nic_answers_from_the_same_store() {
     };
     lines("set key 0 0 5\r\nvalue\r\n", "STORED\r\n");
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
-    udp.connect(("127.0.0.1", port)).unwrap();
+    udp.connect(address).unwrap();
     udp.set_read_timeout(Some(PATIENCE)).unwrap();
     let get = [b"\0\x01\0\0\0\x01\0\0\x80\0\0\x03".as_slice(), &[0; 7], b"\x03", &[0; 12], b"key"].concat();
     udp.send(&get).unwrap();

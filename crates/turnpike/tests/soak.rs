@@ -248,7 +248,8 @@ fn a_node_under_load_that_is_killed_again_and_again_loses_nothing() {
     fs::write(&config, text).unwrap();
     let most = (CLIENTS * (accounts + 2 * HOLDS as u32)).to_string();
     let arguments = ["--accounts", &most, "--config", config.to_str().unwrap()];
-    let mut node = start(&data, "127.0.0.1:0".parse().unwrap(), &arguments);
+    let [address] = order::free_addresses(1).unwrap().try_into().unwrap();
+    let mut node = start(&data, address, &arguments);
     let address = node.address;
     let (soak, opened) = (Soak::default(), Barrier::new(CLIENTS as usize + 1));
     println!("round\tbatches in ms: p50\tp99\toperations/s, durable\tresident MiB\tdisk MiB\tstart ms");

@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -14,6 +15,10 @@ import traceback
 from pathlib import Path
 
 PATIENCE = 60
+# Most servers with a fixed port use a lower one.
+FIRST_PORT = 20_000
+# Start of Linux's default ephemeral range.
+FIRST_EPHEMERAL = 32_768
 
 
 def fail(text):
@@ -37,8 +42,18 @@ def wait_until(what, condition):
 
 
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+    """A port that nothing listens on.
+
+    It lies outside the ephemeral range: while a program is down, a connection of another would take its port as source
+    port, and the program could not listen there on its return.
+    """
+    while True:
+        port = random.randrange(FIRST_PORT, FIRST_EPHEMERAL)
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                return port
+        except OSError:
+            continue
 
 
 def tell_end(log):

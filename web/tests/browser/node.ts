@@ -1,9 +1,9 @@
 /** Nodes as processes, each with its data in a temporary folder. */
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -23,15 +23,12 @@ export async function turnpike(...args: string[]): Promise<string> {
   return (await promisify(execFile)(program, args)).stdout;
 }
 
-/** A port on loopback that nothing listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
+/**
+ * A host that nobody uses: a random one of loopback, so that tests do not take each other's. The ports on it lie outside
+ * the ephemeral range: no client gets one as source port while the node is down.
+ */
+function freeHost(): string {
+  return [127, randomInt(1, 255), randomInt(1, 255), randomInt(1, 255)].join(".");
 }
 
 export class Node implements AsyncDisposable {
@@ -41,13 +38,13 @@ export class Node implements AsyncDisposable {
   /** Host and port of the page. */
   readonly http: string;
 
-  private constructor(port: number, http: number) {
-    this.address = `127.0.0.1:${port}`;
-    this.http = `127.0.0.1:${http}`;
+  private constructor(host: string) {
+    this.address = `${host}:20000`;
+    this.http = `${host}:20001`;
   }
 
   static async start(options = ""): Promise<Node> {
-    const node = new Node(await freePort(), await freePort());
+    const node = new Node(freeHost());
     const data = JSON.stringify(join(node.#folder, "data"));
     writeFileSync(
       join(node.#folder, "turnpike.toml"),
