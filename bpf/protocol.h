@@ -34,6 +34,10 @@ enum frame_type {
 	TYPE_CHANGE = 8,
 	// Feed frame.
 	TYPE_FEED = 9,
+	// History frame.
+	TYPE_HISTORY = 10,
+	// Assets frame.
+	TYPE_ASSETS = 11,
 };
 
 // Command of an operation.

@@ -8,7 +8,8 @@ WIDTH = 110
 # The codes, and the frames with their parts, that a client of the ledger exchanges with nodes.
 CLIENT_CODES = ("FrameType", "BatchFormat", "Command", "Promise", "Chain", "Query")
 CLIENT_FRAMES = ("FrameHeader", "ErrorFrame", "Operation", "SignedOperation", "BatchHeader", "ProofRequest", "ProofReply",
-                 "IndexReply", "IndexEntry", "HeadersFrame", "InfoFrame", "FinalityFrame", "FeedFrame", "FeedEntry")
+                 "IndexReply", "IndexEntry", "HeadersFrame", "InfoFrame", "FinalityFrame", "FeedFrame", "FeedEntry",
+                 "HistoryFrame", "HistoryEntry", "AssetsFrame", "AssetTotal")
 
 
 def made_by(source):

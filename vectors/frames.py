@@ -84,6 +84,26 @@ def feed_tail(sequence, tail):
     return struct.pack(">Q120s", sequence, tail)
 
 
+def history(kind=HISTORY, length=96, status=0, count=1, role=0, flags=0, reserved=0, commands=0, first_height=0,
+            end_height=0, first_retained=0, first_time=0, end_time=0, cursor=(0, 0), tip=0, account=KEYED,
+            counterpart=bytes(16)):
+    fixed = struct.pack(">HHBBHIIIIQQIIQ16s16s", status, count, role, flags, reserved, commands, first_height, end_height,
+                        first_retained, first_time, end_time, *cursor, tip, account, counterpart)
+    return (header(kind) + fixed).ljust(length, b"\0")
+
+
+def history_entry(height, position, time, done):
+    return struct.pack(">IIQ64s", height, position, time, done)
+
+
+def assets(kind=ASSETS, length=32, status=0, count=1, first=0, following=0, reserved=0, tip=0):
+    return (header(kind) + struct.pack(">HHIIIQ", status, count, first, following, reserved, tip)).ljust(length, b"\0")
+
+
+def asset_total(asset, issued):
+    return struct.pack(">II", asset, 0) + issued.to_bytes(16, "big")
+
+
 def verify(messages, count=None, status=0, reserved=0, reserved_end=0, kind=VERIFY):
     count = len(messages) if count is None else count
     return header(kind) + struct.pack(">HHHH", count, reserved, status, reserved_end) + b"".join(messages)
@@ -165,4 +185,8 @@ def refuse(frame, status):
         return frame[:8] + code + bytes(6) + frame[16:200]
     if kind == FEED:
         return frame[:8] + code + b"\0" + frame[11:12] + bytes(4) + frame[16:40] + bytes(32)
+    if kind == HISTORY:
+        return frame[:8] + code + bytes(2) + frame[12:14] + bytes(2) + frame[16:28] + bytes(4) + frame[32:56] + bytes(8) + frame[64:96]
+    if kind == ASSETS:
+        return frame[:8] + code + bytes(2) + frame[12:16] + bytes(16)
     return frame[:8] + code + frame[10:128]

@@ -53,7 +53,7 @@ def requests():
     yield other("version_0", "none", "UNSUPPORTED_VERSION", flip(info(), 2, 0))
     yield other("version_2", "none", "UNSUPPORTED_VERSION", flip(info(), 2, 2))
     yield other("type_0", "none", "UNKNOWN_COMMAND", flip(info(), 3, 0))
-    yield other("type_10", "none", "UNKNOWN_COMMAND", flip(info(), 3, 10))
+    yield other("type_12", "none", "UNKNOWN_COMMAND", flip(info(), 3, 12))
     yield silent("type_info_reply", "none", info(INFO | REPLY))
     yield silent("type_batch_reply", "none", batch([operation(REFER, TRANSACTION, KEYED)], 1, kind=BATCH | REPLY))
     yield silent("type_error", "none", error("BUSY"))
@@ -191,6 +191,40 @@ def requests():
     yield own("feed_first_set", "feed", "MALFORMED", feed(first=1))
     yield other("feed_short", "feed", "MALFORMED", feed()[:71])
     yield other("feed_long", "feed", "MALFORMED", feed() + b"\0")
+
+    yield "# History frames"
+    yield good("history", "history", history())
+    yield good("history_with_room", "history", history(length=1472))
+    yield good("history_of_account_0", "history", history(account=bytes(16)))
+    yield good("history_of_open_holds", "history", history(flags=1, role=1, count=17, length=1472))
+    yield good("history_selected", "history", history(
+        role=2, flags=2, commands=0x1fee, first_height=1, end_height=0xffffffff, first_time=2, end_time=2**64 - 1,
+        cursor=(3, 4), counterpart=OTHER, count=0xffff))
+    yield good("history_at_cursor_0", "history", history(flags=2))
+    yield own("history_count_0", "history", "MALFORMED", history(count=0))
+    yield own("history_role_3", "history", "MALFORMED", history(role=3))
+    yield own("history_flag_2_set", "history", "MALFORMED", history(flags=4))
+    yield own("history_command_0", "history", "MALFORMED", history(commands=1))
+    yield own("history_of_refer", "history", "MALFORMED", history(commands=1 << REFER))
+    yield own("history_command_13", "history", "MALFORMED", history(commands=1 << 13))
+    yield own("history_cursor_without_flag", "history", "MALFORMED", history(cursor=(0, 1)))
+    yield own("history_status_set", "history", "MALFORMED", history(status=64))
+    yield own("history_reserved_set", "history", "MALFORMED", history(reserved=1))
+    yield own("history_first_retained_set", "history", "MALFORMED", history(first_retained=1))
+    yield own("history_tip_set", "history", "MALFORMED", history(tip=1))
+    yield own("history_padding_set", "history", "MALFORMED", flip(history(length=200), 199, 1))
+    yield other("history_short", "history", "MALFORMED", history()[:95])
+
+    yield "# Assets frames"
+    yield good("assets", "assets", assets())
+    yield good("assets_from_a_code", "assets", assets(first=0x01020304, count=0x0506, length=1472))
+    yield own("assets_count_0", "assets", "MALFORMED", assets(count=0))
+    yield own("assets_status_set", "assets", "MALFORMED", assets(status=1))
+    yield own("assets_next_set", "assets", "MALFORMED", assets(following=1))
+    yield own("assets_reserved_set", "assets", "MALFORMED", assets(reserved=1))
+    yield own("assets_tip_set", "assets", "MALFORMED", assets(tip=1))
+    yield own("assets_padding_set", "assets", "MALFORMED", flip(assets(length=33), 32, 1))
+    yield other("assets_short", "assets", "MALFORMED", assets()[:31])
 
     header_200_9 = equihash(200, 9, 1344)
     all_four = [header_200_9, ecdsa(), schnorr(), merkle(3)]
@@ -358,6 +392,29 @@ def replies():
     yield "feed_pruned_with_entries", "bad", "-", flip(told, 9, 68)
     yield "feed_promise_4", "bad", "-", flip(told, 10, 4)
     yield "feed_status_999", "bad", "-", feed(FEED | REPLY, status=999)
+
+    told = history(HISTORY | REPLY, count=2, flags=2, first_retained=5, cursor=(6, 1), tip=9) + b"".join(
+        [history_entry(7, 3, 1_700_000_000_000_001, wide), history_entry(6, 1, 1_700_000_000_000_000, wide)])
+    yield "# History frames"
+    yield "history", "history", "OK", told
+    yield "history_empty", "history", "OK", history(HISTORY | REPLY, count=0, flags=4, first_retained=5, tip=9)
+    yield "history_not_found", "history", "NOT_FOUND", history(HISTORY | REPLY, status=64, count=0)
+    yield "history_short", "bad", "-", told[:-1]
+    yield "history_long", "bad", "-", told + b"\0"
+    yield "history_too_few", "bad", "-", told[:-80]
+    yield "history_refused_with_entries", "bad", "-", flip(told, 9, 64)
+    yield "history_status_999", "bad", "-", history(HISTORY | REPLY, count=0, status=999)
+
+    told = assets(ASSETS | REPLY, count=2, following=841, tip=9) + asset_total(0, 10**30) + asset_total(840, 1)
+    yield "# Assets frames"
+    yield "assets", "assets", "OK", told
+    yield "assets_of_none", "assets", "OK", assets(ASSETS | REPLY, count=0, first=2**32 - 1, tip=9)
+    yield "assets_diverged", "assets", "DIVERGED", assets(ASSETS | REPLY, count=0, status=47)
+    yield "assets_short", "bad", "-", told[:-1]
+    yield "assets_long", "bad", "-", told + b"\0"
+    yield "assets_too_few", "bad", "-", told[:-24]
+    yield "assets_refused_with_entries", "bad", "-", flip(told, 9, 47)
+    yield "assets_status_999", "bad", "-", assets(ASSETS | REPLY, count=0, status=999)
 
     results = [result(EQUIHASH, 0, 60_000), result(ECDSA, 1 << 20, 20_000)]
     two = verify(results, kind=VERIFY | REPLY)

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
+	"math/big"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -386,6 +388,86 @@ func TestFrozenAndClosedAccounts(t *testing.T) {
 	}
 }
 
+func TestHistories(t *testing.T) {
+	t.Parallel()
+	ctx, client := testContext(t), connect(t, Options{}, startNode(t).address)
+	a, b := Account(1), Account(2)
+	hold := Hold(a, b, 7, time.Time{}).WithTimedID(NewTransactionID())
+	operations := []Operation{Create(a), Create(b), Issue(a, 1000), Transfer(a, b, 5), Transfer(a, b, 6), hold, Transfer(b, a, 1)}
+	for i := range operations {
+		operations[i] = operations[i].WithTimedID(NewTransactionID())
+		must(client.Execute(ctx, operations[i]))(t)
+	}
+	last := operations[len(operations)-1].Transaction
+	waitFor(t, func() bool {
+		page, err := client.History(ctx, a, HistoryFilter{}, nil, 1)
+		return err == nil && page.Transactions[0].Operation.Transaction == last
+	})
+	var found []PastTransaction
+	for cursor := (*Locator)(nil); ; {
+		page := must(client.History(ctx, a, HistoryFilter{}, cursor, 2))(t)
+		found = append(found, page.Transactions...)
+		if len(page.Transactions) > 2 || page.IsPruned {
+			t.Errorf("a page of %d transactions, pruned: %v", len(page.Transactions), page.IsPruned)
+		}
+		if cursor = page.Next; cursor == nil {
+			break
+		}
+	}
+	if len(found) != 6 || found[0].Operation.Transaction != last || found[5].Operation.Command != CommandCreate || found[5].Time.IsZero() {
+		t.Errorf("the history is %+v", found)
+	}
+	first := found[5]
+	for _, step := range []struct {
+		filter HistoryFilter
+		count  int
+	}{
+		{HistoryFilter{Commands: []Command{CommandTransfer}}, 3},
+		{HistoryFilter{Role: RoleDestination}, 1},
+		{HistoryFilter{Role: RoleSource}, 5},
+		{HistoryFilter{Counterpart: b}, 4},
+		{HistoryFilter{OpenHolds: true}, 1},
+		{HistoryFilter{EndHeight: first.Height}, 0},
+		{HistoryFilter{FirstHeight: first.Height, FirstTime: first.Time}, 6},
+		{HistoryFilter{EndTime: first.Time}, 0},
+	} {
+		if page := must(client.History(ctx, a, step.filter, nil, 100))(t); len(page.Transactions) != step.count {
+			t.Errorf("%+v selects %d transactions, not %d", step.filter, len(page.Transactions), step.count)
+		}
+	}
+	if _, err := client.History(ctx, Account(99), HistoryFilter{}, nil, 1); !errors.Is(err, StatusNotFound) {
+		t.Errorf("the history of an unknown account: %v", err)
+	}
+	if _, err := client.History(ctx, a, HistoryFilter{}, nil, 0); err == nil {
+		t.Error("a page of no entries was requested")
+	}
+}
+
+func TestIssuedAmounts(t *testing.T) {
+	t.Parallel()
+	ctx, client := testContext(t), connect(t, Options{}, startNode(t).address)
+	for i, asset := range []uint32{7, 840} {
+		account := Account(uint64(i + 1))
+		must(client.Execute(ctx, Create(account).InAsset(asset)))(t)
+		must(client.Execute(ctx, Issue(account, math.MaxUint64)))(t)
+		other := Account(uint64(i + 11))
+		must(client.Execute(ctx, Create(other).InAsset(asset)))(t)
+		must(client.Execute(ctx, Issue(other, 1)))(t)
+	}
+	sum := new(big.Int).Lsh(big.NewInt(1), 64)
+	waitFor(t, func() bool {
+		page := must(client.Assets(ctx, 840, 1))(t)
+		return len(page.Totals) == 1 && page.Totals[0].Issued.Cmp(sum) == 0
+	})
+	page := must(client.Assets(ctx, 0, 2))(t)
+	if len(page.Totals) != 2 || page.Totals[0].Asset != 0 || page.Totals[1].Asset != 7 || page.Totals[1].Issued.Cmp(sum) != 0 || page.Next != 840 {
+		t.Errorf("the assets are %+v", page)
+	}
+	if page := must(client.Assets(ctx, math.MaxUint32, 1))(t); len(page.Totals) != 0 || page.Next != 0 {
+		t.Errorf("after the last asset: %+v", page)
+	}
+}
+
 func TestAssets(t *testing.T) {
 	t.Parallel()
 	ctx, client := testContext(t), connect(t, Options{}, startNode(t).address)
@@ -582,6 +664,16 @@ func everyByteCounts(t *testing.T, good []byte, isOther func([]byte) bool) {
 		changed[i] ^= 1
 		if isOther(changed) {
 			t.Errorf("byte %d can be changed", i)
+		}
+	}
+}
+
+// waitFor waits until a condition holds.
+func waitFor(t *testing.T, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !condition(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it does not happen")
 		}
 	}
 }

@@ -51,6 +51,10 @@ const (
 	frameTypeChange frameType = 8
 	// Feed frame.
 	frameTypeFeed frameType = 9
+	// History frame.
+	frameTypeHistory frameType = 10
+	// Assets frame.
+	frameTypeAssets frameType = 11
 )
 
 // String returns the name in the protocol.
@@ -74,6 +78,10 @@ func (code frameType) String() string {
 		return "member change"
 	case frameTypeFeed:
 		return "feed"
+	case frameTypeHistory:
+		return "history"
+	case frameTypeAssets:
+		return "assets"
 	}
 	return "FrameType(" + strconv.Itoa(int(code)) + ")"
 }
@@ -1230,4 +1238,187 @@ func (f *feedEntry) read(b []byte) {
 	f.Sequence = binary.BigEndian.Uint64(b[0:8])
 	f.Operation.read(b[8:72])
 	f.Value = binary.BigEndian.Uint64(b[72:80])
+}
+
+// historyFrame: request for a page of an account's history, 96 bytes, and the first 96 bytes of its reply;
+// HistoryEntrys
+type historyFrame struct {
+	// Header.
+	Header frameHeader
+	// Status; 0 in requests.
+	Status Status
+	// Number of entries: requested at most, at least 1; returned.
+	Count uint16
+	// Part of the account in the transactions: 0 any, 1 source, 2 destination or payer of a deposit.
+	Role uint8
+	// Flags; bit 0: open holds only; bit 1: continue at the cursor, in replies: there may be more; bit 2, in replies:
+	// pruned.
+	Flags uint8
+	// Commands to select, a bit each: bit 1 is CREATE, and so on; 0: all.
+	Commands uint32
+	// Height of the first block to select from.
+	FirstHeight uint32
+	// Height of the first block after those to select from; 0: no end.
+	EndHeight uint32
+	// Height of the first block that is not pruned; 0 in requests.
+	FirstRetained uint32
+	// Select from blocks made at this time or later, in microseconds since the Unix epoch.
+	FirstTime uint64
+	// Select from blocks made before this time; 0: no end.
+	EndTime uint64
+	// Cursor: height of the last transaction examined; 0 without the flag.
+	CursorHeight uint32
+	// Cursor: its position in the block; 0 without the flag.
+	CursorPosition uint32
+	// Height of the tip; 0 in requests.
+	TipHeight uint64
+	// The account.
+	Account AccountID
+	// The other account of the transactions to select; 0: any.
+	Counterpart AccountID
+}
+
+// historyFrameSize is the length of the fixed part in bytes.
+const historyFrameSize = 96
+
+// write encodes the structure in the first 96 bytes of b, except the reserved ones.
+func (f *historyFrame) write(b []byte) {
+	_ = b[95]
+	f.Header.write(b[0:8])
+	binary.BigEndian.PutUint16(b[8:10], uint16(f.Status))
+	binary.BigEndian.PutUint16(b[10:12], f.Count)
+	b[12] = f.Role
+	b[13] = f.Flags
+	binary.BigEndian.PutUint32(b[16:20], f.Commands)
+	binary.BigEndian.PutUint32(b[20:24], f.FirstHeight)
+	binary.BigEndian.PutUint32(b[24:28], f.EndHeight)
+	binary.BigEndian.PutUint32(b[28:32], f.FirstRetained)
+	binary.BigEndian.PutUint64(b[32:40], f.FirstTime)
+	binary.BigEndian.PutUint64(b[40:48], f.EndTime)
+	binary.BigEndian.PutUint32(b[48:52], f.CursorHeight)
+	binary.BigEndian.PutUint32(b[52:56], f.CursorPosition)
+	binary.BigEndian.PutUint64(b[56:64], f.TipHeight)
+	copy(b[64:80], f.Account[:])
+	copy(b[80:96], f.Counterpart[:])
+}
+
+// read decodes the first 96 bytes of b.
+func (f *historyFrame) read(b []byte) {
+	_ = b[95]
+	f.Header.read(b[0:8])
+	f.Status = Status(binary.BigEndian.Uint16(b[8:10]))
+	f.Count = binary.BigEndian.Uint16(b[10:12])
+	f.Role = b[12]
+	f.Flags = b[13]
+	f.Commands = binary.BigEndian.Uint32(b[16:20])
+	f.FirstHeight = binary.BigEndian.Uint32(b[20:24])
+	f.EndHeight = binary.BigEndian.Uint32(b[24:28])
+	f.FirstRetained = binary.BigEndian.Uint32(b[28:32])
+	f.FirstTime = binary.BigEndian.Uint64(b[32:40])
+	f.EndTime = binary.BigEndian.Uint64(b[40:48])
+	f.CursorHeight = binary.BigEndian.Uint32(b[48:52])
+	f.CursorPosition = binary.BigEndian.Uint32(b[52:56])
+	f.TipHeight = binary.BigEndian.Uint64(b[56:64])
+	copy(f.Account[:], b[64:80])
+	copy(f.Counterpart[:], b[80:96])
+}
+
+// historyEntry is a transaction of a history, 80 bytes.
+type historyEntry struct {
+	// Height of its block.
+	Height uint32
+	// Its position in the block.
+	Position uint32
+	// When the block was made, in microseconds since the Unix epoch.
+	Time uint64
+	// operation, as in the block.
+	Operation Operation
+}
+
+// historyEntrySize is the length of the fixed part in bytes.
+const historyEntrySize = 80
+
+// write encodes the structure in the first 80 bytes of b, except the reserved ones.
+func (f *historyEntry) write(b []byte) {
+	_ = b[79]
+	binary.BigEndian.PutUint32(b[0:4], f.Height)
+	binary.BigEndian.PutUint32(b[4:8], f.Position)
+	binary.BigEndian.PutUint64(b[8:16], f.Time)
+	f.Operation.write(b[16:80])
+}
+
+// read decodes the first 80 bytes of b.
+func (f *historyEntry) read(b []byte) {
+	_ = b[79]
+	f.Height = binary.BigEndian.Uint32(b[0:4])
+	f.Position = binary.BigEndian.Uint32(b[4:8])
+	f.Time = binary.BigEndian.Uint64(b[8:16])
+	f.Operation.read(b[16:80])
+}
+
+// assetsFrame: request for the issued amounts by asset, 32 bytes, and the first 32 bytes of its reply; AssetTotals
+// follow, the
+type assetsFrame struct {
+	// Header.
+	Header frameHeader
+	// Status; 0 in requests.
+	Status Status
+	// Number of assets: requested at most, at least 1; returned.
+	Count uint16
+	// Code of the first asset requested.
+	FirstAsset uint32
+	// Code of the first asset after those returned; 0 in requests and at the end.
+	NextAsset uint32
+	// Height of the block that the amounts are as of; 0 in requests.
+	TipHeight uint64
+}
+
+// assetsFrameSize is the length of the fixed part in bytes.
+const assetsFrameSize = 32
+
+// write encodes the structure in the first 32 bytes of b, except the reserved ones.
+func (f *assetsFrame) write(b []byte) {
+	_ = b[31]
+	f.Header.write(b[0:8])
+	binary.BigEndian.PutUint16(b[8:10], uint16(f.Status))
+	binary.BigEndian.PutUint16(b[10:12], f.Count)
+	binary.BigEndian.PutUint32(b[12:16], f.FirstAsset)
+	binary.BigEndian.PutUint32(b[16:20], f.NextAsset)
+	binary.BigEndian.PutUint64(b[24:32], f.TipHeight)
+}
+
+// read decodes the first 32 bytes of b.
+func (f *assetsFrame) read(b []byte) {
+	_ = b[31]
+	f.Header.read(b[0:8])
+	f.Status = Status(binary.BigEndian.Uint16(b[8:10]))
+	f.Count = binary.BigEndian.Uint16(b[10:12])
+	f.FirstAsset = binary.BigEndian.Uint32(b[12:16])
+	f.NextAsset = binary.BigEndian.Uint32(b[16:20])
+	f.TipHeight = binary.BigEndian.Uint64(b[24:32])
+}
+
+// assetTotal is the issued amount of an asset, 24 bytes.
+type assetTotal struct {
+	// Code of the asset.
+	Asset uint32
+	// Issued amount, of asset 0 less the deposits that were paid; 128 bits, big-endian.
+	Issued [16]byte
+}
+
+// assetTotalSize is the length of the fixed part in bytes.
+const assetTotalSize = 24
+
+// write encodes the structure in the first 24 bytes of b, except the reserved ones.
+func (f *assetTotal) write(b []byte) {
+	_ = b[23]
+	binary.BigEndian.PutUint32(b[0:4], f.Asset)
+	copy(b[8:24], f.Issued[:])
+}
+
+// read decodes the first 24 bytes of b.
+func (f *assetTotal) read(b []byte) {
+	_ = b[23]
+	f.Asset = binary.BigEndian.Uint32(b[0:4])
+	copy(f.Issued[:], b[8:24])
 }

@@ -101,6 +101,8 @@ var forms = map[frameType]struct {
 	frameTypeInfo:     {infoFrameSize, true, measureInfo},
 	frameTypeFinality: {finalityFrameSize, false, measureFinality},
 	frameTypeFeed:     {feedFrameSize, true, measureFeed},
+	frameTypeHistory:  {historyFrameSize, true, measureHistory},
+	frameTypeAssets:   {assetsFrameSize, true, measureAssets},
 }
 
 // entrySize returns the length of a batch's entry, or 0 for formats that this client does not use.
@@ -186,6 +188,18 @@ func measureFeed(frame []byte) (Status, int) {
 	return fixed.Status, feedFrameSize + int(fixed.Count)*feedEntrySize + int(fixed.Signed)*feedTailSize
 }
 
+func measureHistory(frame []byte) (Status, int) {
+	var fixed historyFrame
+	fixed.read(frame)
+	return fixed.Status, historyFrameSize + int(fixed.Count)*historyEntrySize
+}
+
+func measureAssets(frame []byte) (Status, int) {
+	var fixed assetsFrame
+	fixed.read(frame)
+	return fixed.Status, assetsFrameSize + int(fixed.Count)*assetTotalSize
+}
+
 // answers reports whether the reply repeats the subject of a request, a frame without its prefix. The entries of
 // batches are compared when receipts are made.
 func (r reply) answers(request []byte) bool {
@@ -219,6 +233,21 @@ func (r reply) answers(request []byte) bool {
 		asked.read(request)
 		found.read(r.frame)
 		return asked.Generation == found.Generation
+	case frameTypeHistory:
+		var asked, found historyFrame
+		asked.read(request)
+		found.read(r.frame)
+		// The node sets its progress; the other fields are those of the request.
+		conditions := found
+		conditions.Header, conditions.Status, conditions.Count, conditions.Flags = asked.Header, 0, asked.Count, asked.Flags
+		conditions.FirstRetained, conditions.TipHeight = 0, 0
+		conditions.CursorHeight, conditions.CursorPosition = asked.CursorHeight, asked.CursorPosition
+		return conditions == asked && found.Count <= asked.Count
+	case frameTypeAssets:
+		var asked, found assetsFrame
+		asked.read(request)
+		found.read(r.frame)
+		return asked.FirstAsset == found.FirstAsset && found.Count <= asked.Count
 	}
 	return true
 }

@@ -77,7 +77,8 @@ func TestStatusVectors(t *testing.T) {
 func TestReplyVectors(t *testing.T) {
 	kinds := map[string]frameType{
 		"batch": frameTypeBatch, "proof": frameTypeProof, "index": frameTypeProof, "headers": frameTypeHeaders,
-		"info": frameTypeInfo, "finality": frameTypeFinality, "feed": frameTypeFeed, "error": 0,
+		"info": frameTypeInfo, "finality": frameTypeFinality, "feed": frameTypeFeed, "history": frameTypeHistory,
+		"assets": frameTypeAssets, "error": 0,
 	}
 	checked := map[string]int{}
 	vectors(t, "wire/replies.txt", func(name string, fields []string) {
@@ -146,6 +147,16 @@ func TestRequestVectors(t *testing.T) {
 			request.read(frame)
 			made = newFrame(frameTypeFinality, request.Header.Id, len(frame))
 			request.write(made[prefixSize:])
+		case "history", "history_with_room", "history_of_account_0", "history_of_open_holds", "history_selected", "history_at_cursor_0":
+			var request historyFrame
+			request.read(frame)
+			made = newFrame(frameTypeHistory, request.Header.Id, len(frame))
+			request.write(made[prefixSize:])
+		case "assets", "assets_from_a_code":
+			var request assetsFrame
+			request.read(frame)
+			made = newFrame(frameTypeAssets, request.Header.Id, len(frame))
+			request.write(made[prefixSize:])
 		default:
 			return
 		}
@@ -154,7 +165,7 @@ func TestRequestVectors(t *testing.T) {
 			t.Errorf("%s: %x, not %x", name, made[prefixSize:], frame)
 		}
 	})
-	if checked != 12 {
+	if checked != 20 {
 		t.Errorf("%d requests were compared", checked)
 	}
 }

@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,11 +21,15 @@ from turnpike import (
     AsyncClient,
     BatchFormat,
     Client,
+    Command,
+    HistoryFilter,
     IndexProof,
     Operation,
     Options,
+    PastTransaction,
     Promise,
     Results,
+    Role,
     Signer,
     Status,
     TransactionProof,
@@ -217,6 +222,69 @@ def test_an_account_has_an_asset_that_is_proved(node: Node, kind: str) -> None:
         for entry in (replace(gone, has_asset=True), replace(old, height=0)):
             with pytest.raises(errors.AssetChanged):
                 c.prove_asset(chain, entry)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_histories_have_pages_and_conditions(node: Node, kind: str) -> None:
+    with client(kind, node.address) as c:
+        a, b = funded(c, 1000, 0)
+        paid = [c.transfer(a, b, amount).transaction for amount in range(1, 6)]
+        hold = Operation.hold(a, b, 7)
+        c.execute(hold)
+        back = c.transfer(b, a, 1)
+        newest = until(lambda: _newest(c, a, back.transaction), LookupError, errors.NotFound)
+        assert newest.operation.amount == 1
+        found, cursor = [], None
+        while True:
+            page = c.history(a, cursor=cursor, count=2)
+            assert len(page.transactions) <= 2
+            found += page.transactions
+            if page.next is None:
+                break
+            cursor = page.next
+        expected = [back.transaction, hold.transaction, *reversed(paid)]
+        assert [past.operation.transaction for past in found][:7] == expected
+        assert [past.operation.command for past in found][7:] == [Command.ISSUE, Command.CREATE]
+        assert all(past.height <= page.tip_height and past.time > 0 for past in found)
+        first = found[-1]
+        for selected, count in (
+            (HistoryFilter(commands=(Command.TRANSFER,)), 6),
+            (HistoryFilter(commands=(Command.ISSUE, Command.CREATE, Command.CREATE)), 2),
+            (HistoryFilter(role=Role.DESTINATION), 1),
+            (HistoryFilter(counterpart=b), 7),
+            (HistoryFilter(is_open_hold=True), 1),
+            (HistoryFilter(end_height=first.height), 0),
+            (HistoryFilter(first_height=first.height, first_time=first.time), 9),
+            (HistoryFilter(end_time=first.time), 0),
+        ):
+            assert len(c.history(a, selected).transactions) == count, selected
+        with pytest.raises(errors.NotFound):
+            c.history(next(ACCOUNTS))
+        with pytest.raises(ValueError, match="a page of 0 entries"):
+            c.history(a, count=0)
+
+
+def _newest(c: Any, account: int, transaction: uuid.UUID) -> PastTransaction:
+    newest: PastTransaction = c.history(account, count=1).transactions[0]
+    if newest.operation.transaction != transaction:
+        raise LookupError
+    return newest
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_issued_amounts_are_listed_by_asset(node: Node, kind: str) -> None:
+    with client(kind, node.address) as c:
+        codes = [next(ACCOUNTS) for _ in range(3)]
+        for asset in codes:
+            account = next(ACCOUNTS)
+            c.execute(Operation.open(account, asset))
+            c.execute(Operation.issue(account, 2**64 - 1))
+        until(lambda: c.assets(codes[-1]).issued[codes[-1]], KeyError)
+        page = c.assets(codes[0], 2)
+        assert page.issued == dict.fromkeys(codes[:2], 2**64 - 1)
+        assert page.next == codes[2]
+        assert list(c.assets(count=1).issued) == [0]
+        assert (c.assets(2**32 - 1).issued, c.assets(2**32 - 1).next) == ({}, None)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -4,6 +4,14 @@ import { Batch } from "./batch.js";
 import { Batcher, type Receipt } from "./batcher.js";
 import { ClosedError, StatusError } from "./errors.js";
 import type { Hash } from "./hash.js";
+import {
+  type AssetPage,
+  type HistoryFilter,
+  type HistoryPage,
+  type Locator,
+  assetsRequest,
+  historyRequest,
+} from "./history.js";
 import type { AccountId } from "./ids.js";
 import { LightClient } from "./light.js";
 import * as operation from "./operation.js";
@@ -82,6 +90,24 @@ export class Client implements AsyncDisposable {
       if (info.tipHeight >= height) return info;
       await new Promise((resolve) => setTimeout(resolve, POLL));
     }
+  }
+
+  /**
+   * A page of an account's transactions: from the newest one on, or from the `next` of another page. Rejects with
+   * `NOT_FOUND` if no block has the account.
+   */
+  history(
+    account: AccountId,
+    filter: HistoryFilter = {},
+    page: { readonly cursor?: Locator | undefined; readonly count?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<HistoryPage> {
+    const { cursor, count = 100, signal } = page;
+    return this.#requests.send(historyRequest(account, filter, cursor, count, this.#requests.maxFrame), signal);
+  }
+
+  /** The issued amounts by asset, from a code on. */
+  assets(first = 0, count = 100, signal?: AbortSignal): Promise<AssetPage> {
+    return this.#requests.send(assetsRequest(first, count, this.#requests.maxFrame), signal);
   }
 
   /** Creates an account. */

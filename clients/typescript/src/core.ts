@@ -23,6 +23,7 @@ export {
 export { Feed, type FeedOptions, type FeedPart, type JournalEntry } from "./feed.js";
 export { Certificate, Reconfiguration, ReplicaSet, Vouched } from "./finality.js";
 export type { Hash } from "./hash.js";
+export type { AssetPage, HistoryFilter, HistoryPage, Locator, PastTransaction } from "./history.js";
 export {
   type AccountId,
   type IdLike,

@@ -55,6 +55,10 @@ export const FrameType = {
   member_change: 8,
   /** Feed frame. */
   feed: 9,
+  /** History frame. */
+  history: 10,
+  /** Assets frame. */
+  assets: 11,
 } as const;
 /** A name in `FrameType`. */
 export type FrameTypeName = keyof typeof FrameType;
@@ -1294,6 +1298,213 @@ export const FeedTail = {
   encode(view: DataView, at: number, value: FeedTail): void {
     view.setBigUint64(at + 0, value.sequence);
     bytesAt(view, at + 8, 120).set(value.tail);
+  },
+} as const;
+
+/** Request for a page of an account's history, 96 bytes, and the first 96 bytes of its reply; HistoryEntrys */
+export interface HistoryFrame {
+  /** Header. */
+  header: FrameHeader;
+  /** Status; 0 in requests. */
+  status: number;
+  /** Number of entries: requested at most, at least 1; returned. */
+  count: number;
+  /** Part of the account in the transactions: 0 any, 1 source, 2 destination or payer of a deposit. */
+  role: number;
+  /**
+   * Flags; bit 0: open holds only; bit 1: continue at the cursor, in replies: there may be more; bit 2, in
+   * replies: pruned.
+   */
+  flags: number;
+  /** Commands to select, a bit each: bit 1 is CREATE, and so on; 0: all. */
+  commands: number;
+  /** Height of the first block to select from. */
+  firstHeight: number;
+  /** Height of the first block after those to select from; 0: no end. */
+  endHeight: number;
+  /** Height of the first block that is not pruned; 0 in requests. */
+  firstRetained: number;
+  /** Select from blocks made at this time or later, in microseconds since the Unix epoch. */
+  firstTime: bigint;
+  /** Select from blocks made before this time; 0: no end. */
+  endTime: bigint;
+  /** Cursor: height of the last transaction examined; 0 without the flag. */
+  cursorHeight: number;
+  /** Cursor: its position in the block; 0 without the flag. */
+  cursorPosition: number;
+  /** Height of the tip; 0 in requests. */
+  tipHeight: bigint;
+  /** The account. */
+  account: AccountId;
+  /** The other account of the transactions to select; 0: any. */
+  counterpart: AccountId;
+}
+/** Layout of `HistoryFrame`: its length, the offsets of its fields, and both directions of its codec. */
+export const HistoryFrame = {
+  LENGTH: 96,
+  at: {
+    header: 0,
+    status: 8,
+    count: 10,
+    role: 12,
+    flags: 13,
+    commands: 16,
+    firstHeight: 20,
+    endHeight: 24,
+    firstRetained: 28,
+    firstTime: 32,
+    endTime: 40,
+    cursorHeight: 48,
+    cursorPosition: 52,
+    tipHeight: 56,
+    account: 64,
+    counterpart: 80,
+  },
+  decode(view: DataView, at = 0): HistoryFrame {
+    return {
+      header: FrameHeader.decode(view, at + 0),
+      status: view.getUint16(at + 8),
+      count: view.getUint16(at + 10),
+      role: view.getUint8(at + 12),
+      flags: view.getUint8(at + 13),
+      commands: view.getUint32(at + 16),
+      firstHeight: view.getUint32(at + 20),
+      endHeight: view.getUint32(at + 24),
+      firstRetained: view.getUint32(at + 28),
+      firstTime: view.getBigUint64(at + 32),
+      endTime: view.getBigUint64(at + 40),
+      cursorHeight: view.getUint32(at + 48),
+      cursorPosition: view.getUint32(at + 52),
+      tipHeight: view.getBigUint64(at + 56),
+      account: bytesAt(view, at + 64, 16).slice() as AccountId,
+      counterpart: bytesAt(view, at + 80, 16).slice() as AccountId,
+    };
+  },
+  encode(view: DataView, at: number, value: HistoryFrame): void {
+    FrameHeader.encode(view, at + 0, value.header);
+    view.setUint16(at + 8, value.status);
+    view.setUint16(at + 10, value.count);
+    view.setUint8(at + 12, value.role);
+    view.setUint8(at + 13, value.flags);
+    view.setUint32(at + 16, value.commands);
+    view.setUint32(at + 20, value.firstHeight);
+    view.setUint32(at + 24, value.endHeight);
+    view.setUint32(at + 28, value.firstRetained);
+    view.setBigUint64(at + 32, value.firstTime);
+    view.setBigUint64(at + 40, value.endTime);
+    view.setUint32(at + 48, value.cursorHeight);
+    view.setUint32(at + 52, value.cursorPosition);
+    view.setBigUint64(at + 56, value.tipHeight);
+    bytesAt(view, at + 64, 16).set(value.account);
+    bytesAt(view, at + 80, 16).set(value.counterpart);
+  },
+} as const;
+
+/** A transaction of a history, 80 bytes. */
+export interface HistoryEntry {
+  /** Height of its block. */
+  height: number;
+  /** Its position in the block. */
+  position: number;
+  /** When the block was made, in microseconds since the Unix epoch. */
+  time: bigint;
+  /** operation, as in the block. */
+  operation: Operation;
+}
+/** Layout of `HistoryEntry`: its length, the offsets of its fields, and both directions of its codec. */
+export const HistoryEntry = {
+  LENGTH: 80,
+  at: {
+    height: 0,
+    position: 4,
+    time: 8,
+    operation: 16,
+  },
+  decode(view: DataView, at = 0): HistoryEntry {
+    return {
+      height: view.getUint32(at + 0),
+      position: view.getUint32(at + 4),
+      time: view.getBigUint64(at + 8),
+      operation: Operation.decode(view, at + 16),
+    };
+  },
+  encode(view: DataView, at: number, value: HistoryEntry): void {
+    view.setUint32(at + 0, value.height);
+    view.setUint32(at + 4, value.position);
+    view.setBigUint64(at + 8, value.time);
+    Operation.encode(view, at + 16, value.operation);
+  },
+} as const;
+
+/** Request for the issued amounts by asset, 32 bytes, and the first 32 bytes of its reply; AssetTotals follow, the */
+export interface AssetsFrame {
+  /** Header. */
+  header: FrameHeader;
+  /** Status; 0 in requests. */
+  status: number;
+  /** Number of assets: requested at most, at least 1; returned. */
+  count: number;
+  /** Code of the first asset requested. */
+  firstAsset: number;
+  /** Code of the first asset after those returned; 0 in requests and at the end. */
+  nextAsset: number;
+  /** Height of the block that the amounts are as of; 0 in requests. */
+  tipHeight: bigint;
+}
+/** Layout of `AssetsFrame`: its length, the offsets of its fields, and both directions of its codec. */
+export const AssetsFrame = {
+  LENGTH: 32,
+  at: {
+    header: 0,
+    status: 8,
+    count: 10,
+    firstAsset: 12,
+    nextAsset: 16,
+    tipHeight: 24,
+  },
+  decode(view: DataView, at = 0): AssetsFrame {
+    return {
+      header: FrameHeader.decode(view, at + 0),
+      status: view.getUint16(at + 8),
+      count: view.getUint16(at + 10),
+      firstAsset: view.getUint32(at + 12),
+      nextAsset: view.getUint32(at + 16),
+      tipHeight: view.getBigUint64(at + 24),
+    };
+  },
+  encode(view: DataView, at: number, value: AssetsFrame): void {
+    FrameHeader.encode(view, at + 0, value.header);
+    view.setUint16(at + 8, value.status);
+    view.setUint16(at + 10, value.count);
+    view.setUint32(at + 12, value.firstAsset);
+    view.setUint32(at + 16, value.nextAsset);
+    view.setBigUint64(at + 24, value.tipHeight);
+  },
+} as const;
+
+/** The issued amount of an asset, 24 bytes. */
+export interface AssetTotal {
+  /** Code of the asset. */
+  asset: number;
+  /** Issued amount, of asset 0 less the deposits that were paid; 128 bits, big-endian. */
+  issued: Uint8Array;
+}
+/** Layout of `AssetTotal`: its length, the offsets of its fields, and both directions of its codec. */
+export const AssetTotal = {
+  LENGTH: 24,
+  at: {
+    asset: 0,
+    issued: 8,
+  },
+  decode(view: DataView, at = 0): AssetTotal {
+    return {
+      asset: view.getUint32(at + 0),
+      issued: bytesAt(view, at + 8, 16).slice(),
+    };
+  },
+  encode(view: DataView, at: number, value: AssetTotal): void {
+    view.setUint32(at + 0, value.asset);
+    bytesAt(view, at + 8, 16).set(value.issued);
   },
 } as const;
 

@@ -5,8 +5,11 @@ import { test } from "node:test";
 import {
   type AccountId,
   type Client,
+  Command,
   HeaderChain,
   IndexProof,
+  type Locator,
+  type PastTransaction,
   ProofError,
   Signer,
   StatusError,
@@ -15,6 +18,7 @@ import {
   WrongNetworkError,
   accountId,
   connect,
+  equal,
   hasAsset,
   isFrozen,
   latestPosition,
@@ -196,6 +200,75 @@ test("an account has an asset that is proved", needsNode, async () => {
     assert.equal(hasAsset(entry), asset !== 0);
     assert.equal(await proveAsset(light, entry), asset);
   }
+});
+
+test("histories have pages and conditions", needsNode, async () => {
+  await using node = await Node.start("[blocks]\ninterval = 50\n");
+  await using client = await open(node);
+  await fund(client, [alice], 1000n);
+  await client.create(bob);
+  for (const amount of [5n, 6n]) await client.transfer(alice, bob, amount);
+  await client.execute(operation.hold(alice, bob, 7n, 0));
+  const { operation: last } = await client.transfer(bob, alice, 1n);
+  await settled(async () => {
+    const { transactions } = await client.history(alice, {}, { count: 1 });
+    if (!equal(transactions[0]!.operation.transaction, last.transaction)) throw new StatusError("NOT_FOUND");
+  });
+  const found: PastTransaction[] = [];
+  for (let cursor: Locator | undefined, isOver = false; !isOver; isOver = cursor === undefined) {
+    const page = await client.history(alice, {}, { cursor, count: 2 });
+    assert(page.transactions.length <= 2 && page.firstRetained === undefined);
+    found.push(...page.transactions);
+    cursor = page.next;
+  }
+  assert.equal(found.length, 6);
+  assert.deepEqual(found[0]!.operation.transaction, last.transaction);
+  const first = found[5]!;
+  assert.equal(first.operation.command, Command.CREATE);
+  for (const [filter, count] of [
+    [{ commands: ["TRANSFER"] }, 3],
+    [{ role: "destination" }, 1],
+    [{ role: "source" }, 5],
+    [{ counterpart: bob }, 4],
+    [{ isOpenHold: true }, 1],
+    [{ endHeight: first.height }, 0],
+    [{ firstHeight: first.height, firstTime: first.time }, 6],
+    [{ endTime: first.time }, 0],
+  ] as const) {
+    assert.equal((await client.history(alice, filter)).transactions.length, count, JSON.stringify(Object.keys(filter)));
+  }
+  await rejects(client.history(accountId(99n)), "NOT_FOUND");
+  assert.throws(() => client.history(alice, {}, { count: 0 }), /a page of 0 entries/);
+});
+
+test("issued amounts are listed by asset", needsNode, async () => {
+  await using node = await Node.start("[blocks]\ninterval = 50\n");
+  await using client = await open(node);
+  const issued = 2n ** 64n;
+  for (const asset of [7, 840]) {
+    for (const [number, amount] of [
+      [1n, issued - 1n],
+      [2n, 1n],
+    ] as const) {
+      const account = accountId(BigInt(asset) * 10n + number);
+      await client.execute(operation.inAsset(operation.create(account), asset));
+      await client.issue(account, amount);
+    }
+  }
+  await settled(async () => {
+    if ((await client.assets(840)).issued.get(840) !== issued) throw new StatusError("NOT_FOUND");
+  });
+  const page = await client.assets(0, 2);
+  assert.deepEqual(
+    [...page.issued],
+    [
+      [0, 0n],
+      [7, issued],
+    ],
+  );
+  assert.equal(page.next, 840);
+  const none = await client.assets(2 ** 32 - 1);
+  assert.deepEqual([none.issued.size, none.next], [0, undefined]);
 });
 
 test("accounts are frozen and closed", needsNode, async () => {

@@ -7,6 +7,7 @@ import { viewOf } from "../src/bytes.js";
 import { HeaderChain, decodeHeader, hasSealed } from "../src/chain.js";
 import { statusName } from "../src/errors.js";
 import { isKey } from "../src/finality.js";
+import { readAssets, readHistory } from "../src/history.js";
 import * as hash from "../src/hash.js";
 import {
   ADVICE,
@@ -72,6 +73,14 @@ test("statuses have the codes of the protocol, and advice", () => {
   assert.equal(statusName(15), undefined);
 });
 
+/** A request that the reply may answer: its fixed part, with a large count. */
+function questionOf(reply: Uint8Array, layout: { LENGTH: number; at: { count: number } }): Uint8Array {
+  const request = new Uint8Array(layout.LENGTH);
+  request.set(reply.subarray(0, layout.LENGTH));
+  viewOf(request).setUint16(layout.at.count, 0xffff);
+  return request;
+}
+
 test("replies are read, and anything else is refused", () => {
   const readers: Record<string, (bytes: Uint8Array) => { status: string } | undefined> = {
     batch: (bytes) => {
@@ -84,6 +93,8 @@ test("replies are read, and anything else is refused", () => {
     },
     info: readInfo,
     finality: (bytes) => readGeneration(bytes, viewOf(bytes).getUint32(protocol.FinalityFrame.at.generation)),
+    history: (bytes) => readHistory(questionOf(bytes, protocol.HistoryFrame), bytes),
+    assets: (bytes) => readAssets(questionOf(bytes, protocol.AssetsFrame), bytes),
     error: readError,
   };
   let seen = 0;
@@ -123,6 +134,9 @@ test("every layout encodes what it decodes", () => {
     info: protocol.InfoFrame,
     finality: protocol.FinalityFrame,
     change: protocol.ChangeFrame,
+    feed: protocol.FeedFrame,
+    history: protocol.HistoryFrame,
+    assets: protocol.AssetsFrame,
     verify: protocol.VerifyHeader,
   } as const;
   for (const [name, kind, status, , frame] of vectors("wire/requests.txt")) {

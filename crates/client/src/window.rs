@@ -379,6 +379,10 @@ fn answers(request: &[u8], bytes: &[u8], reply: &Reply<'_>) -> bool {
         Reply::Info(_) => kind(FrameType::Info),
         // The generation.
         Reply::Finality(_) => kind(FrameType::Finality) && same(64..68),
+        // All but count, flags and cursor.
+        Reply::History(_) => kind(FrameType::History) && same(12..13) && same(16..28) && same(32..48) && same(64..96),
+        // The first asset.
+        Reply::Assets(_) => kind(FrameType::Assets) && same(12..16),
         // Never in a window.
         Reply::Feed(_) => false,
         // The approval.
@@ -415,6 +419,8 @@ pub(crate) fn refusal(reply: &Reply<'_>) -> Option<Status> {
         Reply::Finality(finality) => finality.status,
         Reply::Change(change) => change.status().ok()?,
         Reply::Feed(feed) => feed.status,
+        Reply::History(history) => history.status,
+        Reply::Assets(assets) => assets.status,
         Reply::Info(info) => info.status().ok()?,
         Reply::ProofRefused(_, status) | Reply::Error(_, status) => *status,
         Reply::Proof(_) | Reply::Index(_) => Status::Ok,

@@ -44,6 +44,7 @@ impl Chain {
     fn entries(&self) -> Vec<IndexEntry> {
         let entries = Vec::from_iter(self.index.entries().copied());
         assert_eq!(self.index.assets(), entries.iter().filter(|entry| entry.asset().is_some()).count() as u64);
+        assert_eq!(*self.index.issued_by_asset(), self.index.total_by_asset());
         entries
     }
 }
@@ -119,6 +120,9 @@ fn check(seed: u64) {
         assert_eq!(live.entries(), states[height as usize - 1], "seed {seed}: undone: {block:?}");
         live.apply(height, &block).unwrap();
         live.publish();
+        let mut issued = ledger.issued_by_asset();
+        issued.retain(|asset, _| *asset != 0);
+        assert_eq!(*live.index.issued_by_asset(), issued, "seed {seed}: issued: {block:?}");
         blocks.push(block);
         states.push(live.entries());
     }

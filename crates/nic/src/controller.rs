@@ -32,6 +32,10 @@ pub enum QueryKind {
     Verify,
     /// A finality frame.
     Finality,
+    /// A history frame.
+    History,
+    /// An assets frame.
+    Assets,
 }
 
 /// Outcome of a query.

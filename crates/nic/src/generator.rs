@@ -3,9 +3,9 @@
 //! Writes replies over requests. A reply is never longer than its request.
 
 use wire::{
-    BatchEntriesMut, BatchHeader, ChangeFrame, CompactFrame, ErrorFrame, FeedFrame, FinalityFrame, FrameHeader,
-    FrameMut, FrameType, FullFrame, FullReply, HeadersFrame, InfoFrame, MAGIC, Operation, Promise, ProofRequest,
-    REPLY_BIT, Status, U16, VerifyHeader,
+    AssetsFrame, BatchEntriesMut, BatchHeader, ChangeFrame, CompactFrame, ErrorFrame, FeedFrame, FinalityFrame,
+    FrameHeader, FrameMut, FrameType, FullFrame, FullReply, HeadersFrame, HistoryFrame, InfoFrame, MAGIC, Operation,
+    Promise, ProofRequest, REPLY_BIT, Status, U16, VerifyHeader,
 };
 use zerocopy::FromBytes;
 
@@ -128,6 +128,14 @@ pub fn refuse(frame: &mut [u8], status: Status, detail: u32) -> usize {
         Ok(FrameType::Feed) => FeedFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
             reply.set_refusal(status);
             FeedFrame::LENGTH
+        }),
+        Ok(FrameType::History) => HistoryFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
+            reply.set_refusal(status);
+            HistoryFrame::LENGTH
+        }),
+        Ok(FrameType::Assets) => AssetsFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
+            reply.set_refusal(status);
+            AssetsFrame::LENGTH
         }),
         Err(_) => None,
     };

@@ -20,11 +20,13 @@ pub enum Class {
     Verify,
     /// Ordering of unsigned operations by replicas.
     Ordered,
+    /// A page of a history or of the assets.
+    History,
 }
 
 impl Class {
     /// All classes.
-    pub const ALL: [Self; 4] = [Self::Signed, Self::Proof, Self::Verify, Self::Ordered];
+    pub const ALL: [Self; 5] = [Self::Signed, Self::Proof, Self::Verify, Self::Ordered, Self::History];
 
     /// Returns the class's name in metrics.
     pub fn name(self) -> &'static str {
@@ -33,6 +35,7 @@ impl Class {
             Self::Proof => "proof",
             Self::Verify => "verify",
             Self::Ordered => "ordered",
+            Self::History => "history",
         }
     }
 }
@@ -101,13 +104,15 @@ pub struct PoolSize {
 impl PoolSize {
     /// A worker verifies about 30,000 signatures per second: 4096 single frames wait for at most some tenths of a
     /// second, and so do 64 batches of 356. Clients wait for few proofs at a time. The waiting work of verify frames
-    /// has its own limit. Ordering takes some milliseconds, or as long as there is no quorum.
+    /// has its own limit. Ordering takes some milliseconds, or as long as there is no quorum. A page of a history takes
+    /// up to a millisecond.
     pub const fn for_class(class: Class) -> Self {
         match class {
             Class::Signed => Self { small: 4096, large: 64 },
             Class::Proof => Self { small: 1024, large: 32 },
             Class::Verify => Self { small: 512, large: 64 },
             Class::Ordered => Self { small: 4096, large: 256 },
+            Class::History => Self { small: 256, large: 32 },
         }
     }
 

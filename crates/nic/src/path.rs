@@ -290,7 +290,11 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
             Answer::Reply(length) => Some(length.min(datagram.len())),
             Answer::Refuse(status, detail) => Some(self.refuse(datagram, status, detail)),
             Answer::Defer => {
-                let class = if kind == QueryKind::Verify { Class::Verify } else { Class::Proof };
+                let class = match kind {
+                    QueryKind::Verify => Class::Verify,
+                    QueryKind::History | QueryKind::Assets => Class::History,
+                    _ => Class::Proof,
+                };
                 let held = self.pools.hold(class, peer, self.selector.trusts(peer.address.ip()), datagram);
                 match held.and_then(|held| self.controller.defer(kind, held).ok()) {
                     Some(()) => None,

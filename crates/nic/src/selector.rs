@@ -14,6 +14,10 @@ use crate::cost::Costs;
 use crate::rate::{RateLimit, RateLimiter, Verdict};
 use net::Prefix;
 
+/// Cost of a page of a history, in operations: a node examines at most 256 transactions for it, which takes as long as
+/// the signatures of that many operations.
+const HISTORY_COST: u32 = 32;
+
 /// The senders that a service is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Audience {
@@ -148,6 +152,8 @@ impl Selector {
             Frame::Headers(_) => (Selection::Query(QueryKind::Headers), 1),
             Frame::Info(_) => (Selection::Query(QueryKind::Info), 1),
             Frame::Finality(_) => (Selection::Query(QueryKind::Finality), 1),
+            Frame::History(_) => (Selection::Query(QueryKind::History), HISTORY_COST),
+            Frame::Assets(_) => (Selection::Query(QueryKind::Assets), 1),
             Frame::Verify(_) if !trusted && self.verify == Audience::Trusted => {
                 (Selection::Refuse(Status::NotTrusted), 1)
             }

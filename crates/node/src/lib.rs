@@ -15,6 +15,7 @@ mod admission;
 pub mod backup;
 mod blocks;
 mod cable;
+mod chain_queries;
 pub mod clock;
 mod completer;
 pub mod config;

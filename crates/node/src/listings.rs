@@ -1,4 +1,4 @@
-//! Lists for people, over HTTP as JSON: accounts, blocks, and the transactions of one. They are not proved: the
+//! Lists for people, over HTTP as JSON: accounts, assets, blocks, and the transactions of one. They are not proved: the
 //! protocol has a proof of each transaction and each balance.
 
 mod parameters;
@@ -60,6 +60,28 @@ pub struct Account {
     /// The code of its asset, unless that is 0.
     #[serde(default, skip_serializing_if = "is_asset_0")]
     pub asset: u32,
+}
+
+/// A part of the issued amounts by asset.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct AssetList {
+    /// Height of the block that they are as of.
+    pub height: u64,
+    /// The id of the network, in hexadecimal.
+    pub network: Option<String>,
+    /// The assets, by ascending code.
+    pub assets: Vec<Asset>,
+    /// Whether there are more after the last one.
+    pub more: bool,
+}
+
+/// An asset.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asset {
+    /// Its code.
+    pub asset: u32,
+    /// The issued amount, of asset 0 less the deposits that were paid: a string, since it may take 128 bits.
+    pub issued: String,
 }
 
 /// A part of an account's history.
@@ -287,6 +309,11 @@ impl Listings {
                 })?;
                 Ok(json(&self.transaction(parse_account(account)?, transaction)?))
             }
+            ["assets"] => {
+                let parameters = Parameters::parse(query, "/assets", &["after", "count"])?;
+                let after = parameters.parsed("after", "an asset's code")?;
+                Ok(json(&self.assets(after, count(&parameters)?)))
+            }
             ["blocks"] => {
                 let parameters = Parameters::parse(query, "/blocks", &["before", "count"])?;
                 Ok(json(&self.blocks(parameters.parsed("before", "a number")?, count(&parameters)?)?))
@@ -319,6 +346,17 @@ impl Listings {
         let more = accounts.len() > count;
         accounts.truncate(count);
         Ok(AccountList { height, network: Some(self.network()), accounts, more })
+    }
+
+    fn assets(&self, after: Option<u32>, count: usize) -> AssetList {
+        let first = after.map_or(Some(0), |after| after.checked_add(1));
+        let (tip, mut issued) = self.0.issued(first.unwrap_or(u32::MAX), count + 1);
+        // There is no code after the last one.
+        issued.truncate(if first.is_some() { issued.len() } else { 0 });
+        let more = issued.len() > count;
+        issued.truncate(count);
+        let assets = issued.iter().map(|(asset, issued)| Asset { asset: *asset, issued: issued.to_string() }).collect();
+        AssetList { height: tip.height(), network: Some(self.network()), assets, more }
     }
 
     /// The asset of an account or a hold; 0 as well if it has been closed since.
@@ -379,16 +417,16 @@ impl Listings {
                 filter.places.end = at;
                 start = start.or(Some(at));
             }
-            Some(Bound::Block(height)) => filter.places.end = start_of(height),
-            Some(Bound::Time(time)) => filter.places.end = start_of(self.0.first_since(time)?),
+            Some(Bound::Block(height)) => filter.places.end = Filter::start_of(height),
+            Some(Bound::Time(time)) => filter.places.end = Filter::start_of(self.0.first_since(time)?),
             None => {}
         }
         match parameters.get("after").map(|text| Bound::parse("after", text)).transpose()? {
             Some(Bound::Transaction(at)) => {
                 filter.places.start = Locator { position: at.position.saturating_add(1), ..at };
             }
-            Some(Bound::Block(height)) => filter.places.start = start_of(height.saturating_add(1)),
-            Some(Bound::Time(time)) => filter.places.start = start_of(self.0.first_since(time)?),
+            Some(Bound::Block(height)) => filter.places.start = Filter::start_of(height.saturating_add(1)),
+            Some(Bound::Time(time)) => filter.places.start = Filter::start_of(self.0.first_since(time)?),
             None => {}
         }
         let limits = PageLimits { rows: count(parameters)?, examined: MOST };
@@ -480,11 +518,6 @@ impl Bound {
             ))
         })
     }
-}
-
-/// The first place of a block, or a place after the end of every chain.
-fn start_of(height: u64) -> Locator {
-    u32::try_from(height).map_or(Filter::END, |height| Locator { height, position: 0 })
 }
 
 impl From<&IndexEntry> for Account {

@@ -8,7 +8,7 @@ use proof::Service;
 use wire::{Chain, FrameMut, HeadersFrame, InfoFrame, MAX_DATAGRAM, Promise, Status};
 use zerocopy::IntoBytes;
 
-use crate::{Config, node_state::NodeState};
+use crate::{Config, chain_queries::ChainQueries, node_state::NodeState};
 
 /// Answers queries in place.
 pub struct Queries {
@@ -37,14 +37,17 @@ impl Queries {
 
     /// Answers a query, or returns who can answer it.
     pub fn answer(&self, query: QueryKind, datagram: &mut [u8]) -> Answer {
-        if self.node_state.has_diverged() && matches!(query, QueryKind::Proof | QueryKind::Headers) {
+        let is_of_chain = match query {
+            QueryKind::Proof | QueryKind::Headers | QueryKind::History | QueryKind::Assets => true,
+            QueryKind::Info | QueryKind::Verify | QueryKind::Finality => false,
+        };
+        if is_of_chain && self.node_state.has_diverged() {
             return Answer::Refuse(Status::Diverged, 0);
         }
-        if query == QueryKind::Proof {
-            return self.proofs.answer_cached(datagram).map_or(Answer::Defer, Answer::Reply);
-        }
-        if query == QueryKind::Verify {
-            return Answer::Defer;
+        match query {
+            QueryKind::Proof => return self.proofs.answer_cached(datagram).map_or(Answer::Defer, Answer::Reply),
+            QueryKind::Verify | QueryKind::History | QueryKind::Assets => return Answer::Defer,
+            QueryKind::Info | QueryKind::Headers | QueryKind::Finality => {}
         }
         match FrameMut::parse(datagram) {
             Ok(FrameMut::Info(info)) => {
@@ -59,6 +62,11 @@ impl Queries {
             Ok(_) => Answer::Refuse(Status::Malformed, 0),
             Err(error) => Answer::Refuse(error.status, 0),
         }
+    }
+
+    /// Answers the queries about the own chain that [`answer`](Self::answer) defers.
+    pub fn of_chain(&self) -> ChainQueries {
+        ChainQueries::new(self.own.clone())
     }
 
     fn info(&self, info: &mut InfoFrame) {

@@ -16,6 +16,7 @@ use verify::WorkQueue;
 use crate::{
     Config, Error,
     admission::{self, Admission, Rules},
+    chain_queries::ChainQueries,
     cycles::processor_time,
     node_state::NodeState,
     turns::Turns,
@@ -30,6 +31,8 @@ pub struct Workers {
     pub verified: Receiver<Held>,
     /// Answer queries that cannot be answered at once.
     pub proofs: WorkQueue<Held>,
+    /// Answer history and assets frames.
+    pub histories: WorkQueue<Held>,
     /// Answer verify frames.
     pub verification: Turns<Request>,
 }
@@ -39,7 +42,8 @@ impl Workers {
     pub fn defer(&self, query: QueryKind, held: Held, costs: &Costs) -> Result<(), Held> {
         match query {
             QueryKind::Verify => self.verification.try_push(Request::new(held, costs)).map_err(Request::into_held),
-            _ => self.proofs.try_push(held),
+            QueryKind::History | QueryKind::Assets => self.histories.try_push(held),
+            QueryKind::Proof | QueryKind::Info | QueryKind::Headers | QueryKind::Finality => self.proofs.try_push(held),
         }
     }
 }
@@ -51,9 +55,15 @@ pub fn start<B: Backend>(
     backend: &B,
     node_state: &Arc<NodeState>,
     proofs: Service,
+    chain_queries: ChainQueries,
 ) -> Result<Workers, Error> {
     let transmitter = || backend.transmitter().map_err(|source| Error::System { what: "a socket", source });
-    let mut prove = Some(proof_worker(proofs, transmitter()?));
+    let proofs = query_worker("proof", Class::Proof, transmitter()?, {
+        let mut proofs = proofs;
+        move |datagram| proofs.answer(datagram)
+    })?;
+    let histories =
+        query_worker("history", Class::History, transmitter()?, move |datagram| chain_queries.answer(datagram))?;
     let verifying = (0..config.verify_threads()).map(|_| transmitter()).collect::<Result<Vec<_>, _>>()?;
     let waker = backend.waker();
     let system = |source| Error::System { what: "a thread", source };
@@ -81,15 +91,6 @@ pub fn start<B: Backend>(
         }
     })
     .map_err(system)?;
-    let proofs = WorkQueue::start("proof", 1, PoolSize::for_class(Class::Proof).total(), move || {
-        let mut prove = prove.take();
-        move |held: Held| {
-            if let Some(prove) = &mut prove {
-                prove(held);
-            }
-        }
-    })
-    .map_err(system)?;
     let threads = verifying.len();
     let mut verifying = verifying.into_iter();
     let limits = verification::limits(threads);
@@ -102,15 +103,27 @@ pub fn start<B: Backend>(
             unfinished
         }
     })?;
-    Ok(Workers { verifiers, verified, proofs, verification })
+    Ok(Workers { verifiers, verified, proofs, histories, verification })
 }
 
-/// Answers proof requests that the cache does not know, and sends the replies.
-fn proof_worker(mut proofs: Service, mut transmit: impl Transmit) -> impl FnMut(Held) {
-    move |mut held: Held| {
-        let length = proofs.answer(&mut held);
-        if length > 0 {
-            transmit.transmit(&mut std::iter::once(Reply { peer: held.peer, bytes: &held[..length] }));
+/// Starts a thread that answers the queries of a class in place, and sends the replies.
+fn query_worker(
+    name: &str,
+    class: Class,
+    transmit: impl Transmit + Send + 'static,
+    answer: impl FnMut(&mut [u8]) -> usize + Send + 'static,
+) -> Result<WorkQueue<Held>, Error> {
+    let mut worker = Some((transmit, answer));
+    let start = move || {
+        let mut worker = worker.take();
+        move |mut held: Held| {
+            let Some((transmit, answer)) = &mut worker else { return };
+            let length = answer(&mut held);
+            if length > 0 {
+                transmit.transmit(&mut std::iter::once(Reply { peer: held.peer, bytes: &held[..length] }));
+            }
         }
-    }
+    };
+    WorkQueue::start(name, 1, PoolSize::for_class(class).total(), start)
+        .map_err(|source| Error::System { what: "a thread", source })
 }

@@ -8,12 +8,12 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use client::Client;
+use client::{Client, HistoryFilter, PastTransaction, Role};
 use common::{account, config, connect, http::get, id};
 use serde_json::Value;
 use storage::Random;
 use turnpike_node::Node;
-use wire::{AccountId, Operation, Promise};
+use wire::{AccountId, Command, Operation, Promise, Status};
 
 const ACCOUNTS: u64 = 6;
 
@@ -238,6 +238,150 @@ fn filters_of_a_history_select_what_a_model_does() {
     assert!(found > 1000, "the filters selected only {found} rows");
     let none = list(ledger.address, &format!("/accounts/1/history?before={}", first["height"]));
     assert_eq!((none["transactions"].as_array().unwrap().len(), &none["more"]), (0, &false.into()));
+}
+
+/// The rows of all pages of a history over the binary protocol.
+fn binary_pages(client: &mut Client, account: AccountId, filter: &HistoryFilter, count: u16) -> Vec<PastTransaction> {
+    let (mut all, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = client.history(account, filter, cursor, count).unwrap();
+        assert!(page.transactions.len() <= usize::from(count) && page.first_retained.is_none());
+        all.extend(page.transactions);
+        match page.next {
+            Some(next) => cursor = Some(next),
+            None => return all,
+        }
+    }
+}
+
+#[test]
+fn history_frames_select_what_a_model_does() {
+    let mut ledger = Ledger::start(5);
+    for _ in 0..400 {
+        ledger.step();
+    }
+    let rows = ledger.rows();
+    let commands = [Command::Create, Command::Issue, Command::Transfer, Command::Hold, Command::Capture];
+    let mut found = 0;
+    for _ in 0..200 {
+        let id = ledger.account();
+        let account = id.to_string();
+        let mut filter = HistoryFilter::default();
+        let mut expected: Vec<_> = rows.iter().rev().filter(|row| is_of(row, &account)).cloned().collect();
+        if ledger.random.chance(0.5) {
+            filter.commands = [(); 2].map(|()| commands[ledger.random.below(5) as usize]).to_vec();
+            expected.retain(|row| filter.commands.iter().any(|command| row["command"] == command.name()));
+        }
+        if ledger.random.chance(0.3) {
+            let wanted = ledger.account();
+            filter.counterpart = Some(wanted);
+            expected.retain(|row| counterpart(row, &account) == Some(&wanted.to_string()));
+        }
+        if ledger.random.chance(0.3) {
+            filter.role = Some([Role::Source, Role::Destination][ledger.random.below(2) as usize]);
+            expected.retain(|row| (row["source"] == account) == (filter.role == Some(Role::Source)));
+        }
+        if ledger.random.chance(0.3) {
+            filter.is_open_hold = true;
+            let open = open_holds(&rows, &account);
+            expected.retain(|row| open.contains(row));
+        }
+        let [first, end] = [(); 2].map(|()| rows[ledger.random.below(rows.len() as u64) as usize].clone());
+        if ledger.random.chance(0.4) {
+            filter.heights = place(&first).0 as u32..place(&end).0 as u32;
+            expected.retain(|row| filter.heights.contains(&(place(row).0 as u32)));
+        }
+        if ledger.random.chance(0.4) {
+            let seconds = [&first, &end].map(|row| row["time"].as_f64().unwrap() as u64);
+            filter.times = seconds[0] * 1_000_000..(seconds[1] + 1) * 1_000_000;
+            expected.retain(|row| filter.times.contains(&((row["time"].as_f64().unwrap() * 1e6).round() as u64)));
+        }
+        let count = 1 + ledger.random.below(40) as u16;
+        let paged = binary_pages(&mut ledger.client, id, &filter, count);
+        let key = |past: &PastTransaction| {
+            (u64::from(past.at.height), u64::from(past.at.position), past.operation.transaction.to_string())
+        };
+        let expected_keys: Vec<_> = expected
+            .iter()
+            .map(|row| (place(row).0, place(row).1, row["transaction"].as_str().unwrap().to_owned()))
+            .collect();
+        assert_eq!(paged.iter().map(key).collect::<Vec<_>>(), expected_keys, "{account}: {filter:?}");
+        found += expected.len();
+    }
+    assert!(found > 1000, "the filters selected only {found} rows");
+}
+
+#[test]
+fn a_history_frame_examines_a_bounded_part_of_a_history() {
+    let mut ledger = Ledger::start(6);
+    let operations: Vec<_> = (0..1000).map(|n| Operation::issue(id(10_000 + n), account(1), 1)).collect();
+    for batch in operations.chunks(50) {
+        assert!(ledger.client.submit(batch).unwrap().iter().all(|receipt| receipt.status.is_ok()));
+    }
+    ledger.rows();
+    let create = HistoryFilter { commands: vec![Command::Create], ..HistoryFilter::default() };
+    let first = ledger.client.history(account(1), &create, None, 1).unwrap();
+    assert!(first.transactions.is_empty() && first.next.is_some(), "{first:?}");
+    assert_eq!(binary_pages(&mut ledger.client, account(1), &create, 1).len(), 1);
+    let error = ledger.client.history(account(9999), &create, None, 1).unwrap_err();
+    assert!(matches!(error, client::Error::Refused(Status::NotFound)), "{error}");
+}
+
+/// Issued amounts over both protocols, for a ledger with many assets.
+#[test]
+fn issued_amounts_are_listed_by_asset() {
+    let mut ledger = Ledger::start(7);
+    let assets = [1, 7, 840, u32::MAX];
+    for (number, asset) in (0..).zip(assets) {
+        let (owner, other) = (account(1000 + number), account(2000 + number));
+        for operation in [
+            Operation::open(ledger.next_id(), owner, asset),
+            Operation::open(ledger.next_id(), other, asset),
+            Operation::issue(ledger.next_id(), owner, u64::MAX),
+            Operation::transfer(ledger.next_id(), owner, other, u64::MAX - u64::from(number)),
+            // What other accounts hold counts: more than 64 bits in all.
+            Operation::issue(ledger.next_id(), owner, 5),
+        ] {
+            ledger.execute(operation);
+        }
+        let hold = Operation::hold(ledger.next_id(), owner, other, 1, 0);
+        ledger.execute(hold);
+    }
+    // Nothing is issued of this one.
+    let open = Operation::open(ledger.next_id(), account(3000), 99);
+    ledger.execute(open);
+    let rows = ledger.rows();
+    let is_of_0 = |row: &&Value| row["command"] == "ISSUE" && row["amount"] != u64::MAX && row["amount"] != 5;
+    let of_0 = rows.iter().filter(is_of_0).map(|row| u128::from(row["amount"].as_u64().unwrap())).sum();
+    let mut expected = vec![(0, of_0)];
+    expected.extend(assets.map(|asset| (asset, u128::from(u64::MAX) + 5)));
+    for count in [1, 2, 100] {
+        let (mut found, mut first) = (Vec::new(), Some(0));
+        while let Some(asset) = first {
+            let page = ledger.client.assets(asset, count).unwrap();
+            assert!(page.issued.len() <= usize::from(count));
+            found.extend(page.issued);
+            first = page.next;
+        }
+        assert_eq!(found, expected);
+        let mut listed = Vec::new();
+        let mut after = String::new();
+        loop {
+            let page = list(ledger.address, &format!("/assets?count={count}{after}"));
+            let row =
+                |row: &Value| (row["asset"].as_u64().unwrap() as u32, row["issued"].as_str().unwrap().parse().unwrap());
+            listed.extend(page["assets"].as_array().unwrap().iter().map(row));
+            if page["more"] != true {
+                break;
+            }
+            after = format!("&after={}", listed[listed.len() - 1].0);
+        }
+        assert_eq!(listed, expected);
+    }
+    let after_the_last = list(ledger.address, &format!("/assets?after={}", u32::MAX));
+    assert_eq!((&after_the_last["assets"], &after_the_last["more"]), (&serde_json::json!([]), &false.into()));
+    let refused = get(ledger.address, "/assets?after=gold");
+    assert!(refused.status() == "400" && refused.text().contains("`after` is gold, but must be an asset's code"));
 }
 
 #[test]

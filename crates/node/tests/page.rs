@@ -82,7 +82,7 @@ fn strangers_and_foreign_names_are_refused() {
     let html = send(address, "GET /", "Host: localhost\r\nAccept: text/html\r\n", b"");
     assert_eq!(html.status(), "403");
     // Figures for machines, and lists, are for everyone who reaches the address.
-    for path in ["/", "/metrics", "/health", "/ready", "/accounts", "/blocks"] {
+    for path in ["/", "/metrics", "/health", "/ready", "/accounts", "/assets", "/blocks"] {
         assert_eq!(get(address, path).status(), "200", "{path}");
     }
     let lists = |host: &str| send(address, "GET /accounts", &format!("Host: {host}\r\n"), b"");

@@ -53,6 +53,10 @@ codes! {
         Change = 8 "member change",
         /// Feed frame.
         Feed = 9 "feed",
+        /// History frame.
+        History = 10 "history",
+        /// Assets frame.
+        Assets = 11 "assets",
     }
 }
 

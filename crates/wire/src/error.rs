@@ -1,8 +1,8 @@
 //! The error frame, and the error of parsing a request.
 
 use crate::{
-    BatchHeader, ChangeFrame, CompactFrame, ErrorFrame, FeedFrame, FinalityFrame, FrameHeader, FullFrame, FullReply,
-    HeadersFrame, InfoFrame, Promise, ProofRequest, Status, UnknownStatus, VerifyHeader,
+    AssetsFrame, BatchHeader, ChangeFrame, CompactFrame, ErrorFrame, FeedFrame, FinalityFrame, FrameHeader, FullFrame,
+    FullReply, HeadersFrame, HistoryFrame, InfoFrame, Promise, ProofRequest, Status, UnknownStatus, VerifyHeader,
 };
 use core::fmt;
 use zerocopy::byteorder::big_endian::{U16, U32};
@@ -53,6 +53,8 @@ pub(crate) enum Shape {
     Finality,
     Change,
     Feed,
+    History,
+    Assets,
 }
 
 /// Why bytes are not a request.
@@ -125,6 +127,14 @@ impl ParseError {
             Shape::Feed => FeedFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
                 frame.set_refusal(status);
                 FeedFrame::LENGTH
+            }),
+            Shape::History => HistoryFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
+                frame.set_refusal(status);
+                HistoryFrame::LENGTH
+            }),
+            Shape::Assets => AssetsFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
+                frame.set_refusal(status);
+                AssetsFrame::LENGTH
             }),
         };
         done.unwrap_or(0)

@@ -2,9 +2,9 @@
 
 use crate::error::Shape;
 use crate::{
-    Batch, BatchEntries, BatchEntriesMut, BatchFormat, BatchHeader, BatchMut, ChangeFrame, CompactFrame, ErrorFrame,
-    FeedFrame, FinalityFrame, FrameHeader, FrameType, FullFrame, HeadersFrame, InfoFrame, MAGIC, ParseError,
-    ProofRequest, REPLY_BIT, Status, VERSION, Verify,
+    AssetsFrame, Batch, BatchEntries, BatchEntriesMut, BatchFormat, BatchHeader, BatchMut, ChangeFrame, CompactFrame,
+    ErrorFrame, FeedFrame, FinalityFrame, FrameHeader, FrameType, FullFrame, HeadersFrame, HistoryFrame, InfoFrame,
+    MAGIC, ParseError, ProofRequest, REPLY_BIT, Status, VERSION, Verify,
 };
 use zerocopy::FromBytes;
 
@@ -33,6 +33,10 @@ pub enum Frame<'a> {
     Change(&'a ChangeFrame),
     /// Feed frame.
     Feed(&'a FeedFrame),
+    /// History frame.
+    History(History<'a>),
+    /// Assets frame.
+    Assets(Assets<'a>),
 }
 
 /// Request for a proof.
@@ -62,6 +66,24 @@ pub struct Finality<'a> {
     pub room: usize,
 }
 
+/// Request for a page of an account's history.
+#[derive(Clone, Copy, Debug)]
+pub struct History<'a> {
+    /// The request.
+    pub request: &'a HistoryFrame,
+    /// Maximum length of a reply that the client accepts.
+    pub room: usize,
+}
+
+/// Request for the issued amounts by asset.
+#[derive(Clone, Copy, Debug)]
+pub struct Assets<'a> {
+    /// The request.
+    pub request: &'a AssetsFrame,
+    /// Maximum length of a reply that the client accepts.
+    pub room: usize,
+}
+
 /// A request in its receive buffer, which its reply overwrites.
 #[derive(Debug)]
 pub enum FrameMut<'a> {
@@ -85,6 +107,10 @@ pub enum FrameMut<'a> {
     Change(&'a mut ChangeFrame),
     /// Feed frame.
     Feed(&'a mut FeedFrame),
+    /// History frame, with its padding.
+    History(&'a mut HistoryFrame, &'a mut [u8]),
+    /// Assets frame, with its padding.
+    Assets(&'a mut AssetsFrame, &'a mut [u8]),
 }
 
 impl<'a> Frame<'a> {
@@ -118,6 +144,14 @@ impl<'a> Frame<'a> {
             }
             Kind::Change => Self::Change(ChangeFrame::ref_from_bytes(bytes).ok()?),
             Kind::Feed => Self::Feed(FeedFrame::ref_from_bytes(bytes).ok()?),
+            Kind::History => {
+                let (request, _) = HistoryFrame::ref_from_prefix(bytes).ok()?;
+                Self::History(History { request, room: bytes.len() })
+            }
+            Kind::Assets => {
+                let (request, _) = AssetsFrame::ref_from_prefix(bytes).ok()?;
+                Self::Assets(Assets { request, room: bytes.len() })
+            }
         })
     }
 }
@@ -153,6 +187,14 @@ impl<'a> FrameMut<'a> {
             }
             Kind::Change => Self::Change(ChangeFrame::mut_from_bytes(bytes).ok()?),
             Kind::Feed => Self::Feed(FeedFrame::mut_from_bytes(bytes).ok()?),
+            Kind::History => {
+                let (request, padding) = HistoryFrame::mut_from_prefix(bytes).ok()?;
+                Self::History(request, padding)
+            }
+            Kind::Assets => {
+                let (request, padding) = AssetsFrame::mut_from_prefix(bytes).ok()?;
+                Self::Assets(request, padding)
+            }
         })
     }
 }
@@ -170,6 +212,8 @@ enum Kind {
     Finality,
     Change,
     Feed,
+    History,
+    Assets,
 }
 
 impl Kind {
@@ -220,6 +264,12 @@ impl Kind {
             FrameType::Feed => {
                 FeedFrame::ref_from_bytes(bytes).ok().map(|frame| (frame.check(), Shape::Feed, Self::Feed))
             }
+            FrameType::History => HistoryFrame::ref_from_prefix(bytes)
+                .ok()
+                .map(|(frame, padding)| (padded(frame.check(), padding), Shape::History, Self::History)),
+            FrameType::Assets => AssetsFrame::ref_from_prefix(bytes)
+                .ok()
+                .map(|(frame, padding)| (padded(frame.check(), padding), Shape::Assets, Self::Assets)),
         };
         match checked {
             Some((Status::Ok, _, kind)) => Ok(kind),

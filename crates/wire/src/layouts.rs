@@ -713,6 +713,166 @@ const _: () = {
     assert!(core::mem::offset_of!(FeedTail, tail) == 8);
 };
 
+/// Request for a page of an account's history, 96 bytes, and the first 96 bytes of its reply; [`HistoryEntry`]s
+/// follow, the newest first.
+///
+/// In the request, zeros follow up to the length of the largest reply that the client accepts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct HistoryFrame {
+    /// Header.
+    pub header: FrameHeader,
+    /// Status; 0 in requests.
+    pub status: U16,
+    /// Number of entries: requested at most, at least 1; returned.
+    pub count: U16,
+    /// Part of the account in the transactions: 0 any, 1 source, 2 destination or payer of a deposit.
+    pub role: u8,
+    /// Flags; bit 0: open holds only; bit 1: continue at the cursor, in replies: there may be more; bit 2, in
+    /// replies: pruned.
+    pub flags: u8,
+    /// Reserved.
+    pub reserved: U16,
+    /// Commands to select, a bit each: bit 1 is CREATE, and so on; 0: all.
+    pub commands: U32,
+    /// Height of the first block to select from.
+    pub first_height: U32,
+    /// Height of the first block after those to select from; 0: no end.
+    pub end_height: U32,
+    /// Height of the first block that is not pruned; 0 in requests.
+    pub first_retained: U32,
+    /// Select from blocks made at this time or later, in microseconds since the Unix epoch.
+    pub first_time: U64,
+    /// Select from blocks made before this time; 0: no end.
+    pub end_time: U64,
+    /// Cursor: height of the last transaction examined; 0 without the flag.
+    pub cursor_height: U32,
+    /// Cursor: its position in the block; 0 without the flag.
+    pub cursor_position: U32,
+    /// Height of the tip; 0 in requests.
+    pub tip_height: U64,
+    /// The account.
+    pub account: AccountId,
+    /// The other account of the transactions to select; 0: any.
+    pub counterpart: AccountId,
+}
+
+impl HistoryFrame {
+    /// Length of the fixed part in bytes.
+    pub const LENGTH: usize = 96;
+}
+
+const _: () = {
+    assert!(size_of::<HistoryFrame>() == HistoryFrame::LENGTH);
+    assert!(core::mem::offset_of!(HistoryFrame, header) == 0);
+    assert!(core::mem::offset_of!(HistoryFrame, status) == 8);
+    assert!(core::mem::offset_of!(HistoryFrame, count) == 10);
+    assert!(core::mem::offset_of!(HistoryFrame, role) == 12);
+    assert!(core::mem::offset_of!(HistoryFrame, flags) == 13);
+    assert!(core::mem::offset_of!(HistoryFrame, reserved) == 14);
+    assert!(core::mem::offset_of!(HistoryFrame, commands) == 16);
+    assert!(core::mem::offset_of!(HistoryFrame, first_height) == 20);
+    assert!(core::mem::offset_of!(HistoryFrame, end_height) == 24);
+    assert!(core::mem::offset_of!(HistoryFrame, first_retained) == 28);
+    assert!(core::mem::offset_of!(HistoryFrame, first_time) == 32);
+    assert!(core::mem::offset_of!(HistoryFrame, end_time) == 40);
+    assert!(core::mem::offset_of!(HistoryFrame, cursor_height) == 48);
+    assert!(core::mem::offset_of!(HistoryFrame, cursor_position) == 52);
+    assert!(core::mem::offset_of!(HistoryFrame, tip_height) == 56);
+    assert!(core::mem::offset_of!(HistoryFrame, account) == 64);
+    assert!(core::mem::offset_of!(HistoryFrame, counterpart) == 80);
+};
+
+/// A transaction of a history, 80 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct HistoryEntry {
+    /// Height of its block.
+    pub height: U32,
+    /// Its position in the block.
+    pub position: U32,
+    /// When the block was made, in microseconds since the Unix epoch.
+    pub time: U64,
+    /// Operation, as in the block.
+    pub operation: Operation,
+}
+
+impl HistoryEntry {
+    /// Length of the fixed part in bytes.
+    pub const LENGTH: usize = 80;
+}
+
+const _: () = {
+    assert!(size_of::<HistoryEntry>() == HistoryEntry::LENGTH);
+    assert!(core::mem::offset_of!(HistoryEntry, height) == 0);
+    assert!(core::mem::offset_of!(HistoryEntry, position) == 4);
+    assert!(core::mem::offset_of!(HistoryEntry, time) == 8);
+    assert!(core::mem::offset_of!(HistoryEntry, operation) == 16);
+};
+
+/// Request for the issued amounts by asset, 32 bytes, and the first 32 bytes of its reply; [`AssetTotal`]s follow, the
+/// codes ascending.
+///
+/// In the request, zeros follow up to the length of the largest reply that the client accepts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct AssetsFrame {
+    /// Header.
+    pub header: FrameHeader,
+    /// Status; 0 in requests.
+    pub status: U16,
+    /// Number of assets: requested at most, at least 1; returned.
+    pub count: U16,
+    /// Code of the first asset requested.
+    pub first_asset: U32,
+    /// Code of the first asset after those returned; 0 in requests and at the end.
+    pub next_asset: U32,
+    /// Reserved.
+    pub reserved: U32,
+    /// Height of the block that the amounts are as of; 0 in requests.
+    pub tip_height: U64,
+}
+
+impl AssetsFrame {
+    /// Length of the fixed part in bytes.
+    pub const LENGTH: usize = 32;
+}
+
+const _: () = {
+    assert!(size_of::<AssetsFrame>() == AssetsFrame::LENGTH);
+    assert!(core::mem::offset_of!(AssetsFrame, header) == 0);
+    assert!(core::mem::offset_of!(AssetsFrame, status) == 8);
+    assert!(core::mem::offset_of!(AssetsFrame, count) == 10);
+    assert!(core::mem::offset_of!(AssetsFrame, first_asset) == 12);
+    assert!(core::mem::offset_of!(AssetsFrame, next_asset) == 16);
+    assert!(core::mem::offset_of!(AssetsFrame, reserved) == 20);
+    assert!(core::mem::offset_of!(AssetsFrame, tip_height) == 24);
+};
+
+/// The issued amount of an asset, 24 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct AssetTotal {
+    /// Code of the asset.
+    pub asset: U32,
+    /// Reserved.
+    pub reserved: U32,
+    /// Issued amount, of asset 0 less the deposits that were paid; 128 bits, big-endian.
+    pub issued: [u8; 16],
+}
+
+impl AssetTotal {
+    /// Length of the fixed part in bytes.
+    pub const LENGTH: usize = 24;
+}
+
+const _: () = {
+    assert!(size_of::<AssetTotal>() == AssetTotal::LENGTH);
+    assert!(core::mem::offset_of!(AssetTotal, asset) == 0);
+    assert!(core::mem::offset_of!(AssetTotal, reserved) == 4);
+    assert!(core::mem::offset_of!(AssetTotal, issued) == 8);
+};
+
 /// The first 16 bytes of a verify frame; messages follow, or in replies [`VerifyResult`]s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]

@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod assets;
 mod batch;
 mod change;
 mod codes;
@@ -34,6 +35,7 @@ mod frame;
 mod full;
 mod header;
 mod headers;
+mod history;
 pub mod holds;
 mod ids;
 mod info;
@@ -53,18 +55,19 @@ pub use codes::{
 };
 pub use error::ParseError;
 pub use fast_path::ParsedVote;
-pub use frame::{Finality, Frame, FrameMut, Headers, Proof};
+pub use frame::{Assets, Finality, Frame, FrameMut, Headers, History, Proof};
 pub use ids::{AccountId, ParseIdError, TransactionId};
 pub use layouts::{
-    BatchHeader, BlsBody, ChangeFrame, CompactEntry, CompactFrame, DelayBody, EcdsaBody, EquihashBody, ErrorFrame,
-    FastBatch, FastCertificate, FastClosingReport, FastOrder, FastReport, FastVote, FeedEntry, FeedFrame, FeedTail,
-    FinalityFrame, FrameHeader, FullFrame, FullReply, Groth16Body, HeadersFrame, IndexEntry, IndexReply, InfoFrame,
-    MerkleBody, MessageHeader, Operation, ProofReply, ProofRequest, SchnorrBody, SignedOperation, VerifyHeader,
-    VerifyResult,
+    AssetTotal, AssetsFrame, BatchHeader, BlsBody, ChangeFrame, CompactEntry, CompactFrame, DelayBody, EcdsaBody,
+    EquihashBody, ErrorFrame, FastBatch, FastCertificate, FastClosingReport, FastOrder, FastReport, FastVote,
+    FeedEntry, FeedFrame, FeedTail, FinalityFrame, FrameHeader, FullFrame, FullReply, Groth16Body, HeadersFrame,
+    HistoryEntry, HistoryFrame, IndexEntry, IndexReply, InfoFrame, MerkleBody, MessageHeader, Operation, ProofReply,
+    ProofRequest, SchnorrBody, SignedOperation, VerifyHeader, VerifyResult,
 };
 pub use proof::{key_of_locator, key_of_transaction};
 pub use reply::{
-    BatchReply, FeedReply, FinalityReply, HeadersReply, IndexProof, Reply, ReplyError, TransactionProof, VerifyReply,
+    AssetsReply, BatchReply, FeedReply, FinalityReply, HeadersReply, HistoryReply, IndexProof, Reply, ReplyError,
+    TransactionProof, VerifyReply,
 };
 pub use status::UnknownStatus;
 pub use verify::{MAX_PAIRS, PairBytes, Verification, Verify, write_verify_reply};

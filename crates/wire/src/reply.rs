@@ -1,9 +1,10 @@
 //! Parsing of all replies.
 
 use crate::{
-    BatchEntries, BatchHeader, Chain, ChangeFrame, CompactFrame, ErrorFrame, FeedEntry, FeedFrame, FeedTail,
-    FinalityFrame, FrameHeader, FrameType, FullReply, HeadersFrame, IndexEntry, IndexReply, InfoFrame, MAGIC,
-    ProofReply, ProofRequest, Query, REPLY_BIT, Status, VERSION, VerifyHeader, VerifyResult,
+    AssetTotal, AssetsFrame, BatchEntries, BatchHeader, Chain, ChangeFrame, CompactFrame, ErrorFrame, FeedEntry,
+    FeedFrame, FeedTail, FinalityFrame, FrameHeader, FrameType, FullReply, HeadersFrame, HistoryEntry, HistoryFrame,
+    IndexEntry, IndexReply, InfoFrame, MAGIC, ProofReply, ProofRequest, Query, REPLY_BIT, Status, VERSION,
+    VerifyHeader, VerifyResult,
 };
 use core::fmt;
 use zerocopy::FromBytes;
@@ -35,6 +36,10 @@ pub enum Reply<'a> {
     Change(&'a ChangeFrame),
     /// To a feed frame: one of many.
     Feed(FeedReply<'a>),
+    /// To a history frame.
+    History(HistoryReply<'a>),
+    /// To an assets frame.
+    Assets(AssetsReply<'a>),
     /// To anything else that was refused.
     Error(&'a ErrorFrame, Status),
 }
@@ -124,6 +129,28 @@ pub struct FeedReply<'a> {
     pub tails: &'a [FeedTail],
 }
 
+/// Reply to a history frame.
+#[derive(Clone, Copy, Debug)]
+pub struct HistoryReply<'a> {
+    /// The fixed part.
+    pub fixed: &'a HistoryFrame,
+    /// Its status.
+    pub status: Status,
+    /// The transactions, the newest first; none if the status is not `OK`.
+    pub entries: &'a [HistoryEntry],
+}
+
+/// Reply to an assets frame.
+#[derive(Clone, Copy, Debug)]
+pub struct AssetsReply<'a> {
+    /// The fixed part.
+    pub fixed: &'a AssetsFrame,
+    /// Its status.
+    pub status: Status,
+    /// The assets, by ascending code; none if the status is not `OK`.
+    pub totals: &'a [AssetTotal],
+}
+
 /// Why bytes are not a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyError {
@@ -199,6 +226,8 @@ impl<'a> Reply<'a> {
                 Ok(Self::Change(reply))
             }
             Ok(FrameType::Feed) => FeedReply::parse(bytes).map(Self::Feed),
+            Ok(FrameType::History) => HistoryReply::parse(bytes).map(Self::History),
+            Ok(FrameType::Assets) => AssetsReply::parse(bytes).map(Self::Assets),
             Err(_) => Err(ReplyError::UnknownCode),
         }
     }
@@ -246,6 +275,8 @@ impl<'a> Reply<'a> {
             Self::Finality(frame) => frame.fixed.header.id.get(),
             Self::Change(frame) => frame.header.id.get(),
             Self::Feed(frame) => frame.fixed.header.id.get(),
+            Self::History(frame) => frame.fixed.header.id.get(),
+            Self::Assets(frame) => frame.fixed.header.id.get(),
             Self::Error(frame, _) => frame.header.id.get(),
         }
     }
@@ -324,6 +355,30 @@ impl<'a> FeedReply<'a> {
             return Err(ReplyError::WrongLength);
         }
         Ok(Self { fixed, status, entries, tails })
+    }
+}
+
+impl<'a> HistoryReply<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, ReplyError> {
+        let (fixed, rest) = HistoryFrame::ref_from_prefix(bytes).map_err(|_| ReplyError::WrongLength)?;
+        let status = known(fixed.status())?;
+        let entries = <[HistoryEntry]>::ref_from_bytes(rest).map_err(|_| ReplyError::WrongLength)?;
+        if entries.len() != usize::from(fixed.count.get()) || !(status.is_ok() || entries.is_empty()) {
+            return Err(ReplyError::WrongLength);
+        }
+        Ok(Self { fixed, status, entries })
+    }
+}
+
+impl<'a> AssetsReply<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, ReplyError> {
+        let (fixed, rest) = AssetsFrame::ref_from_prefix(bytes).map_err(|_| ReplyError::WrongLength)?;
+        let status = known(fixed.status())?;
+        let totals = <[AssetTotal]>::ref_from_bytes(rest).map_err(|_| ReplyError::WrongLength)?;
+        if totals.len() != usize::from(fixed.count.get()) || !(status.is_ok() || totals.is_empty()) {
+            return Err(ReplyError::WrongLength);
+        }
+        Ok(Self { fixed, status, totals })
     }
 }
 

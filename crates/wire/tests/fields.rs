@@ -26,6 +26,8 @@ fn a_reply_has_the_type_of_its_request_and_the_highest_bit() {
         (FrameType::Finality, 0x87),
         (FrameType::Change, 0x88),
         (FrameType::Feed, 0x89),
+        (FrameType::History, 0x8a),
+        (FrameType::Assets, 0x8b),
     ];
     for (kind, reply) in types {
         assert_eq!(kind.reply(), reply);

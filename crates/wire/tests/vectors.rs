@@ -173,6 +173,14 @@ fn requests_parse() {
                     }
                     Frame::Change(_) => "change",
                     Frame::Feed(_) => "feed",
+                    Frame::History(history) => {
+                        assert_eq!(history.room, length, "{name}");
+                        "history"
+                    }
+                    Frame::Assets(assets) => {
+                        assert_eq!(assets.room, length, "{name}");
+                        "assets"
+                    }
                 };
                 assert_eq!((found, "OK"), (kind.as_str(), status.as_str()), "{name}");
             }
@@ -193,6 +201,26 @@ fn requests_parse() {
 
 #[test]
 fn requests_build() {
+    let open_holds = HistoryFrame {
+        flags: HistoryFrame::OPEN_HOLDS,
+        role: HistoryFrame::SOURCE,
+        ..HistoryFrame::new(ID, account(KEYED), 17)
+    };
+    let executed: Vec<_> = Command::ALL.iter().copied().filter(|command| command.is_executed()).collect();
+    let selected = HistoryFrame {
+        role: HistoryFrame::DESTINATION,
+        flags: HistoryFrame::CURSOR,
+        commands: HistoryFrame::bits_of(&executed),
+        first_height: U32::new(1),
+        end_height: U32::MAX_VALUE,
+        first_time: U64::new(2),
+        end_time: U64::MAX_VALUE,
+        cursor_height: U32::new(3),
+        cursor_position: U32::new(4),
+        counterpart: account(OTHER),
+        ..HistoryFrame::new(ID, account(KEYED), u16::MAX)
+    };
+    let at_cursor = HistoryFrame { flags: HistoryFrame::CURSOR, ..HistoryFrame::new(ID, account(KEYED), 1) };
     let refer = Operation::refer(transaction(), account(5));
     let entry = CompactEntry::from(CompactFrame::new(Command::Transfer, 7, 1, 2, 50));
     let entry_2 = CompactEntry::from(CompactFrame::new(Command::Refer, 8, 2, 0, 0));
@@ -248,6 +276,14 @@ fn requests_build() {
         ("feed_from_a_cursor", FeedFrame::new(ID, 0x0102_0304_0506_0708, None, Promise::Final).as_bytes().to_vec()),
         ("feed_of_account", FeedFrame::new(ID, 9, Some(account(KEYED)), Promise::Durable).as_bytes().to_vec()),
         ("feed_of_account_0", FeedFrame::new(ID, 1, Some(AccountId::default()), Promise::Default).as_bytes().to_vec()),
+        ("history", HistoryFrame::new(ID, account(KEYED), 1).as_bytes().to_vec()),
+        ("history_with_room", padded(HistoryFrame::new(ID, account(KEYED), 1).as_bytes(), 1472)),
+        ("history_of_open_holds", padded(open_holds.as_bytes(), 1472)),
+        ("history_selected", selected.as_bytes().to_vec()),
+        ("history_at_cursor_0", at_cursor.as_bytes().to_vec()),
+        ("history_of_account_0", HistoryFrame::new(ID, AccountId::ZERO, 1).as_bytes().to_vec()),
+        ("assets", AssetsFrame::new(ID, 0, 1).as_bytes().to_vec()),
+        ("assets_from_a_code", padded(AssetsFrame::new(ID, 0x0102_0304, 0x0506).as_bytes(), 1472)),
         ("feed_with_tails", FeedFrame::new(ID, 1, None, Promise::Default).with_tails().as_bytes().to_vec()),
         (
             "feed_of_account_with_tails",
@@ -313,6 +349,8 @@ fn replies_parse() {
             Ok(Reply::Finality(reply)) => ("finality", reply.status),
             Ok(Reply::Change(reply)) => ("change", reply.status().unwrap()),
             Ok(Reply::Feed(reply)) => ("feed", reply.status),
+            Ok(Reply::History(reply)) => ("history", reply.status),
+            Ok(Reply::Assets(reply)) => ("assets", reply.status),
             Ok(Reply::Error(_, status)) => ("error", status),
             Err(_) => {
                 assert_eq!((kind.as_str(), status.as_str()), ("bad", "-"), "{name}");
@@ -414,6 +452,32 @@ fn replies_build() {
         change.set_reply(status);
         same(name, change.as_bytes());
     }
+
+    let mut assets = AssetsFrame::new(ID, 0, 2);
+    assets.header.set_reply();
+    (assets.next_asset, assets.tip_height) = (U32::new(841), U64::new(9));
+    let totals = [AssetTotal::new(0, 10_u128.pow(30)), AssetTotal::new(840, 1)];
+    assert_eq!(totals.map(|total| total.issued()), [10_u128.pow(30), 1]);
+    let bytes = [assets.as_bytes(), totals.as_bytes()].concat();
+    assert_eq!(bytes.len(), assets.frame_length());
+    same("assets", &bytes);
+    let mut history = HistoryFrame::new(ID, account(KEYED), 2);
+    history.header.set_reply();
+    (history.flags, history.first_retained, history.tip_height) = (HistoryFrame::CURSOR, U32::new(5), U64::new(9));
+    (history.cursor_height, history.cursor_position) = (U32::new(6), U32::new(1));
+    let entries =
+        [(7, 3, 1_700_000_000_000_001), (6, 1, 1_700_000_000_000_000)].map(|(height, position, time)| HistoryEntry {
+            height: U32::new(height),
+            position: U32::new(position),
+            time: U64::new(time),
+            operation: wide(42),
+        });
+    let bytes = [history.as_bytes(), entries.as_bytes()].concat();
+    assert_eq!(bytes.len(), history.frame_length());
+    same("history", &bytes);
+    let mut history = HistoryFrame::new(ID, account(KEYED), 1);
+    history.set_refusal(Status::NotFound);
+    same("history_not_found", history.as_bytes());
 
     let entry = |sequence: u64, operation: Operation, value: u64| FeedEntry {
         sequence: U64::new(sequence),

@@ -21,6 +21,8 @@ package protocol_pkg;
   localparam logic [7:0] FrameTypeFinality = 8'd7;
   localparam logic [7:0] FrameTypeChange = 8'd8;
   localparam logic [7:0] FrameTypeFeed = 8'd9;
+  localparam logic [7:0] FrameTypeHistory = 8'd10;
+  localparam logic [7:0] FrameTypeAssets = 8'd11;
 
   // Format of the entries of a batch.
   localparam logic [7:0] BatchFormatCompact = 8'd0;

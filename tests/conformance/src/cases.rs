@@ -5,6 +5,7 @@ mod batch;
 mod compact;
 mod frames;
 mod full;
+mod histories;
 mod holds;
 mod lifecycle;
 mod limits;
@@ -24,6 +25,7 @@ pub fn all() -> impl Iterator<Item = Case> {
         assets::CASES,
         lifecycle::CASES,
         queries::CASES,
+        histories::CASES,
         verify::CASES,
         frames::CASES,
         retries::CASES,

@@ -19,6 +19,11 @@ from ._finality import Finality as Finality
 from ._finality import Reconfiguration as Reconfiguration
 from ._finality import ReplicaSet as ReplicaSet
 from ._finality import Vouched as Vouched
+from ._history import AssetPage as AssetPage
+from ._history import HistoryFilter as HistoryFilter
+from ._history import HistoryPage as HistoryPage
+from ._history import PastTransaction as PastTransaction
+from ._history import Role as Role
 from ._ids import transaction_id as transaction_id
 from ._operations import Operation as Operation
 from ._operations import Receipt as Receipt

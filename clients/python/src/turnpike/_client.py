@@ -25,6 +25,7 @@ from ._chain import HeaderChain
 from ._core import UDP, Call, Options
 from ._finality import Finality
 from ._flows import Flow, Pause
+from ._history import AssetPage, HistoryFilter, HistoryPage
 from ._operations import Operation, Receipt, Results
 from ._proofs import IndexEntry, IndexProof, TransactionProof
 from ._protocol import BatchFormat, InfoFrame, Promise
@@ -128,6 +129,20 @@ class Client:
     def finality(self) -> Finality:
         """The replica's report on the order. `NotFound` if the node is not a replica."""
         return self._run(_flows.finality(None))
+
+    def history(
+        self,
+        account: int,
+        selected: HistoryFilter | None = None,
+        cursor: tuple[int, int] | None = None,
+        count: int = 100,
+    ) -> HistoryPage:
+        """A page of an account's transactions: from the newest one on, or from the `next` of another page."""
+        return self._run(_flows.history(account, selected or HistoryFilter(), cursor, count, self._core.max_frame))
+
+    def assets(self, first: int = 0, count: int = 100) -> AssetPage:
+        """The issued amounts by asset, from a code on."""
+        return self._run(_flows.assets(first, count, self._core.max_frame))
 
     # Proofs
 

@@ -11,6 +11,15 @@ from . import _protocol as protocol
 from ._base import Buffer, Entries
 from ._chain import HeaderChain
 from ._finality import MAX_RECONFIGURATIONS, Certificate, Finality, Reconfiguration, ReplicaSet, Vouched
+from ._history import (
+    AssetPage,
+    HistoryFilter,
+    HistoryPage,
+    pack_assets,
+    pack_history,
+    unpack_assets,
+    unpack_history,
+)
 from ._ids import account_bytes
 from ._operations import CARRIES_TIME, ENTRY_SIZES, LINKED, Results, columns
 from ._proofs import IndexEntry, IndexProof, TransactionProof, asset_id, key_of_locator, key_of_transaction
@@ -80,6 +89,18 @@ def _with_room(pack: Callable[[], bytes]) -> Flow[Reply]:
 def info() -> Flow[protocol.InfoFrame]:
     reply = yield from _exchange(Exchange(protocol.InfoFrame(kind=FrameType.INFO).pack()))
     return protocol.InfoFrame.unpack(reply.frame)
+
+
+def history(
+    account: int, selected: HistoryFilter, cursor: tuple[int, int] | None, count: int, max_frame: int
+) -> Flow[HistoryPage]:
+    reply = yield from _exchange(Exchange(pack_history(account, selected, cursor, count, max_frame)))
+    return unpack_history(reply.frame)
+
+
+def assets(first: int, count: int, max_frame: int) -> Flow[AssetPage]:
+    reply = yield from _exchange(Exchange(pack_assets(first, count, max_frame)))
+    return unpack_assets(reply.frame)
 
 
 def wait_for_height(height: int, seconds: float) -> Flow[protocol.InfoFrame]:

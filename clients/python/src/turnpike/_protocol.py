@@ -49,6 +49,10 @@ class FrameType(IntEnum):
     """Member change frame."""
     FEED = 9
     """Feed frame."""
+    HISTORY = 10
+    """History frame."""
+    ASSETS = 11
+    """Assets frame."""
 
 
 class BatchFormat(IntEnum):
@@ -1196,6 +1200,145 @@ class FeedEntry(NamedTuple):
     def unpack(cls, data: Buffer, offset: int = 0) -> Self:
         """Reads the fixed part at an offset; `struct.error` if the data ends in it."""
         return cls._make(FEED_ENTRY.unpack_from(data, offset))
+
+
+HISTORY_FRAME: Final = Struct(">HBBIHHBB2xIIIIQQIIQ16s16s")
+
+
+class HistoryFrame(NamedTuple):
+    """Request for a page of an account's history, 96 bytes, and the first 96 bytes of its reply; HistoryEntrys
+    follow, the newest first."""
+
+    magic: int = MAGIC
+    """`0x5450`, "TP"."""
+    version: int = VERSION
+    """Version, `0x01`."""
+    kind: int = 0
+    """Type; replies have `0x80` added, `0xff` is an error."""
+    id: int = 0
+    """Id: chosen by the client, echoed."""
+    status: int = 0
+    """Status; 0 in requests."""
+    count: int = 0  # type: ignore[assignment]
+    """Number of entries: requested at most, at least 1; returned."""
+    role: int = 0
+    """Part of the account in the transactions: 0 any, 1 source, 2 destination or payer of a deposit."""
+    flags: int = 0
+    """Flags; bit 0: open holds only; bit 1: continue at the cursor, in replies: there may be more; bit 2, in
+    replies: pruned."""
+    commands: int = 0
+    """Commands to select, a bit each: bit 1 is CREATE, and so on; 0: all."""
+    first_height: int = 0
+    """Height of the first block to select from."""
+    end_height: int = 0
+    """Height of the first block after those to select from; 0: no end."""
+    first_retained: int = 0
+    """Height of the first block that is not pruned; 0 in requests."""
+    first_time: int = 0
+    """Select from blocks made at this time or later, in microseconds since the Unix epoch."""
+    end_time: int = 0
+    """Select from blocks made before this time; 0: no end."""
+    cursor_height: int = 0
+    """Cursor: height of the last transaction examined; 0 without the flag."""
+    cursor_position: int = 0
+    """Cursor: its position in the block; 0 without the flag."""
+    tip_height: int = 0
+    """Height of the tip; 0 in requests."""
+    account: bytes = b""
+    """The account."""
+    counterpart: bytes = b""
+    """The other account of the transactions to select; 0: any."""
+
+    def pack(self) -> bytes:
+        """The bytes of the fixed part, reserved ones zero."""
+        return HISTORY_FRAME.pack(*self)
+
+    @classmethod
+    def unpack(cls, data: Buffer, offset: int = 0) -> Self:
+        """Reads the fixed part at an offset; `struct.error` if the data ends in it."""
+        return cls._make(HISTORY_FRAME.unpack_from(data, offset))
+
+
+HISTORY_ENTRY: Final = Struct(">IIQ64s")
+
+
+class HistoryEntry(NamedTuple):
+    """A transaction of a history, 80 bytes."""
+
+    height: int = 0
+    """Height of its block."""
+    position: int = 0
+    """Its position in the block."""
+    time: int = 0
+    """When the block was made, in microseconds since the Unix epoch."""
+    operation: bytes = b""
+    """operation, as in the block."""
+
+    def pack(self) -> bytes:
+        """The bytes of the fixed part, reserved ones zero."""
+        return HISTORY_ENTRY.pack(*self)
+
+    @classmethod
+    def unpack(cls, data: Buffer, offset: int = 0) -> Self:
+        """Reads the fixed part at an offset; `struct.error` if the data ends in it."""
+        return cls._make(HISTORY_ENTRY.unpack_from(data, offset))
+
+
+ASSETS_FRAME: Final = Struct(">HBBIHHII4xQ")
+
+
+class AssetsFrame(NamedTuple):
+    """Request for the issued amounts by asset, 32 bytes, and the first 32 bytes of its reply; AssetTotals follow,
+    the codes ascending."""
+
+    magic: int = MAGIC
+    """`0x5450`, "TP"."""
+    version: int = VERSION
+    """Version, `0x01`."""
+    kind: int = 0
+    """Type; replies have `0x80` added, `0xff` is an error."""
+    id: int = 0
+    """Id: chosen by the client, echoed."""
+    status: int = 0
+    """Status; 0 in requests."""
+    count: int = 0  # type: ignore[assignment]
+    """Number of assets: requested at most, at least 1; returned."""
+    first_asset: int = 0
+    """Code of the first asset requested."""
+    next_asset: int = 0
+    """Code of the first asset after those returned; 0 in requests and at the end."""
+    tip_height: int = 0
+    """Height of the block that the amounts are as of; 0 in requests."""
+
+    def pack(self) -> bytes:
+        """The bytes of the fixed part, reserved ones zero."""
+        return ASSETS_FRAME.pack(*self)
+
+    @classmethod
+    def unpack(cls, data: Buffer, offset: int = 0) -> Self:
+        """Reads the fixed part at an offset; `struct.error` if the data ends in it."""
+        return cls._make(ASSETS_FRAME.unpack_from(data, offset))
+
+
+ASSET_TOTAL: Final = Struct(">I4x16s")
+
+
+class AssetTotal(NamedTuple):
+    """The issued amount of an asset, 24 bytes."""
+
+    asset: int = 0
+    """Code of the asset."""
+    issued: bytes = b""
+    """Issued amount, of asset 0 less the deposits that were paid; 128 bits, big-endian."""
+
+    def pack(self) -> bytes:
+        """The bytes of the fixed part, reserved ones zero."""
+        return ASSET_TOTAL.pack(*self)
+
+    @classmethod
+    def unpack(cls, data: Buffer, offset: int = 0) -> Self:
+        """Reads the fixed part at an offset; `struct.error` if the data ends in it."""
+        return cls._make(ASSET_TOTAL.unpack_from(data, offset))
 
 
 OPERATION_COLUMNS: Final = {

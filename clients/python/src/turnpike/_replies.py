@@ -106,12 +106,32 @@ def _check_finality(frame: bytes) -> Status | None:
     return status if status or len(frame) >= end else None
 
 
+def _check_history(frame: bytes) -> Status | None:
+    reply = protocol.HistoryFrame.unpack(frame)
+    end = protocol.HISTORY_FRAME.size + reply.count * protocol.HISTORY_ENTRY.size
+    return _refused_without(reply.status, reply.count) if len(frame) == end else None
+
+
+def _check_assets(frame: bytes) -> Status | None:
+    reply = protocol.AssetsFrame.unpack(frame)
+    end = protocol.ASSETS_FRAME.size + reply.count * protocol.ASSET_TOTAL.size
+    return _refused_without(reply.status, reply.count) if len(frame) == end else None
+
+
+def _refused_without(code: int, count: int) -> Status | None:
+    """The status, if a refusal has no entries."""
+    status = Status(code)
+    return None if status and count else status
+
+
 _CHECKS = {
     FrameType.BATCH: _check_batch,
     FrameType.PROOF: _check_proof,
     FrameType.HEADERS: _check_headers,
     FrameType.INFO: _check_info,
     FrameType.FINALITY: _check_finality,
+    FrameType.HISTORY: _check_history,
+    FrameType.ASSETS: _check_assets,
 }
 
 
@@ -135,7 +155,19 @@ def answers(request: bytes, reply: Reply) -> bool:
                 protocol.FinalityFrame.unpack(request).generation
                 == protocol.FinalityFrame.unpack(reply.frame).generation
             )
+        case FrameType.HISTORY:
+            # All but status, count, flags, cursor and the heights of the node.
+            wanted, page = protocol.HistoryFrame.unpack(request), protocol.HistoryFrame.unpack(reply.frame)
+            return page.count <= wanted.count and _conditions(page) == _conditions(wanted)
+        case FrameType.ASSETS:
+            codes, totals = protocol.AssetsFrame.unpack(request), protocol.AssetsFrame.unpack(reply.frame)
+            return totals.count <= codes.count and totals.first_asset == codes.first_asset
     return True
+
+
+def _conditions(frame: protocol.HistoryFrame) -> tuple[object, ...]:
+    heights, times = (frame.first_height, frame.end_height), (frame.first_time, frame.end_time)
+    return frame.role, frame.commands, heights, times, frame.account, frame.counterpart
 
 
 def _answers_batch(request: bytes, reply: Reply) -> bool:

@@ -84,6 +84,7 @@ impl Index {
             let first = Locator { height, position };
             touches.renew(self, first, operations)?;
             links.fill(Links::NONE);
+            self.issue(&touches);
             self.apply_touches(pending, first, touches.as_slice(), links)?;
             position += operations.len() as u32;
         }
@@ -316,6 +317,7 @@ impl Index {
 
     /// Reverts everything that was applied of these operations of the open block.
     pub fn undo(&mut self, pending: &mut Pending, operations: &[Operation]) {
+        self.issued.undo();
         let Some(height) = self.open.take() else { return };
         while let Some((before, image)) = self.images.pop_open() {
             let account = AccountId(before.account);

@@ -6,8 +6,32 @@
 use super::paths::account_path;
 use super::touches::{Role, Touch, Touches};
 use super::{Effect, Index, asset_id};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use wire::{AccountId, Command, Operation};
+
+/// The amount of each asset but 0 that was issued: the sum of its balances and open holds. Assets of which nothing was
+/// issued are left out.
+#[derive(Debug, Default)]
+pub(super) struct Issued {
+    /// As of the last committed block.
+    committed: BTreeMap<u32, u128>,
+    /// What the open block adds.
+    open: Vec<(u32, u64)>,
+}
+
+impl Issued {
+    /// Adds what the open block has issued.
+    pub(super) fn commit(&mut self) {
+        for (asset, amount) in self.open.drain(..) {
+            *self.committed.entry(asset).or_default() += u128::from(amount);
+        }
+    }
+
+    /// Forgets what the open block has issued.
+    pub(super) fn undo(&mut self) {
+        self.open.clear();
+    }
+}
 
 /// The assets of accounts and holds, after some operations.
 struct AssetView<'a> {
@@ -33,6 +57,43 @@ impl AssetView<'_> {
         let before = || self.index.get(account).is_some_and(|entry| entry.is_account());
         let exists = || self.changed.get(account).map_or_else(before, Option::is_some);
         amount == 0 || self.get(account) == asset || !exists()
+    }
+}
+
+impl Index {
+    /// The amount of each asset but 0 that was issued, as of the last committed block. Assets of which nothing was
+    /// issued are left out.
+    pub fn issued_by_asset(&self) -> &BTreeMap<u32, u128> {
+        &self.issued.committed
+    }
+
+    /// The sum of all balances and open holds of each asset but 0, if it is not 0. Reads all entries.
+    pub fn total_by_asset(&self) -> BTreeMap<u32, u128> {
+        let mut totals = BTreeMap::new();
+        if self.assets == 0 {
+            return totals;
+        }
+        for entry in self.entries().filter(|entry| entry.has_asset() && entry.balance.get() > 0) {
+            let stated = self.get(&asset_id(&AccountId(entry.account))).and_then(|entry| entry.asset());
+            // The ledger refuses an index in which an entry lacks its asset.
+            *totals.entry(stated.unwrap_or(0)).or_default() += u128::from(entry.balance.get());
+        }
+        totals
+    }
+
+    /// Counts what the operations of these touches issue.
+    ///
+    /// Call it once for each [`Touches`], after its operations were found possible. Not while catching up: then the
+    /// balances include some of it.
+    pub fn issue(&mut self, touches: &Touches) {
+        if !self.is_catching_up {
+            self.issued.open.extend_from_slice(&touches.issued);
+        }
+    }
+
+    /// Takes the issued amounts from the entries.
+    pub(super) fn count_issued(&mut self) {
+        self.issued = Issued { committed: self.total_by_asset(), open: Vec::new() };
     }
 }
 
@@ -70,6 +131,13 @@ impl Touches {
                     view.changed.insert(hold.id, Some(hold.asset));
                     touch(&hold.id, Role::AssetAdded, hold.asset);
                     !index.checks_assets || view.get(&operation.destination) == hold.asset
+                }
+                (Ok(Command::Issue), _) => {
+                    let asset = view.get(source);
+                    if asset != 0 {
+                        self.issued.push((asset, operation.amount()));
+                    }
+                    true
                 }
                 (_, Some(hold)) => {
                     hold.asset = view.get(&hold.id);

@@ -46,6 +46,7 @@ pub use pending::Pending;
 pub use proof::{IndexAnswer, Leaf};
 pub use touches::{Touch, Touches};
 
+use assets::Issued;
 use images::{Images, is_tombstone};
 use pages::Pages;
 use paths::account_path;
@@ -108,6 +109,7 @@ pub struct Index {
     accounts: u64,
     /// How many of them are assets.
     assets: u64,
+    issued: Issued,
     /// Height of the open block: applied, but not committed.
     open: Option<u32>,
     images: Images,
@@ -138,6 +140,7 @@ impl Index {
             pages: Pages::default(),
             accounts: 0,
             assets: 0,
+            issued: Issued::default(),
             open: None,
             images: Images::new(0),
             is_catching_up: false,
@@ -172,6 +175,7 @@ impl Index {
             index.assets += u64::from(entry.asset().is_some());
         }
         index.trie.fill(&mut index.pages, &group);
+        index.count_issued();
         Ok(index)
     }
 
@@ -289,7 +293,9 @@ impl Index {
 
     /// Ends it: all entries are as of the same block.
     pub fn end_catching_up(&mut self) {
-        self.is_catching_up = false;
+        if std::mem::take(&mut self.is_catching_up) {
+            self.count_issued();
+        }
     }
 
     /// From now on, refuses operations that move an amount between assets. A ledger executes none, and looking for them
@@ -321,6 +327,7 @@ impl Index {
     pub fn commit(&mut self) {
         if let Some(height) = self.open.take() {
             self.images.commit(height);
+            self.issued.commit();
         }
     }
 

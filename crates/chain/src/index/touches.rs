@@ -79,6 +79,8 @@ pub struct Touches {
     pub(super) holds: Vec<TouchedHold>,
     /// Those of assets.
     pub(super) assets: Vec<Touch>,
+    /// Amounts that were issued of assets but 0.
+    pub(super) issued: Vec<(u32, u64)>,
 }
 
 /// The hold that a transaction makes or ends.
@@ -113,6 +115,7 @@ impl Touches {
         let error = |(number, effect)| EffectError { height, position: position + number, effect };
         self.find_holds(index, operations).map_err(error)?;
         self.assets.clear();
+        self.issued.clear();
         if index.has_assets(operations) {
             self.find_assets(index, operations).map_err(error)?;
         }

@@ -67,7 +67,8 @@ pub fn audit(chain: &OwnChain, mut each: impl FnMut(&Audited<'_>)) -> Result<Aud
     }
     let total = state.index.total();
     let replayed = (*headers.tip_hash(), state.issued, state.transactions);
-    if replayed != (tip.hash, tip.issued, tip.transactions) || total != tip.issued {
+    let is_conserved = total == tip.issued && state.index.total_by_asset() == *state.index.issued_by_asset();
+    if replayed != (tip.hash, tip.issued, tip.transactions) || !is_conserved {
         return Err(store.damaged_record(tip.height(), Damage::Conservation));
     }
     Ok(Audit { tip, total, first_retained, first_replayed })

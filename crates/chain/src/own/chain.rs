@@ -195,6 +195,7 @@ impl OwnChain {
             let place = number * Touches::MOST;
             let first = Locator { height, position: place as u32 };
             self.touches.renew(&self.chain_state.state().index, first, operations)?;
+            self.chain_state.state_mut().index.issue(&self.touches);
             for touches in self.touches.as_slice().chunks(TURN) {
                 self.chain_state.let_readers_in();
                 let links = &mut self.links[place..place + operations.len()];

@@ -83,6 +83,15 @@ impl ChainState {
         (state.tip, state.index.committed(account))
     }
 
+    /// The last block, and at most `limit` issued amounts by asset as of it, from the asset `first` on.
+    pub(super) fn issued(&self, first: u32, limit: usize) -> (Tip, Vec<(u32, u128)>) {
+        let state = self.state();
+        let of_others = state.index.issued_by_asset();
+        let of_0 = state.tip.issued.saturating_sub(of_others.values().sum());
+        let all = [(0, of_0)].into_iter().chain(of_others.iter().map(|(asset, issued)| (*asset, *issued)));
+        (state.tip, all.filter(|(asset, _)| *asset >= first).take(limit).collect())
+    }
+
     /// The height of the last stated index root, and the first `limit` accounts after `after` as of it, in the index's
     /// order.
     pub(super) fn accounts(&self, after: Option<&AccountId>, limit: usize) -> (u64, Vec<IndexEntry>) {

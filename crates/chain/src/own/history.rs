@@ -67,6 +67,11 @@ pub struct Filter {
 impl Filter {
     /// After the last place of any chain.
     pub const END: Locator = Locator { height: u32::MAX, position: u32::MAX };
+
+    /// The first place of a block, or [`END`](Self::END) if no chain has this height.
+    pub fn start_of(height: u64) -> Locator {
+        u32::try_from(height).map_or(Self::END, |height| Locator { height, position: 0 })
+    }
 }
 
 impl Default for Filter {

@@ -209,6 +209,14 @@ impl OwnReader {
         self.0.accounts(after, limit)
     }
 
+    /// The last block, and the issued amount of each asset as of it, ascending: at most `limit`, from the asset `first`
+    /// on.
+    ///
+    /// Asset 0 is always among them, less the deposits that were paid; others if anything of them was issued.
+    pub fn issued(&self, first: u32, limit: usize) -> (Tip, Vec<(u32, u128)>) {
+        self.0.issued(first, limit)
+    }
+
     /// The transactions of an account, newest first.
     pub fn history(&self, account: &AccountId) -> Result<History, Error> {
         let latest = self.account(account)?.and_then(latest_of);

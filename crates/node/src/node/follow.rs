@@ -86,7 +86,7 @@ impl Node {
         let waker = backend.waker();
         let queries = || Queries::new(reader.clone(), bitcoin.clone(), proofs.clone(), config, node_state.clone());
         let (http_frames, queries) = (Frames::new(queries(), proofs.clone()), queries());
-        let workers = workers::start(config, network, &backend, &node_state, proofs)?;
+        let workers = workers::start(config, network, &backend, &node_state, proofs, queries.of_chain())?;
         let selector = Selector::new(selection(config, node_state.costs.clone()), local);
 
         let mut started = Self::new(local, network, authority.to_bytes(), node_state, waker, data, budget);

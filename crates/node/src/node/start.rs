@@ -26,6 +26,7 @@ use crate::{
     Config, Error,
     blocks::{self, Announcer},
     cable,
+    chain_queries::ChainQueries,
     completer::{self, Completer},
     config::Backend,
     controller::Controller,
@@ -122,7 +123,7 @@ impl Node {
             // At `accepted` a board replies itself, and acknowledged operations must be in the journal.
             if choice.backend == Backend::Cable { config.promise.max(Promise::Durable) } else { config.promise },
             queries(),
-            workers::start(config, network, &backend, &node_state, proofs)?,
+            workers::start(config, network, &backend, &node_state, proofs, ChainQueries::new(reader.clone()))?,
             node_state.clone(),
         );
         let selector = Selector::new(selection(config, node_state.costs.clone()), local);

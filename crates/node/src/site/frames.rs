@@ -25,7 +25,11 @@ impl Frames {
             Ok(Frame::Headers(_)) => QueryKind::Headers,
             Ok(Frame::Proof(_)) => QueryKind::Proof,
             Ok(Frame::Finality(_)) => QueryKind::Finality,
-            Ok(_) => return refuse("only info, headers, proof and finality frames are answered here\n"),
+            Ok(Frame::History(_)) => QueryKind::History,
+            Ok(Frame::Assets(_)) => QueryKind::Assets,
+            Ok(_) => {
+                return refuse("only info, headers, proof, finality, history and assets frames are answered here\n");
+            }
             Err(_) => return refuse("the body must be a frame of the protocol (docs/protocol.md)\n"),
         };
         // The parser has checked that it is not longer than a datagram.
@@ -35,6 +39,9 @@ impl Frames {
             Answer::Reply(length) => length,
             Answer::Refuse(status, detail) => generator::refuse(&mut frame, status, detail),
             Answer::Defer if query == QueryKind::Proof => self.proofs.clone().answer(&mut frame),
+            Answer::Defer if matches!(query, QueryKind::History | QueryKind::Assets) => {
+                self.queries.of_chain().answer(&mut frame)
+            }
             Answer::Defer => generator::refuse(&mut frame, Status::Malformed, 0),
         };
         frame.truncate(length);

@@ -35,6 +35,7 @@ const NODE: &str = concat!(
 /health               whether the process serves, and which blocks on disk are damaged
 /ready                whether it takes writes, or why not
 /accounts             the accounts, 100 at a time: ?count=N, ?after=ACCOUNT to go on
+/assets               the issued amount of each asset: ?count=N, ?after=CODE to go on
 /accounts/ID/history  the transactions of one, the latest first: ?count=N, ?cursor=HEIGHT:POSITION to go on;
                       filters: ?kind=COMMAND,... ?counterpart=ID ?role=source|destination
                       ?after= and ?before= HEIGHT, HEIGHT:POSITION or @SECONDS

@@ -162,6 +162,14 @@ pub enum AccountCommand {
         #[command(flatten)]
         list: ListArgs,
     },
+    /// List the assets with the issued amounts, by code
+    Assets {
+        /// Start after this asset, the last one of the previous list
+        #[arg(long, value_name = "CODE")]
+        after: Option<u32>,
+        #[command(flatten)]
+        list: ListArgs,
+    },
     /// List the transactions of an account in blocks, latest first
     History {
         /// List only transactions with these commands

@@ -198,6 +198,8 @@ impl Replay {
             Reply::Verify(verify) => count(Some(verify.status)),
             Reply::Finality(finality) => count(Some(finality.status)),
             Reply::Feed(feed) => count(Some(feed.status)),
+            Reply::History(history) => count(Some(history.status)),
+            Reply::Assets(assets) => count(Some(assets.status)),
             Reply::Change(change) => count(change.status().ok()),
             Reply::Proof(_) | Reply::Index(_) | Reply::Info(_) => count(Some(wire::Status::Ok)),
         }

@@ -48,7 +48,7 @@ fn no_frame(session: &mut Session) -> Result<(), Stop> {
 }
 
 fn unknown_type(session: &mut Session) -> Result<(), Stop> {
-    for kind in [0, 10, 0x42, 0x7f] {
+    for kind in [0, 12, 0x42, 0x7f] {
         let mut frame = InfoFrame::new(session.fresh());
         frame.header.kind = kind;
         session.expect_error(frame.as_bytes(), Status::UnknownCommand)?;

@@ -1,8 +1,8 @@
-//! `turnpike account list`, `history` and `holds`: lists that a node serves over HTTP.
+//! `turnpike account list`, `assets`, `history` and `holds`: lists that a node serves over HTTP.
 
 use std::time::Duration;
 
-use node::listings::{self, Account, AccountList, History, Hold, HoldList, Transaction};
+use node::listings::{self, Account, AccountList, Asset, AssetList, History, Hold, HoldList, Transaction};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wire::AccountId;
@@ -34,6 +34,29 @@ pub fn accounts(after: Option<AccountId>, args: &ListArgs, output: Output) -> Re
         after = list.accounts.last().map(|account| account.account.clone()).or(after);
         if rows.is_last(list.accounts.len(), list.more) {
             let more = after.filter(|_| list.more).map(|account| format!("--after {account}"));
+            tell_end(list.height, more, None, output);
+            return Ok(());
+        }
+    }
+}
+
+/// Prints assets by their codes.
+pub fn assets(after: Option<u32>, args: &ListArgs, output: Output) -> Result<(), Error> {
+    let mut rows = Rows::new(args)?;
+    let mut after = after;
+    loop {
+        let start: Vec<_> = after.iter().map(|asset| ("after", asset.to_string())).collect();
+        let list: AssetList = rows.get("/assets", &start)?;
+        rows.check_network(list.network.as_deref())?;
+        if rows.is_first() {
+            output.progress(format!("{:>10}  {:>39}", "asset", "issued"));
+        }
+        for asset in &list.assets {
+            output.result(asset, |Asset { asset, issued }| format!("{asset:>10}  {issued:>39}"));
+        }
+        after = list.assets.last().map(|asset| asset.asset).or(after);
+        if rows.is_last(list.assets.len(), list.more) {
+            let more = after.filter(|_| list.more).map(|asset| format!("--after {asset}"));
             tell_end(list.height, more, None, output);
             return Ok(());
         }

@@ -93,6 +93,7 @@ pub fn run(command: &AccountCommand, output: Output) -> Result<(), Error> {
             session.execute("refer", Operation::refer(session.transaction, *account), output)
         }
         AccountCommand::List { after, list } => lists::accounts(*after, list, output),
+        AccountCommand::Assets { after, list } => lists::assets(*after, list, output),
         AccountCommand::History { kind, history } => lists::history(kind, history, output),
         AccountCommand::Holds { history } => lists::holds(history, output),
     }

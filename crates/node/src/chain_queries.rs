@@ -1,0 +1,137 @@
+//! Queries about the own chain that take longer than the data path may: histories and issued amounts.
+
+use chain::own::{Error, Filter, OwnReader, PageLimits, Role};
+use nic::generator;
+use spv::Locator;
+use wire::{AccountId, AssetTotal, AssetsFrame, Command, FrameMut, HistoryEntry, HistoryFrame, Status};
+use zerocopy::IntoBytes;
+
+/// Maximum number of transactions that a request examines. Each takes three reads, and the thread answers nothing else
+/// meanwhile.
+const MAX_EXAMINED: usize = 256;
+
+/// Answers history and assets frames, on threads that may wait for the disk and for the block builder.
+#[derive(Clone, Debug)]
+pub struct ChainQueries(OwnReader);
+
+/// Status and detail of a refusal.
+type Refusal = (Status, u32);
+
+impl ChainQueries {
+    /// Answers out of the chain of `reader`.
+    pub fn new(reader: OwnReader) -> Self {
+        Self(reader)
+    }
+
+    /// Answers a request in place, and returns the length of the reply.
+    pub fn answer(&self, datagram: &mut [u8]) -> usize {
+        let answered = match FrameMut::parse(datagram) {
+            Ok(FrameMut::History(request, room)) => self.history(request, room),
+            Ok(FrameMut::Assets(request, room)) => self.assets(request, room),
+            Ok(_) => Err((Status::Malformed, 0)),
+            Err(error) => Err((error.status, 0)),
+        };
+        answered.unwrap_or_else(|(status, detail)| generator::refuse(datagram, status, detail))
+    }
+
+    fn history(&self, request: &mut HistoryFrame, room: &mut [u8]) -> Result<usize, Refusal> {
+        let rows = rows::<HistoryEntry>(request.count.get(), HistoryFrame::LENGTH, room)?;
+        let account = request.account;
+        let has_cursor = request.flags & HistoryFrame::CURSOR != 0;
+        let cursor = Locator { height: request.cursor_height.get(), position: request.cursor_position.get() };
+        let filter = self.filter(request).map_err(refusal)?;
+        let limits = PageLimits { rows, examined: MAX_EXAMINED };
+        let page = self.0.page(&account, &filter, has_cursor.then_some(cursor), limits).map_err(refusal)?;
+        // The cursor is no transaction of the account.
+        let page = page.ok_or((Status::NotFound, 0))?;
+        if page.transactions.is_empty() && !has_cursor && self.0.account(&account).map_err(refusal)?.is_none() {
+            return Err((Status::NotFound, 0));
+        }
+        let mut length = 0;
+        for ((at, operation), room) in page.transactions.iter().zip(room.chunks_exact_mut(HistoryEntry::LENGTH)) {
+            let time = self.0.time(at.height.into()).map_err(refusal)?;
+            let entry = HistoryEntry {
+                height: at.height.into(),
+                position: at.position.into(),
+                time: time.into(),
+                operation: *operation,
+            };
+            room.copy_from_slice(entry.as_bytes());
+            length += HistoryEntry::LENGTH;
+        }
+        request.header.set_reply();
+        request.count.set(page.transactions.len() as u16);
+        request.flags &= HistoryFrame::OPEN_HOLDS;
+        if page.next.is_some() {
+            request.flags |= HistoryFrame::CURSOR;
+        }
+        if page.first_retained.is_some() {
+            request.flags |= HistoryFrame::PRUNED;
+        }
+        let next = page.next.unwrap_or(Locator { height: 0, position: 0 });
+        (request.cursor_height, request.cursor_position) = (next.height.into(), next.position.into());
+        // A chain has fewer blocks than there are numbers of 32 bits.
+        request.first_retained.set(self.0.first_retained() as u32);
+        request.tip_height.set(self.0.tip().height());
+        Ok(HistoryFrame::LENGTH + length)
+    }
+
+    fn filter(&self, request: &HistoryFrame) -> Result<Filter, Error> {
+        let mut filter = Filter {
+            role: match request.role {
+                HistoryFrame::SOURCE => Some(Role::Source),
+                HistoryFrame::DESTINATION => Some(Role::Destination),
+                _ => None,
+            },
+            counterpart: Some(request.counterpart).filter(|counterpart| *counterpart != AccountId::ZERO),
+            is_open_hold: request.flags & HistoryFrame::OPEN_HOLDS != 0,
+            ..Filter::default()
+        };
+        if request.commands.get() != 0 {
+            filter.commands.extend(Command::ALL.iter().filter(|command| request.selects(**command)));
+        }
+        let mut first = u64::from(request.first_height.get());
+        if request.first_time.get() > 0 {
+            first = first.max(self.0.first_since(request.first_time.get())?);
+        }
+        filter.places.start = Filter::start_of(first);
+        if request.end_height.get() > 0 {
+            filter.places.end = Filter::start_of(request.end_height.get().into());
+        }
+        if request.end_time.get() > 0 {
+            let end = Filter::start_of(self.0.first_since(request.end_time.get())?);
+            filter.places.end = filter.places.end.min(end);
+        }
+        Ok(filter)
+    }
+
+    fn assets(&self, request: &mut AssetsFrame, room: &mut [u8]) -> Result<usize, Refusal> {
+        let rows = rows::<AssetTotal>(request.count.get(), AssetsFrame::LENGTH, room)?;
+        let (tip, mut issued) = self.0.issued(request.first_asset.get(), rows + 1);
+        let next = if issued.len() > rows { issued.pop().map_or(0, |(asset, _)| asset) } else { 0 };
+        for ((asset, issued), room) in issued.iter().zip(room.chunks_exact_mut(AssetTotal::LENGTH)) {
+            room.copy_from_slice(AssetTotal::new(*asset, *issued).as_bytes());
+        }
+        request.header.set_reply();
+        request.count.set(issued.len() as u16);
+        request.next_asset.set(next);
+        request.tip_height.set(tip.height());
+        Ok(AssetsFrame::LENGTH + issued.len() * AssetTotal::LENGTH)
+    }
+}
+
+/// Number of rows that are requested and have room; refused if not even one has.
+fn rows<T>(count: u16, fixed: usize, room: &[u8]) -> Result<usize, Refusal> {
+    match usize::from(count).min(room.len() / size_of::<T>()) {
+        0 => Err((Status::ReplyTooLarge, (fixed + size_of::<T>()) as u32)),
+        rows => Ok(rows),
+    }
+}
+
+fn refusal(error: Error) -> Refusal {
+    if matches!(error, Error::Pruned { .. }) {
+        return (Status::Pruned, 0);
+    }
+    tracing::error!(%error, "cannot read the chain");
+    (Status::StorageFailed, 0)
+}
