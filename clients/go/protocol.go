@@ -1251,8 +1251,7 @@ type historyFrame struct {
 	Count uint16
 	// Part of the account in the transactions: 0 any, 1 source, 2 destination or payer of a deposit.
 	Role uint8
-	// Flags; bit 0: open holds only; bit 1: continue at the cursor, in replies: there may be more; bit 2, in replies:
-	// pruned.
+	// Flags; bit 0: open holds only; bit 1: has a cursor; bit 2, in replies: earlier ones are pruned.
 	Flags uint8
 	// Commands to select, a bit each: bit 1 is CREATE, and so on; 0: all.
 	Commands uint32

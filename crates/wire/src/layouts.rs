@@ -728,8 +728,7 @@ pub struct HistoryFrame {
     pub count: U16,
     /// Part of the account in the transactions: 0 any, 1 source, 2 destination or payer of a deposit.
     pub role: u8,
-    /// Flags; bit 0: open holds only; bit 1: continue at the cursor, in replies: there may be more; bit 2, in
-    /// replies: pruned.
+    /// Flags; bit 0: open holds only; bit 1: has a cursor; bit 2, in replies: earlier ones are pruned.
     pub flags: u8,
     /// Reserved.
     pub reserved: U16,

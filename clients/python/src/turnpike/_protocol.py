@@ -1224,8 +1224,7 @@ class HistoryFrame(NamedTuple):
     role: int = 0
     """Part of the account in the transactions: 0 any, 1 source, 2 destination or payer of a deposit."""
     flags: int = 0
-    """Flags; bit 0: open holds only; bit 1: continue at the cursor, in replies: there may be more; bit 2, in
-    replies: pruned."""
+    """Flags; bit 0: open holds only; bit 1: has a cursor; bit 2, in replies: earlier ones are pruned."""
     commands: int = 0
     """Commands to select, a bit each: bit 1 is CREATE, and so on; 0: all."""
     first_height: int = 0
