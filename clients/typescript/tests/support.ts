@@ -1,6 +1,7 @@
 /** Vectors, and nodes as processes. */
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -59,6 +60,12 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
+/** Ports of loopback that nobody uses, outside of the range that the system assigns: a restarted node gets them again. */
+function freeHost(): string {
+  const byte = (): number => randomInt(1, 251);
+  return `127.${byte()}.${byte()}.${byte()}`;
+}
+
 export class TemporaryFolder implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), "turnpike-client-"));
 
@@ -73,15 +80,17 @@ export class Node implements AsyncDisposable {
   readonly #options: string;
   #process: ChildProcess | undefined;
   #network: Uint8Array | undefined;
-  address: string;
+  readonly address: string;
+  readonly http: string;
 
-  private constructor(address: string, options: string) {
-    this.address = address;
+  private constructor(host: string, options: string) {
+    this.address = `${host}:20000`;
+    this.http = `${host}:20001`;
     this.#options = options;
   }
 
   static async start(options = ""): Promise<Node> {
-    const node = new Node("127.0.0.1:0", options);
+    const node = new Node(freeHost(), options);
     await node.start();
     return node;
   }
@@ -96,7 +105,7 @@ export class Node implements AsyncDisposable {
     writeFileSync(
       config,
       `data = ${JSON.stringify(join(this.#folder.path, "data"))}\nlisten = "${this.address}"\n` +
-        `http = ""\ntrusted = ["127.0.0.0/8"]\n${this.#options}`,
+        `http = "${this.http}"\ntrusted = ["127.0.0.0/8"]\n${this.#options}`,
     );
     const child = spawn(program!, ["serve", "--config", config], { stdio: ["ignore", "pipe", "pipe"] });
     this.#process = child;
@@ -104,7 +113,6 @@ export class Node implements AsyncDisposable {
     child.stderr.on("data", (chunk: Buffer) => (log += chunk.toString()));
     for await (const line of createInterface({ input: child.stdout })) {
       const [name, value] = line.trim().split(/\s+/);
-      if (name === "serving") this.address = value!;
       if (name === "network") {
         this.#network = fromHex(value!);
         return;
