@@ -14,13 +14,13 @@ pub struct Reply {
 }
 
 /// What follows an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 enum Follows {
     /// Whatever the client requests next.
     Requests,
     Events,
     Messages,
-    Feed(FeedFrame),
+    Feed(Box<FeedFrame>),
 }
 
 /// A reply as it is sent.
@@ -102,7 +102,7 @@ impl Reply {
 
     /// Has [`Site::serve_feed`](super::Site::serve_feed) answer the message of a WebSocket.
     pub fn feed(request: FeedFrame) -> Self {
-        Self { follows: Follows::Feed(request), ..Self::bytes("", Vec::new()) }
+        Self { follows: Follows::Feed(Box::new(request)), ..Self::bytes("", Vec::new()) }
     }
 
     /// Bytes of any kind.
@@ -157,7 +157,7 @@ impl Reply {
     /// The reply to a message of a WebSocket: its contents, or the reason to close it.
     pub(super) fn into_message(self) -> Encoded {
         let then = match self.follows {
-            Follows::Feed(request) => Then::Feed(request),
+            Follows::Feed(request) => Then::Feed(*request),
             _ if self.status == OK => Then::Messages,
             _ => Then::End,
         };
