@@ -273,8 +273,8 @@ impl Connection {
         }
     }
 
-    /// Advances the WebSocket to its next message. Returns the step that it is, or that must be waited for. Reads once in
-    /// a turn: control frames without end are no message, and others have their turn, too.
+    /// Advances the WebSocket to its next message. Returns the step that it is, or that must be waited for. Reads once
+    /// in a turn: control frames without end are no message, and others have their turn, too.
     fn next_message(&mut self, has_read: &mut bool, now: Instant) -> io::Result<Option<Step>> {
         if let Some(head) = self.opening.take() {
             self.socket = Some(Box::new(Socket::new(*head, std::mem::take(&mut self.received))));
