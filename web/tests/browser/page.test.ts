@@ -7,9 +7,12 @@ import { toHex } from "turnpike/bytes.js";
 import { assetId } from "turnpike/hash.js";
 import { accountId } from "turnpike/ids.js";
 import { ProofRequest } from "turnpike/protocol.js";
-import { Chromium } from "./browser.js";
+import { Chromium, DEADLINE } from "./browser.js";
 import { type Client, alice, bob, connect, fund, hex, open, settled, transfer } from "./ledger.js";
 import { Cluster, Node } from "./node.js";
+
+/** How long a block may take on a busy machine. */
+const WAIT = { timeout: DEADLINE };
 
 let node: Node;
 let client: Client;
@@ -211,13 +214,15 @@ test("a damaged proof and a changed chain are reported", async () => {
 test("the asset of an account is listed, claimed and verified", async () => {
   const account = accountId(77n);
   await open(client, account, 978);
-  await settled(client);
+  // The two may be in successive blocks.
+  const history = `http://${node.http}/accounts/${hex(account)}/history`;
+  await expect.poll(async () => (await (await fetch(history)).text()).split('"command"').length - 1, WAIT).toBe(2);
   const page = await chromium.open(node.http, "#/accounts");
   const row = page.locator("tbody tr", { has: page.locator(`a[href="#/account/${hex(account)}"]`) });
   expect(await row.locator("td.number").allInnerTexts()).toEqual(["500", "978"]);
   await row.getByRole("link").first().click();
   const asset = page.locator(".head-card dt:text-is('Asset') + dd");
-  await expect.poll(() => asset.innerText()).toBe("978 as the node claims");
+  await expect.poll(() => asset.innerText(), WAIT).toBe("978 as the node claims");
   const opening = page.locator("tbody tr", { hasText: "OPEN" });
   expect(await opening.locator("td").nth(1).innerText()).toBe("OPEN asset 978");
 
@@ -234,7 +239,7 @@ test("the asset of an account is listed, claimed and verified", async () => {
   expect(await asset.innerText()).toBe("978 as the node claims");
   await page.unroute("**/frames");
   await page.getByRole("button", { name: "Verify" }).click();
-  await expect.poll(() => asset.innerText()).toBe("978 verified in this browser");
+  await expect.poll(() => asset.innerText(), WAIT).toBe("978 verified in this browser");
   expect(await text(page, ".head-card .big")).toBe("500");
 
   await opening.getByRole("link").first().click();
@@ -245,7 +250,7 @@ test("the asset of an account is listed, claimed and verified", async () => {
 
   // No proof is needed for asset 0: the entry has no mark.
   await page.goto(`/#/account/${hex(bob)}`);
-  await expect.poll(() => asset.innerText()).toBe("0 as the node claims");
+  await expect.poll(() => asset.innerText(), WAIT).toBe("0 as the node claims");
   await page.context().close();
 });
 
