@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 import { minify } from "terser";
 
 /** Bytes, compressed: of all scripts that the page starts with, and of the one that it loads to verify proofs. */
-const BUDGETS = { page: 60_000, verify: 32_200 };
+const BUDGETS = { page: 60_000, verify: 32_400 };
 const DIST = fileURLToPath(new URL("../dist/", import.meta.url));
 
 const sizes = { page: 0, verify: 0 };

@@ -60,3 +60,4 @@ export {
 } from "./protocol.js";
 export { Signer, keyedAccount, verifySignature } from "./signer.js";
 export type { Connection, Handlers, Transport } from "./transport.js";
+export { connectWebSocket } from "./web_socket.js";

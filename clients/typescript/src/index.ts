@@ -1,4 +1,4 @@
-/** A client of the Turnpike ledger, over TCP or UDP. Start with {@link connect}. */
+/** A client of the Turnpike ledger, over TCP, UDP or a WebSocket. Start with {@link connect}. */
 
 import { UDP } from "./address.js";
 import { Client, type ClientOptions } from "./client.js";
@@ -7,20 +7,24 @@ import { ETHERNET_DATAGRAM, MIN_DATAGRAM } from "./protocol.js";
 import { connectTcp } from "./tcp.js";
 import { MAX_FRAME, type Transport } from "./transport.js";
 import { connectUdp } from "./udp.js";
+import { connectWebSocket, isWebSocket } from "./web_socket.js";
 
 export * from "./core.js";
 export { connectTcp, connectUdp };
 
-/** The transport of {@link connect}: each address chooses between UDP and TCP. */
-export const connectNode: Transport = (address, handlers, signal) =>
-  (address.startsWith(UDP) ? connectUdp : connectTcp)(address, handlers, signal);
+/** The transport of {@link connect}: each address chooses between UDP, a WebSocket and TCP. */
+export const connectNode: Transport = (address, handlers, signal) => {
+  const transport = address.startsWith(UDP) ? connectUdp : isWebSocket(address) ? connectWebSocket : connectTcp;
+  return transport(address, handlers, signal);
+};
 
 /**
  * The operations that a node journals, in order and each exactly once. The address is `HOST`, `HOST:PORT` or
- * `[IPV6]:PORT`; feeds always use TCP. It connects when it is asked for the first part.
+ * `[IPV6]:PORT`, over TCP, or `ws://HOST:PORT` with the port of HTTP. It connects when it is asked for the first part.
  */
 export function follow(address: string, options: FeedOptions = {}): Feed {
-  return new Feed(address.startsWith(UDP) ? address.slice(UDP.length) : address, connectTcp, options);
+  // Datagrams carry no feed: the address names the same node.
+  return new Feed(address.startsWith(UDP) ? address.slice(UDP.length) : address, connectNode, options);
 }
 
 /** Options of a client that {@link connect} makes. */
@@ -34,7 +38,8 @@ export interface ConnectOptions extends ClientOptions {
 
 /**
  * Connects to a node, or to the replicas of a cluster of which one answers. Addresses are `HOST`, `HOST:PORT` or
- * `[IPV6]:PORT`, over TCP, or over UDP with `udp://` before them; the port is 7400 unless given.
+ * `[IPV6]:PORT`, over TCP, or over UDP with `udp://` before them; the port is 7400 unless given. With `ws://HOST:PORT`,
+ * the HTTP address, the client has queries and proofs, but no operations.
  */
 export async function connect(addresses: string | readonly string[], options: ConnectOptions = {}): Promise<Client> {
   const { datagram = ETHERNET_DATAGRAM, ...rest } = options;

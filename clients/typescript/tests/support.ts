@@ -49,12 +49,16 @@ export async function turnpike(...args: string[]): Promise<string> {
 }
 
 /**
- * An address that nobody uses. Its host is a random one of loopback, so that tests do not take each other's. Its port
- * lies outside the ephemeral range: no client gets it as source port while the node is down.
+ * A host that nobody uses: a random one of loopback, so that tests do not take each other's. The ports on it lie outside
+ * the ephemeral range: no client gets one as source port while the node is down.
  */
+function freeHost(): string {
+  return [127, randomInt(1, 255), randomInt(1, 255), randomInt(1, 255)].join(".");
+}
+
+/** An address that nobody uses. */
 export function freeAddress(): string {
-  const host = [127, randomInt(1, 255), randomInt(1, 255), randomInt(1, 255)].join(".");
-  return `${host}:20000`;
+  return `${freeHost()}:20000`;
 }
 
 export class TemporaryFolder implements Disposable {
@@ -72,14 +76,16 @@ export class Node implements AsyncDisposable {
   #process: ChildProcess | undefined;
   #network: Uint8Array | undefined;
   readonly address: string;
+  readonly http: string;
 
-  private constructor(address: string, options: string) {
-    this.address = address;
+  private constructor(host: string, options: string) {
+    this.address = `${host}:20000`;
+    this.http = `${host}:20001`;
     this.#options = options;
   }
 
   static async start(options = ""): Promise<Node> {
-    const node = new Node(freeAddress(), options);
+    const node = new Node(freeHost(), options);
     await node.start();
     return node;
   }
@@ -94,7 +100,7 @@ export class Node implements AsyncDisposable {
     writeFileSync(
       config,
       `data = ${JSON.stringify(join(this.#folder.path, "data"))}\nlisten = "${this.address}"\n` +
-        `http = ""\ntrusted = ["127.0.0.0/8"]\n${this.#options}`,
+        `http = "${this.http}"\ntrusted = ["127.0.0.0/8"]\n${this.#options}`,
     );
     const child = spawn(program!, ["serve", "--config", config], { stdio: ["ignore", "pipe", "pipe"] });
     this.#process = child;

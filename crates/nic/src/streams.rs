@@ -102,8 +102,19 @@ impl Default for StreamLimits {
 pub struct Subscription {
     /// Its socket, which does not block.
     pub stream: TcpStream,
+    /// How it carries frames.
+    pub carrier: FeedCarrier,
     /// The request.
     pub request: FeedFrame,
+}
+
+/// How a connection carries the frames of a feed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeedCarrier {
+    /// Each after its length.
+    Stream,
+    /// Each as a message of a WebSocket.
+    WebSocket,
 }
 
 /// Where connections that ask for a feed are passed to.
@@ -498,7 +509,11 @@ impl Streams {
         }
         if let (Some(request), Some(feeds)) = (connection.feed, &self.feeds) {
             // Without room, dropping it closes the connection: its client tries again.
-            let _ = feeds.subscriptions.try_send(Subscription { stream: connection.stream, request });
+            let _ = feeds.subscriptions.try_send(Subscription {
+                stream: connection.stream,
+                carrier: FeedCarrier::Stream,
+                request,
+            });
             feeds.waker.wake();
         }
     }

@@ -1,4 +1,4 @@
-//! Feeds: journalled operations, streamed to subscribers over TCP.
+//! Feeds: journalled operations, streamed to subscribers over TCP, or over a WebSocket of the HTTP server.
 //!
 //! One thread serves all feeds. It reads the journal's files like the block builder, so neither the ledger's writer nor
 //! the thread that commits ever waits for a feed; a commit only wakes this thread if it sleeps. The journal itself is
@@ -115,6 +115,21 @@ struct Source {
     counters: Arc<FeedCounters>,
 }
 
+/// Passes connections to the thread of feeds.
+#[derive(Clone, Debug)]
+pub(crate) struct Subscriber {
+    subscriptions: SyncSender<Subscription>,
+    waker: Waker,
+}
+
+impl Subscriber {
+    /// Serves a feed on a connection. If too many wait already, closes it: its client tries again.
+    pub fn subscribe(&self, subscription: Subscription) {
+        let _ = self.subscriptions.try_send(subscription);
+        self.waker.wake();
+    }
+}
+
 /// All feeds; [`Feeds::run`] needs its own thread.
 #[derive(Debug)]
 pub(crate) struct Feeds {
@@ -127,13 +142,14 @@ pub(crate) struct Feeds {
 }
 
 impl Feeds {
-    /// The feeds of a journal, and the connections whose subscriptions they serve. `None` if none are configured.
+    /// The feeds of a journal, the connections whose subscriptions they serve, and the way for others. `None` if none
+    /// are configured.
     pub fn attach(
         config: &Config,
         streams: Streams,
         log: &Arc<Log>,
         counters: Arc<FeedCounters>,
-    ) -> io::Result<(Streams, Option<Self>)> {
+    ) -> io::Result<(Streams, Option<(Self, Subscriber)>)> {
         if config.limits.feeds == 0 {
             return Ok((streams, None));
         }
@@ -142,8 +158,8 @@ impl Feeds {
         let patience = Duration::from_millis(config.limits.frame_timeout);
         let source = Source { log: log.clone(), promise, patience, counters };
         let (feeds, sender) = Self::new(source, config.limits.feeds)?;
-        let waker = feeds.waker.clone();
-        Ok((streams.with_feeds(sender, waker), Some(feeds)))
+        let subscriber = Subscriber { subscriptions: sender.clone(), waker: feeds.waker.clone() };
+        Ok((streams.with_feeds(sender, feeds.waker.clone()), Some((feeds, subscriber))))
     }
 
     fn new(source: Source, limit: usize) -> io::Result<(Self, SyncSender<Subscription>)> {
@@ -190,14 +206,14 @@ impl Feeds {
 
     /// Accepts the waiting subscriptions.
     fn accept(&mut self, now: Instant) {
-        while let Ok(Subscription { stream, request }) = self.subscriptions.try_recv() {
+        while let Ok(subscription) = self.subscriptions.try_recv() {
             if self.feeds.len() >= self.limit {
                 self.source.counters.end(Ended::Busy);
-                Feed::refuse(stream, request);
+                Feed::refuse(subscription);
                 continue;
             }
             // Its first frame waits for its socket, so the next round does not sleep.
-            self.feeds.push(Feed::new(stream, request, &self.source, now));
+            self.feeds.push(Feed::new(subscription, &self.source, now));
         }
         assert!(self.feeds.len() <= self.limit, "feeds above the limit are refused");
     }

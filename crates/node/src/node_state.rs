@@ -23,7 +23,12 @@ use proof::Cache;
 use xdp::{Counter, Gauge, InNicLedger, Program, State};
 
 use crate::{
-    config, disk::Disk, feeds::FeedCounters, follow::FollowStatus, follower, replica::order_status::OrderStatus,
+    config,
+    disk::Disk,
+    feeds::{FeedCounters, Subscriber},
+    follow::FollowStatus,
+    follower,
+    replica::order_status::OrderStatus,
     retries::RetryFigures,
 };
 
@@ -100,6 +105,7 @@ pub struct NodeState {
     followed: OnceLock<Arc<FollowStatus>>,
     order: OnceLock<OrderStatus>,
     chain: OnceLock<OwnReader>,
+    subscriber: OnceLock<Subscriber>,
 }
 
 impl NodeState {
@@ -150,6 +156,7 @@ impl NodeState {
             followed: OnceLock::new(),
             order: OnceLock::new(),
             chain: OnceLock::new(),
+            subscriber: OnceLock::new(),
         }
     }
 
@@ -181,6 +188,16 @@ impl NodeState {
     pub(crate) fn set_in_nic(&self, ledger: Arc<Mutex<InNicLedger>>) {
         // A service has one.
         let _ = self.in_nic.set(ledger);
+    }
+
+    /// Passes connections to the thread of feeds, if the node serves feeds.
+    pub(crate) fn subscriber(&self) -> Option<&Subscriber> {
+        self.subscriber.get()
+    }
+
+    pub(crate) fn set_subscriber(&self, subscriber: Subscriber) {
+        // A node has one thread of feeds.
+        let _ = self.subscriber.set(subscriber);
     }
 
     /// The key-value store, if there is one.

@@ -1,7 +1,7 @@
 //! A node while it starts: its progress in the log, and over HTTP.
 
 use std::{
-    net::SocketAddr,
+    net::{SocketAddr, TcpStream},
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering::Release},
@@ -12,6 +12,7 @@ use std::{
 };
 
 use chain::progress::Progress;
+use wire::FeedFrame;
 
 use crate::{
     Config, Error,
@@ -132,6 +133,12 @@ impl Site for Arc<StartingSite> {
 
     fn tick(&self, now: Instant) -> Option<Vec<u8>> {
         self.node.get()?.tick(now)
+    }
+
+    fn serve_feed(&self, stream: TcpStream, request: FeedFrame) {
+        if let Some(site) = self.node.get() {
+            site.serve_feed(stream, request);
+        }
     }
 
     fn takes_posts(&self, path: &str) -> bool {

@@ -8,6 +8,8 @@ export interface Transaction {
   readonly source: string;
   readonly destination: string;
   readonly amount_text: string;
+  /** The asset of the account that it opens; left out for asset 0. */
+  readonly asset?: number;
 }
 
 export interface Block {
@@ -31,6 +33,8 @@ export interface AccountList extends List {
   readonly accounts: readonly {
     readonly account: string;
     readonly balance_text: string;
+    /** Left out for asset 0. */
+    readonly asset?: number;
     readonly latest_height: number;
     readonly latest_position: number;
   }[];

@@ -3,14 +3,7 @@
 import { toHex } from "turnpike/bytes.js";
 import type { HeaderChain } from "turnpike/chain.js";
 import { commandName } from "turnpike/errors.js";
-import {
-  type IndexProof,
-  type PathStep,
-  type TransactionProof,
-  hasAsset,
-  isFrozen,
-  latestPosition,
-} from "turnpike/proof.js";
+import { type IndexProof, type PathStep, type TransactionProof, isFrozen, latestPosition } from "turnpike/proof.js";
 import type { IndexEntry } from "turnpike/protocol.js";
 import { grouped } from "../lib/format.js";
 import type { Step, Voucher } from "./proved.js";
@@ -24,7 +17,7 @@ export function stepsOf(steps: readonly PathStep[]): Step[] {
   }));
 }
 
-export function claimOfBalance(account: string, entry: IndexEntry | undefined): [string, string][] {
+export function claimOfBalance(account: string, entry: IndexEntry | undefined, asset: number): [string, string][] {
   if (!entry)
     return [
       ["Account", account],
@@ -33,19 +26,21 @@ export function claimOfBalance(account: string, entry: IndexEntry | undefined): 
   return [
     ["Account", account],
     ["Balance", grouped(entry.balance)],
-    ...(hasAsset(entry) ? [["Asset", "not 0"] satisfies [string, string]] : []),
+    ["Asset", String(asset)],
     ...(isFrozen(entry) ? [["State", "frozen"] satisfies [string, string]] : []),
     ["Latest transaction", `${entry.height}:${latestPosition(entry)}`],
   ];
 }
 
 export function claimOfTransaction(proof: TransactionProof): [string, string][] {
-  const { command, source, destination, amount, transaction } = proof.operation;
+  const { command, contract, source, destination, amount, transaction } = proof.operation;
+  const name = commandName(command);
   const claim: [string, string][] = [
-    ["Command", `${commandName(command) ?? command}${proof.signed ? ", signed" : ""}`],
+    ["Command", `${name ?? command}${proof.signed ? ", signed" : ""}`],
     ["Source", toHex(source)],
   ];
   if (destination.some((byte) => byte !== 0)) claim.push(["Destination", toHex(destination)]);
+  if (name === "OPEN") claim.push(["Asset", String(contract)]);
   claim.push(["Amount", grouped(amount)], ["Transaction id", toHex(transaction)]);
   return claim;
 }

@@ -1,12 +1,15 @@
 /** Verifies proofs in this browser, with the light client of the TypeScript library. A chunk of its own. */
 
-import { toHex } from "turnpike/bytes.js";
+import { equal, toHex } from "turnpike/bytes.js";
 import { ForkError } from "turnpike/chain.js";
 import { ProofError } from "turnpike/errors.js";
-import { accountId } from "turnpike/ids.js";
-import { LightClient } from "turnpike/light.js";
-import { InfoFrame } from "turnpike/protocol.js";
+import { type AccountId, accountId } from "turnpike/ids.js";
+import { assetId } from "turnpike/hash.js";
+import { LightClient, proveAsset } from "turnpike/light.js";
+import { hasAsset, statedAsset } from "turnpike/proof.js";
+import { type IndexEntry, InfoFrame } from "turnpike/protocol.js";
 import { Requests, readInfo, writeHeader } from "turnpike/requests.js";
+import { grouped } from "../lib/format.js";
 import { damage, flippable } from "./damage.js";
 import { claimOfBalance, claimOfTransaction, rootOf, stepsOf, voucherOf } from "./describe.js";
 import type { Proved, Subject } from "./proved.js";
@@ -133,6 +136,7 @@ class Session {
     const light = await this.sync(progress);
     const account = subject.kind === "balance" ? accountId(subject.account) : undefined;
     const balance = account && (await light.proveBalance(account));
+    const asset = balance?.entry ? await proveAsset(light, balance.entry) : 0;
     const transaction =
       subject.kind === "transaction"
         ? await light.proveLocator(BigInt(subject.height), Number(subject.position))
@@ -146,7 +150,7 @@ class Session {
     return {
       subject,
       claim: balance
-        ? claimOfBalance((subject as { account: string }).account, balance.entry)
+        ? claimOfBalance((subject as { account: string }).account, balance.entry, asset)
         : claimOfTransaction(transaction!),
       isAbsent: balance !== undefined && balance.entry === undefined,
       leaf,
@@ -196,12 +200,24 @@ export function prove(subject: Subject, progress: Progress = () => {}): Promise<
   return withSession((session) => session.prove(subject, progress));
 }
 
-/** The balance of an account as the node claims it, in decimal digits; `undefined` if it claims that there is none. */
-export function claimedBalance(account: string): Promise<string | undefined> {
+/** An account as the node claims it. */
+export interface ClaimedAccount {
+  readonly balance: string;
+  /** `undefined` if the account was closed between the two requests. */
+  readonly asset: string | undefined;
+}
+
+/** Asks for an account without verifying it; `undefined` if the node claims that there is none. */
+export function claimedAccount(account: string): Promise<ClaimedAccount | undefined> {
   return withSession(async (session) => {
-    const id = accountId(account);
-    const proof = await (await session.light()).claimBalance(id);
-    return proof.entries.find((entry) => toHex(entry.account) === account)?.balance.toString();
+    const light = await session.light();
+    const claimed = async (id: AccountId): Promise<IndexEntry | undefined> =>
+      (await light.claimBalance(id)).entries.find((entry) => equal(entry.account, id));
+    const entry = await claimed(accountId(account));
+    if (!entry) return undefined;
+    const stated = hasAsset(entry) ? await claimed(assetId(entry.account)) : undefined;
+    const asset = stated ? statedAsset(stated) : hasAsset(entry) ? undefined : 0;
+    return { balance: grouped(entry.balance), asset: asset?.toString() };
   });
 }
 

@@ -3,6 +3,7 @@
 import { type AccountId, accountId } from "turnpike/ids.js";
 import { type Client, connect } from "turnpike/index.js";
 import { toHex } from "turnpike/bytes.js";
+import { create, inAsset } from "turnpike/operation.js";
 
 export const [alice, bob] = [accountId(1n), accountId(2n)];
 export const hex = (id: AccountId): string => toHex(id);
@@ -19,6 +20,12 @@ export async function transfer(client: Client, count: number): Promise<void> {
   const batch = client.batch();
   for (let amount = 1; amount <= count; amount++) batch.transfer(alice, bob, BigInt(amount));
   await batch.submit();
+}
+
+/** Opens an account in an asset, and funds it. */
+export async function open(client: Client, account: AccountId, asset: number): Promise<void> {
+  await client.execute(inAsset(create(account), asset));
+  await client.issue(account, 500n);
 }
 
 /** Waits until everything so far is in blocks, and returns the height. */

@@ -3,9 +3,16 @@
 import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Chromium } from "./browser.js";
-import { type Client, alice, bob, connect, fund, hex, settled, transfer } from "./ledger.js";
+import { toHex } from "turnpike/bytes.js";
+import { assetId } from "turnpike/hash.js";
+import { accountId } from "turnpike/ids.js";
+import { ProofRequest } from "turnpike/protocol.js";
+import { Chromium, DEADLINE } from "./browser.js";
+import { type Client, alice, bob, connect, fund, hex, open, settled, transfer } from "./ledger.js";
 import { Cluster, Node } from "./node.js";
+
+/** How long a block may take on a busy machine. */
+const WAIT = { timeout: DEADLINE };
 
 let node: Node;
 let client: Client;
@@ -142,7 +149,7 @@ test("accounts and blocks have pages, each with an address", async () => {
 test("a balance, an absence and a transaction are verified, and a flipped byte is found", async () => {
   const page = await chromium.open(node.http, `#/account/${hex(bob)}`);
   const balance = String(await client.balance(bob)).replace(/\B(?=(\d{3})+$)/g, ",");
-  await page.getByText("as the node claims").waitFor();
+  await page.getByText("as the node claims").first().waitFor();
   await page.getByRole("button", { name: "Verify" }).click();
   await page.getByText("Verified in this browser", { exact: true }).waitFor();
   expect(await text(page, ".head-card .big")).toBe(balance);
@@ -201,6 +208,49 @@ test("a damaged proof and a changed chain are reported", async () => {
   await page.getByText("THE CHAIN HAS CHANGED").waitFor();
   await page.getByRole("button", { name: "Forget the old chain" }).click();
   await page.getByText("Verified in this browser", { exact: true }).waitFor();
+  await page.context().close();
+});
+
+test("the asset of an account is listed, claimed and verified", async () => {
+  const account = accountId(77n);
+  await open(client, account, 978);
+  // The two may be in successive blocks.
+  const history = `http://${node.http}/accounts/${hex(account)}/history`;
+  await expect.poll(async () => (await (await fetch(history)).text()).split('"command"').length - 1, WAIT).toBe(2);
+  const page = await chromium.open(node.http, "#/accounts");
+  const row = page.locator("tbody tr", { has: page.locator(`a[href="#/account/${hex(account)}"]`) });
+  expect(await row.locator("td.number").allInnerTexts()).toEqual(["500", "978"]);
+  await row.getByRole("link").first().click();
+  const asset = page.locator(".head-card dt:text-is('Asset') + dd");
+  await expect.poll(() => asset.innerText(), WAIT).toBe("978 as the node claims");
+  const opening = page.locator("tbody tr", { hasText: "OPEN" });
+  expect(await opening.locator("td").nth(1).innerText()).toBe("OPEN asset 978");
+
+  // The node must prove the asset, too.
+  await page.route("**/frames", async (route) => {
+    const response = await route.fetch();
+    const body = await response.body();
+    const key = route.request().postDataBuffer()?.subarray(ProofRequest.at.key) ?? Buffer.alloc(0);
+    if (toHex(key).startsWith(toHex(assetId(account)))) body[body.length - 1]! ^= 1;
+    await route.fulfill({ response, body });
+  });
+  await page.getByRole("button", { name: "Verify" }).click();
+  await page.getByRole("alert").getByText("Not verified.").waitFor();
+  expect(await asset.innerText()).toBe("978 as the node claims");
+  await page.unroute("**/frames");
+  await page.getByRole("button", { name: "Verify" }).click();
+  await expect.poll(() => asset.innerText(), WAIT).toBe("978 verified in this browser");
+  expect(await text(page, ".head-card .big")).toBe("500");
+
+  await opening.getByRole("link").first().click();
+  await page.locator(".facts dt:text-is('Asset') + dd:text-is('978')").waitFor();
+  await page.getByRole("button", { name: "Verify" }).click();
+  await page.getByText("Verified in this browser", { exact: true }).waitFor();
+  await page.locator(".proof dt:text-is('Asset') + dd:text-is('978')").waitFor();
+
+  // No proof is needed for asset 0: the entry has no mark.
+  await page.goto(`/#/account/${hex(bob)}`);
+  await expect.poll(() => asset.innerText(), WAIT).toBe("0 as the node claims");
   await page.context().close();
 });
 

@@ -51,6 +51,33 @@ test("a table of transactions shows the account's side of each", () => {
   expect(page.querySelector("caption")?.textContent).toBe("All");
 });
 
+test("a payment goes from the payer to the receiver, and a deposit to nobody", () => {
+  const rows = [
+    { ...row, command: "OPEN", asset: 978 },
+    { ...row, command: "HOLD" },
+    { ...row, command: "CAPTURE" },
+    { ...row, command: "RELEASE", amount_text: "0" },
+  ].map((row, position) => ({ ...row, position }));
+  const cells = (account: string): (string | undefined)[][] => {
+    document.body.replaceChildren();
+    const page = show(Transactions, { rows, account, caption: "All" });
+    return [...page.querySelectorAll("tbody tr")].map((row) => {
+      const ids = [...row.querySelectorAll("a")].slice(1, 3).map((link) => link.getAttribute("href")?.at(-1));
+      return [...ids, row.querySelector(".number")?.textContent?.trim()];
+    });
+  };
+  expect(cells(alice)).toEqual([
+    ["2", "1", "1,250"],
+    ["1", "2", "−1,250"],
+    ["1", "2", "1,250"],
+    ["1", "2", "0"],
+  ]);
+  expect(cells(bob).map((cell) => cell[2])).toEqual(["−1,250", "1,250", "+1,250", "0"]);
+  expect(document.querySelector("tbody tr td:nth-child(2)")?.textContent?.replace(/\s+/g, " ").trim()).toBe(
+    "OPEN asset 978",
+  );
+});
+
 test("the search box goes to the first meaning, and says when there is none", () => {
   const page = show(Search);
   const input = page.querySelector("input")!;

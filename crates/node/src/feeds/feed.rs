@@ -8,13 +8,24 @@ use std::{
 };
 
 use ledger::journal::{Error, JournalReader};
+use nic::{FeedCarrier, Subscription};
 use wire::{AccountId, FeedEntry, FeedFrame, FeedTail, MAX_DATAGRAM, Promise, Status, U16, U64};
 use zerocopy::IntoBytes;
 
 use super::{Ended, Source};
 
-/// Length of the prefix of a frame in bytes.
+/// Maximum length of the prefix of a frame in bytes.
 const PREFIX: usize = 4;
+
+/// First byte of a binary message of a WebSocket, in one frame (RFC 6455, section 5.2).
+const BINARY: u8 = 0x82;
+
+/// In place of a length up to 125: the length follows in two bytes. No frame needs eight.
+const TWO_BYTES: u8 = 126;
+const _: () = assert!(MAX_DATAGRAM <= u16::MAX as usize);
+
+/// A Close frame with status 1000: the purpose of the connection is fulfilled.
+const CLOSE: [u8; 4] = [0x88, 2, 0x03, 0xe8];
 
 /// Bytes from which on nothing is added to the buffer: a write of this size costs little more per operation than larger
 /// ones.
@@ -44,6 +55,7 @@ pub(super) enum Progress {
 #[derive(Debug)]
 pub(super) struct Feed {
     stream: TcpStream,
+    carrier: FeedCarrier,
     /// The reply without the fields that change.
     reply: FeedFrame,
     account: Option<AccountId>,
@@ -62,13 +74,14 @@ pub(super) struct Feed {
 
 impl Feed {
     /// A feed whose first frame is in its buffer: a heartbeat, or a refusal.
-    pub fn new(stream: TcpStream, request: FeedFrame, source: &Source, now: Instant) -> Self {
+    pub fn new(Subscription { stream, carrier, request }: Subscription, source: &Source, now: Instant) -> Self {
         let account = request.account();
         let mut reply = request;
         reply.header.set_reply();
         reply.promise = source.promise.code();
         let mut feed = Self {
             stream,
+            carrier,
             reply,
             account,
             reader: None,
@@ -91,10 +104,12 @@ impl Feed {
 
     /// Refuses a subscription above the limit: the socket is new, so it has room for the frame, unless its client has
     /// gone.
-    pub fn refuse(mut stream: TcpStream, mut request: FeedFrame) {
+    pub fn refuse(Subscription { mut stream, carrier, mut request }: Subscription) {
         request.set_refusal(Status::Busy);
-        let mut bytes = (FeedFrame::LENGTH as u32).to_be_bytes().to_vec();
+        let mut bytes = Vec::new();
+        push_prefix(&mut bytes, carrier, FeedFrame::LENGTH);
         bytes.extend_from_slice(request.as_bytes());
+        push_end(&mut bytes, carrier);
         let _ = stream.write(&bytes);
     }
 
@@ -254,11 +269,11 @@ impl Feed {
     }
 
     fn append(&mut self, frame: &FeedFrame, entries: &[FeedEntry], tails: &[FeedTail]) {
-        self.sending.extend_from_slice(&(frame.frame_length() as u32).to_be_bytes());
+        push_prefix(&mut self.sending, self.carrier, frame.frame_length());
         self.sending.extend_from_slice(frame.as_bytes());
         self.sending.extend_from_slice(entries.as_bytes());
         self.sending.extend_from_slice(tails.as_bytes());
-        let limit = BUFFER + 2 * (PREFIX + MAX_DATAGRAM);
+        let limit = BUFFER + 2 * (PREFIX + MAX_DATAGRAM) + CLOSE.len();
         assert!(self.sending.len() <= limit, "the buffer has its size, a frame, and a last one");
     }
 
@@ -284,7 +299,27 @@ impl Feed {
         last.first = U64::new(source.log.first_sequence());
         last.durable = U64::new(source.log.durable());
         self.append(&last, &[], &[]);
+        push_end(&mut self.sending, self.carrier);
         self.reader = None;
         self.end = Some((why, now + source.patience));
+    }
+}
+
+/// Appends what precedes a frame of this length.
+fn push_prefix(bytes: &mut Vec<u8>, carrier: FeedCarrier, length: usize) {
+    match carrier {
+        FeedCarrier::Stream => bytes.extend_from_slice(&(length as u32).to_be_bytes()),
+        FeedCarrier::WebSocket if length < usize::from(TWO_BYTES) => bytes.extend_from_slice(&[BINARY, length as u8]),
+        FeedCarrier::WebSocket => {
+            bytes.extend_from_slice(&[BINARY, TWO_BYTES]);
+            bytes.extend_from_slice(&(length as u16).to_be_bytes());
+        }
+    }
+}
+
+/// Appends what follows the last frame.
+fn push_end(bytes: &mut Vec<u8>, carrier: FeedCarrier) {
+    if carrier == FeedCarrier::WebSocket {
+        bytes.extend_from_slice(&CLOSE);
     }
 }

@@ -7,7 +7,12 @@ use std::{
 };
 
 use ledger::journal::{Batch, Journal, Options, PAGE};
+use nic::FeedCarrier;
 use storage::{Random, SimulatedDisk};
+use tungstenite::{
+    Message, WebSocket,
+    protocol::{Role, frame::coding::CloseCode},
+};
 use wire::{AccountId, FeedEntry, FeedFrame, Operation, Reply, Status, TransactionId};
 
 use super::*;
@@ -66,14 +71,18 @@ fn with_feeds(log: &Arc<Log>, promise: Promise, limit: usize, test: impl FnOnce(
 
 impl Server {
     fn subscribe(&self, request: FeedFrame) -> Subscriber {
+        Subscriber { client: self.connect(FeedCarrier::Stream, request), expected: request.cursor.get() }
+    }
+
+    fn connect(&self, carrier: FeedCarrier, request: FeedFrame) -> TcpStream {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (stream, _) = listener.accept().unwrap();
         stream.set_nonblocking(true).unwrap();
         client.set_read_timeout(Some(TIMEOUT)).unwrap();
-        self.subscriptions.send(Subscription { stream, request }).unwrap();
+        self.subscriptions.send(Subscription { stream, carrier, request }).unwrap();
         self.waker.wake();
-        Subscriber { client, expected: request.cursor.get() }
+        client
     }
 
     fn wait_for(&self, what: impl Fn(&FeedCounters) -> bool) {
@@ -170,6 +179,36 @@ fn every_cursor_gets_what_follows_exactly_once() {
         assert_eq!(server.counters.open.load(Relaxed), 61);
         drop((first, others));
         server.wait_for(|counters| counters.ended(Ended::Client) == 61 && counters.open.load(Relaxed) == 0);
+    });
+}
+
+#[test]
+fn a_web_socket_carries_the_same_frames_as_messages() {
+    let mut journal = journal(1 << 20);
+    // Frames of all lengths: the longest ones, and those of few operations.
+    (0..40).for_each(|step| commit(&mut journal, if step == 20 { 4_000 } else { 1 + step % 3 }));
+    let end = journal.next_sequence();
+    with_feeds(&journal.log().clone(), Promise::Durable, 3, |server| {
+        let mut plain = server.subscribe(request(1, None));
+        let client = server.connect(FeedCarrier::WebSocket, request(1, None));
+        let mut client = WebSocket::from_raw_socket(client, Role::Client, None);
+        let mut longest = 0;
+        while plain.expected < end {
+            let (frame, entries) = plain.next().unwrap();
+            let message = client.read().unwrap().into_data();
+            longest = longest.max(message.len());
+            match Reply::parse(&message).unwrap() {
+                Reply::Feed(reply) => assert_eq!((*reply.fixed, reply.entries), (frame, entries.as_slice())),
+                other => panic!("{other:?}"),
+            }
+            plain.expected = frame.cursor.get();
+        }
+        assert!(longest > wire::MAX_DATAGRAM - FeedEntry::LENGTH);
+        // The last frame is followed by a Close.
+        let refused = server.connect(FeedCarrier::WebSocket, request(end + 1, None));
+        let mut refused = WebSocket::from_raw_socket(refused, Role::Client, None);
+        assert_eq!(refused.read().unwrap().len(), FeedFrame::LENGTH);
+        assert!(matches!(refused.read().unwrap(), Message::Close(Some(close)) if close.code == CloseCode::Normal));
     });
 }
 

@@ -9,11 +9,13 @@ use std::{
 
 use net::Sharer;
 use rustix::event::PollFlags;
+use wire::FeedFrame;
 
 use super::{
     body::Body,
     reply::{Encoded, Then},
     request::{self, Head, REQUEST_BYTES, Request},
+    socket::{Closed, Socket},
 };
 
 /// Timeout of an idle connection.
@@ -44,6 +46,10 @@ pub struct Connection {
     pub is_due: bool,
     /// Bytes that arrived and are not answered yet.
     received: Vec<u8>,
+    /// The last request, if it asked for a WebSocket.
+    opening: Option<Box<Head>>,
+    /// Once it is open, everything arrives by it.
+    socket: Option<Box<Socket>>,
     phase: Phase,
     /// Deadline of the phase.
     until: Option<Instant>,
@@ -70,6 +76,8 @@ enum Phase {
         event: Arc<[u8]>,
         sent: usize,
     },
+    /// The next message of the WebSocket.
+    Messages,
     Closing,
 }
 
@@ -77,6 +85,8 @@ enum Phase {
 pub enum Step {
     /// Its request is complete; it waits for [`Connection::send`].
     Asked(Request),
+    /// Its WebSocket becomes this feed, and nothing is under way on it: pass the stream on.
+    Feed(FeedFrame),
     /// There is nothing to do yet.
     Waits,
     /// It is over.
@@ -89,7 +99,8 @@ impl Connection {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
         let (received, phase, until) = (Vec::new(), Phase::Reading, Some(now + IDLE));
-        Ok(Self { stream, number, from, sharer, since: now, is_due: false, received, phase, until })
+        let (opening, socket) = (None, None);
+        Ok(Self { stream, number, from, sharer, since: now, is_due: false, received, opening, socket, phase, until })
     }
 
     /// The socket.
@@ -100,7 +111,7 @@ impl Connection {
     /// What the socket is waited for.
     pub fn waits_for(&self) -> PollFlags {
         match self.phase {
-            Phase::Reading | Phase::ReadingBody { .. } | Phase::Closing => PollFlags::IN,
+            Phase::Reading | Phase::ReadingBody { .. } | Phase::Messages | Phase::Closing => PollFlags::IN,
             Phase::Writing { .. } => PollFlags::OUT,
             Phase::Streaming { ref event, sent } if sent < event.len() => PollFlags::IN | PollFlags::OUT,
             Phase::Streaming { .. } => PollFlags::IN,
@@ -138,13 +149,26 @@ impl Connection {
             Phase::Writing { reply, .. } => reply.len(),
             Phase::ReadingBody { body, .. } => body.len(),
             // Streams share their events.
-            Phase::Reading | Phase::Asked | Phase::Paused | Phase::Streaming { .. } | Phase::Closing => 0,
+            Phase::Reading
+            | Phase::Asked
+            | Phase::Paused
+            | Phase::Streaming { .. }
+            | Phase::Messages
+            | Phase::Closing => 0,
         };
-        self.received.len() + phase
+        self.received.len() + self.socket.as_ref().map_or(0, |socket| socket.held()) + phase
     }
 
     /// Sends the reply to its request.
-    pub fn send(&mut self, Encoded { bytes, then }: Encoded, now: Instant) {
+    pub fn send(&mut self, Encoded { mut bytes, then }: Encoded, now: Instant) {
+        if let Some(socket) = &mut self.socket {
+            match then {
+                Then::Feed(_) => {}
+                Then::End => socket.refuse(&bytes),
+                _ => socket.send(std::mem::take(&mut bytes)),
+            }
+            bytes = socket.take_outgoing();
+        }
         self.until = Some(now + PATIENCE + Duration::from_secs(bytes.len() as u64 / SLOWEST));
         self.phase = Phase::Writing { reply: bytes, sent: 0, then };
         self.is_due = true;
@@ -163,6 +187,7 @@ impl Connection {
 
     /// Advances until a request is complete, or it must wait.
     pub fn advance(&mut self, now: Instant) -> io::Result<Step> {
+        let mut has_read = false;
         loop {
             match &mut self.phase {
                 Phase::Asked => return Ok(Step::Waits),
@@ -173,6 +198,7 @@ impl Connection {
                             self.ask_for_body()?;
                         }
                         let body = Body::new(head.framing);
+                        self.opening = head.fields.web_socket_key.is_some().then(|| Box::new(head.clone()));
                         self.phase = Phase::ReadingBody { head: Box::new(head), body };
                     }
                     Ok(None) => {
@@ -217,7 +243,17 @@ impl Connection {
                         Then::Next if self.received.is_empty() => (Phase::Reading, Some(now + IDLE)),
                         Then::Next => (Phase::Reading, Some(now + PATIENCE)),
                         Then::Events => (Phase::Streaming { event: Arc::default(), sent: 0 }, None),
+                        Then::Messages => (Phase::Messages, Some(now + IDLE)),
+                        Then::Feed(request) => {
+                            let is_quiet = self.socket.as_ref().is_some_and(|socket| !socket.is_midway());
+                            return Ok(if is_quiet { Step::Feed(*request) } else { Step::Done });
+                        }
                     };
+                }
+                Phase::Messages => {
+                    if let Some(step) = self.next_message(&mut has_read, now)? {
+                        return Ok(step);
+                    }
                 }
                 Phase::Streaming { event, sent } => {
                     if *sent < event.len() && write(&mut self.stream, event, sent)? {
@@ -235,6 +271,42 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// Advances the WebSocket to its next message. Returns the step that it is, or that must be waited for. Reads once
+    /// in a turn: control frames without end are no message, and others have their turn, too.
+    fn next_message(&mut self, has_read: &mut bool, now: Instant) -> io::Result<Option<Step>> {
+        if let Some(head) = self.opening.take() {
+            self.socket = Some(Box::new(Socket::new(*head, std::mem::take(&mut self.received))));
+        }
+        let Some(socket) = &mut self.socket else { return Err(ErrorKind::NotConnected.into()) };
+        let message = socket.next();
+        let then = match message {
+            Ok(Some(request)) => {
+                (self.phase, self.until) = (Phase::Asked, None);
+                return Ok(Some(Step::Asked(request)));
+            }
+            Ok(None) => Then::Messages,
+            Err(Closed) => Then::End,
+        };
+        let reply = socket.take_outgoing();
+        if !reply.is_empty() || then == Then::End {
+            (self.phase, self.until) = (Phase::Writing { reply, sent: 0, then }, Some(now + PATIENCE));
+            return Ok(None);
+        }
+        let was_midway = socket.is_midway();
+        if std::mem::replace(has_read, true) {
+            return Ok(Some(Step::Waits));
+        }
+        match self.read()? {
+            None => return Ok(Some(Step::Waits)),
+            Some(bytes) if bytes.is_empty() => return Ok(Some(Step::Done)),
+            Some(bytes) => self.socket.as_mut().map_or(Ok(()), |socket| socket.receive(&bytes))?,
+        }
+        if !was_midway {
+            self.until = Some(now + PATIENCE);
+        }
+        Ok(None)
     }
 
     /// Receives more of a request. Returns the next step if nothing arrived.
@@ -288,4 +360,44 @@ fn write(stream: &mut TcpStream, reply: &[u8], sent: &mut usize) -> io::Result<b
         }
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::ErrorKind, net::TcpListener};
+
+    use super::*;
+    use crate::http::reply::Reply;
+
+    #[test]
+    fn control_frames_without_end_leave_others_their_turn() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, from) = listener.accept().unwrap();
+        let (sharer, now) = (Sharer::new(from.ip(), false), Instant::now());
+        let mut connection = Connection::new(stream, 1, from.ip(), sharer, now).unwrap();
+        let key = "dGhlIHNhbXBsZSBub25jZQ==";
+        let fields = format!("Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n");
+        let request = format!("GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n{fields}\r\n");
+        client.write_all(request.as_bytes()).unwrap();
+        while !matches!(connection.advance(now).unwrap(), Step::Asked(_)) {}
+        connection.send(Reply::web_socket(key).encode(true, false), now);
+        assert!(matches!(connection.advance(now).unwrap(), Step::Waits));
+        let ping = [0x89, 0x80, 0, 0, 0, 0];
+        let sent = ping.repeat(5000);
+        client.write_all(&sent).unwrap();
+        let mut room = vec![0; sent.len()];
+        let unread = |room: &mut Vec<u8>, connection: &Connection| connection.stream().peek(room);
+        while unread(&mut room, &connection).unwrap() < sent.len() {}
+        assert!(matches!(connection.advance(now).unwrap(), Step::Waits));
+        assert!(unread(&mut room, &connection).unwrap() >= sent.len() - REQUEST_BYTES);
+        // Turn by turn, all are answered.
+        while unread(&mut room, &connection).map_err(|error| error.kind()) != Err(ErrorKind::WouldBlock) {
+            assert!(matches!(connection.advance(now).unwrap(), Step::Waits));
+        }
+        drop(connection);
+        let mut replies = Vec::new();
+        client.read_to_end(&mut replies).unwrap();
+        assert!(replies.ends_with(&[0x8a, 0].repeat(5000)));
+    }
 }

@@ -11,6 +11,7 @@ mod readers;
 mod reply;
 mod request;
 mod site;
+mod socket;
 
 use std::{
     collections::HashMap,
@@ -142,6 +143,13 @@ impl<S: Site> Http<S> {
                 Ok(Step::Waits) => {
                     connection.is_due = false;
                     return true;
+                }
+                Ok(Step::Feed(request)) => {
+                    // Without a descriptor for it the client is disconnected, and tries again.
+                    if let Ok(stream) = connection.stream().try_clone() {
+                        self.site.serve_feed(stream, request);
+                    }
+                    return false;
                 }
                 Ok(Step::Done) | Err(_) => return false,
             }

@@ -57,7 +57,12 @@ impl ReadRequest {
         } else {
             refused("there is nothing to POST here\n")
         };
-        reply.encode(self.request.with_body(), self.request.is_last)
+        self.encode(reply)
+    }
+
+    fn encode(&self, reply: Reply) -> Encoded {
+        let request = &self.request;
+        if request.is_message { reply.into_message() } else { reply.encode(request.with_body(), request.is_last) }
     }
 }
 
@@ -103,7 +108,7 @@ impl ReadQueue {
             // The panic itself is reported by the panic hook.
             let reply = catch_unwind(AssertUnwindSafe(|| read.answer(site))).unwrap_or_else(|_| {
                 let failed = Reply::text("the request failed: see the node's log\n");
-                failed.with_status("500 Internal Server Error").encode(read.request.with_body(), read.request.is_last)
+                read.encode(failed.with_status("500 Internal Server Error"))
             });
             state = self.state();
             state.held += reply.bytes.len();

@@ -1,5 +1,8 @@
 //! Answers, and how they are written.
 
+use tungstenite::handshake::derive_accept_key;
+use wire::FeedFrame;
+
 /// An answer.
 pub struct Reply {
     status: &'static str,
@@ -7,8 +10,17 @@ pub struct Reply {
     /// Whole lines of further headers.
     headers: String,
     body: Vec<u8>,
-    /// Whether events follow.
-    is_stream: bool,
+    follows: Follows,
+}
+
+/// What follows an answer.
+#[derive(Debug, PartialEq, Eq)]
+enum Follows {
+    /// Whatever the client requests next.
+    Requests,
+    Events,
+    Messages,
+    Feed(Box<FeedFrame>),
 }
 
 /// A reply as it is sent.
@@ -28,8 +40,14 @@ pub enum Then {
     End,
     /// Events, until the client leaves.
     Events,
+    /// The next message of the WebSocket.
+    Messages,
+    /// A feed, which somebody else serves.
+    Feed(FeedFrame),
 }
 
+/// The status of an answer that is no refusal.
+const OK: &str = "200 OK";
 /// The status of a reply to a client above its limit.
 const TOO_MANY: &str = "429 Too Many Requests";
 
@@ -67,14 +85,29 @@ impl Reply {
     pub fn events() -> Self {
         let reply = Self::bytes("text/event-stream", Vec::new());
         // Proxies must not collect them.
-        Self { is_stream: true, ..reply }
+        Self { follows: Follows::Events, ..reply }
             .with_header("Cache-Control", "no-store")
             .with_header("X-Accel-Buffering", "no")
     }
 
+    /// Opens a WebSocket for a client that sent this key. Each message is then answered like a POST to the same path: a
+    /// reply other than 200 closes the socket, with the text as the reason.
+    pub fn web_socket(key: &str) -> Self {
+        let reply = Self::bytes("", Vec::new()).with_status("101 Switching Protocols");
+        Self { follows: Follows::Messages, ..reply }
+            .with_header("Connection", "Upgrade")
+            .with_header("Upgrade", "websocket")
+            .with_header("Sec-WebSocket-Accept", &derive_accept_key(key.as_bytes()))
+    }
+
+    /// Has [`Site::serve_feed`](super::Site::serve_feed) answer the message of a WebSocket.
+    pub fn feed(request: FeedFrame) -> Self {
+        Self { follows: Follows::Feed(Box::new(request)), ..Self::bytes("", Vec::new()) }
+    }
+
     /// Bytes of any kind.
     pub fn bytes(kind: &'static str, body: Vec<u8>) -> Self {
-        Self { status: "200 OK", kind, headers: String::new(), body, is_stream: false }
+        Self { status: OK, kind, headers: String::new(), body, follows: Follows::Requests }
     }
 
     /// The same reply, cacheable for this number of seconds.
@@ -98,18 +131,19 @@ impl Reply {
 
     /// Encodes the reply. `is_last` announces that the connection ends with it.
     pub(super) fn encode(&self, with_body: bool, is_last: bool) -> Encoded {
-        let Self { status, kind, headers, body, is_stream } = self;
+        let Self { status, kind, headers, body, follows } = self;
         let length = body.len();
-        let then = match (is_stream, with_body) {
-            (true, true) => Then::Events,
+        let then = match (follows, with_body) {
+            (Follows::Messages, _) => Then::Messages,
+            (Follows::Events, true) => Then::Events,
             // Without a length, only the end of the connection ends a body.
-            (true, false) => Then::End,
-            (false, _) if is_last => Then::End,
-            (false, _) if *status == TOO_MANY => Then::Pause,
-            (false, _) => Then::Next,
+            (Follows::Events, false) => Then::End,
+            _ if is_last => Then::End,
+            _ if *status == TOO_MANY => Then::Pause,
+            _ => Then::Next,
         };
         let end = if matches!(then, Then::End | Then::Events) { "Connection: close\r\n" } else { "" };
-        let content = match (kind.is_empty(), is_stream) {
+        let content = match (kind.is_empty(), *follows == Follows::Events) {
             // A 204 or a 304 has neither.
             (true, _) => String::new(),
             (false, true) => format!("Content-Type: {kind}\r\n"),
@@ -118,5 +152,15 @@ impl Reply {
         let head = format!("HTTP/1.1 {status}\r\n{content}{headers}{end}\r\n");
         let bytes = [head.as_bytes(), if with_body { body } else { b"" }].concat();
         Encoded { bytes, then }
+    }
+
+    /// The reply to a message of a WebSocket: its contents, or the reason to close it.
+    pub(super) fn into_message(self) -> Encoded {
+        let then = match self.follows {
+            Follows::Feed(request) => Then::Feed(*request),
+            _ if self.status == OK => Then::Messages,
+            _ => Then::End,
+        };
+        Encoded { bytes: self.body, then }
     }
 }

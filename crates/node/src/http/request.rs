@@ -45,6 +45,8 @@ pub struct Fields {
     pub if_none_match: Option<String>,
     /// `Origin`: the page's origin, if a browser requests for a page.
     pub origin: Option<String>,
+    /// `Sec-WebSocket-Key`, if the client asks for a WebSocket. Its messages have the fields of that request.
+    pub web_socket_key: Option<String>,
 }
 
 impl Fields {
@@ -56,6 +58,7 @@ impl Fields {
             host: text("Host"),
             if_none_match: text("If-None-Match"),
             origin: text("Origin"),
+            web_socket_key: None,
         }
     }
 }
@@ -90,13 +93,22 @@ pub struct Request {
     pub posted: Option<Vec<u8>>,
     /// Whether the client asks nothing more on this connection.
     pub is_last: bool,
+    /// Whether it is a message of a WebSocket, and so is its reply.
+    pub is_message: bool,
 }
 
 impl Request {
     /// The request of a head and its body.
     pub fn new(head: Head, body: Vec<u8>) -> Self {
         let Head { method, target, fields, is_last, .. } = head;
-        Self { method, target, fields, posted: (method == Method::Post).then_some(body), is_last }
+        let posted = (method == Method::Post).then_some(body);
+        Self { method, target, fields, posted, is_last, is_message: false }
+    }
+
+    /// A message of the WebSocket that a request opened: as if it was posted to the same path.
+    pub fn of_message(head: &Head, message: Vec<u8>) -> Self {
+        let Head { target, fields, .. } = head.clone();
+        Self { method: Method::Post, target, fields, posted: Some(message), is_last: false, is_message: true }
     }
 
     /// Whether the body of the answer is sent.
@@ -184,11 +196,13 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Refusal> {
     if expectations.any(|value| !value.eq_ignore_ascii_case(b"100-continue")) {
         return Err(Refusal::Expectation);
     }
+    let can_upgrade = is_1_1 && method == Method::Get;
+    let web_socket_key = if can_upgrade { web_socket_key(&values) } else { None };
     // HTTP/1.0 keeps connections only where both sides say so, and knows no interim answers.
     let head = Head {
         method,
         target: path(target, method)?.to_owned(),
-        fields: Fields::new(&values),
+        fields: Fields { web_socket_key, ..Fields::new(&values) },
         framing,
         expects_continue: is_1_1 && has_body && values.get_all("Expect").next().is_some(),
         is_last: !is_1_1 || values.items("Connection").any(|option| option.eq_ignore_ascii_case(b"close")),
@@ -212,6 +226,20 @@ impl<'a> Values<'a> {
     fn items(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.get_all(name).flat_map(|value| value.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii)
     }
+}
+
+/// The key of a client's opening handshake of a WebSocket (RFC 6455, section 4.2.1), if it is one.
+fn web_socket_key(values: &Values<'_>) -> Option<String> {
+    let lists = |name, word: &[u8]| values.items(name).any(|item| item.eq_ignore_ascii_case(word));
+    if !lists("Connection", b"upgrade") || !lists("Upgrade", b"websocket") || !lists("Sec-WebSocket-Version", b"13") {
+        return None;
+    }
+    let mut keys = values.get_all("Sec-WebSocket-Key");
+    let (key, None) = (keys.next()?, keys.next()) else { return None };
+    // Base64 of 16 bytes: 22 digits, and the padding. Its value is only hashed.
+    let digits = key.strip_suffix(b"==").filter(|digits| digits.len() == 22)?;
+    let is_base64 = digits.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
+    String::from_utf8(key.to_vec()).ok().filter(|_| is_base64)
 }
 
 /// The framing of the body. Refuses a message that a proxy could parse differently: request smuggling.
@@ -324,6 +352,30 @@ mod tests {
         let at = bytes.iter().position(|byte| *byte == 0xc3).unwrap();
         bytes.remove(at);
         assert_eq!(parse(&bytes).unwrap().unwrap().0.fields, expected);
+    }
+
+    #[test]
+    fn a_client_may_ask_for_a_web_socket() {
+        let whole = "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: WebSocket\r\nConnection: keep-alive, Upgrade\r\n\
+                     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
+        let key = |from: &str, to: &str| {
+            assert!(whole.contains(from), "{from}");
+            parsed(&whole.replace(from, to)).fields.web_socket_key
+        };
+        assert_eq!(key("GET", "GET").as_deref(), Some("dGhlIHNhbXBsZSBub25jZQ=="));
+        for (from, to) in [
+            ("GET", "HEAD"),
+            ("HTTP/1.1", "HTTP/1.0"),
+            ("Upgrade: WebSocket\r\n", ""),
+            (", Upgrade", ""),
+            ("Version: 13", "Version: 8"),
+            ("Sec-WebSocket-Version: 13\r\n", ""),
+            ("dGhlIHNhbXBsZSBub25jZQ==", "dGhlIHNhbXBsZSBub25jZQ"),
+            ("dGhlIHNhbXBsZSBub25jZQ==", "dGhlIHNhbXBsZS.ub25jZQ=="),
+            ("Sec-WebSocket-V", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-V"),
+        ] {
+            assert_eq!(key(from, to), None, "{to}");
+        }
     }
 
     #[test]

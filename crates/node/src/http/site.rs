@@ -1,6 +1,11 @@
 //! What a site answers.
 
-use std::{net::IpAddr, time::Instant};
+use std::{
+    net::{IpAddr, TcpStream},
+    time::Instant,
+};
+
+use wire::FeedFrame;
 
 use super::{reply::Reply, request::Fields};
 
@@ -22,6 +27,9 @@ pub trait Site: Send + Sync + 'static {
     fn tick(&self, _now: Instant) -> Option<Vec<u8>> {
         None
     }
+
+    /// Serves a feed on the connection of a WebSocket: called after [`Reply::feed`]. The socket does not block.
+    fn serve_feed(&self, _stream: TcpStream, _request: FeedFrame) {}
 
     /// Whether something can be posted to a path.
     fn takes_posts(&self, _path: &str) -> bool {

@@ -195,7 +195,8 @@ impl Node {
         let (log, counters) = (&self.node_state.log, self.node_state.feeds.clone());
         let feeds = Feeds::attach(config, streams, log, counters);
         let (streams, feeds) = feeds.map_err(|source| Error::System { what: "a waker", source })?;
-        if let Some(feeds) = feeds {
+        if let Some((feeds, subscriber)) = feeds {
+            self.node_state.set_subscriber(subscriber);
             let stop = self.stop.clone();
             self.threads.push(spawn("feeds", None, move || {
                 if let Err(error) = feeds.run(&stop) {
@@ -226,6 +227,7 @@ impl Node {
         let service = self.node_state.electrum().filter(|_| config.electrum.esplora);
         let esplora = service.map(|service| Api::new(service.clone()));
         let site = NodeSite::new(self.node_state.clone(), listings, frames, config).with_esplora(esplora, config);
+        let site = site.with_feeds(self.node_state.subscriber().cloned());
         http.serve(site);
     }
 

@@ -48,6 +48,18 @@ impl Access {
         let text = format!("{name} is not known as a name of this node: add it to `page.hosts` of its configuration\n");
         Err(Reply::text(text).with_status("421 Misdirected Request"))
     }
+
+    /// Refuses a WebSocket to a page of another origin: browsers let every page open one, and it could read balances.
+    pub fn check_origin(&self, get: &Get<'_>) -> Result<(), Reply> {
+        // Programs send no origin.
+        let Some(origin) = &get.fields.origin else { return Ok(()) };
+        let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        if host.is_some() && host == get.fields.host.as_deref() {
+            return Ok(());
+        }
+        let text = format!("a page of {origin} cannot open a WebSocket here: load the page from this node\n");
+        Err(Reply::text(text).with_status("403 Forbidden"))
+    }
 }
 
 /// The name of a `Host` field, without a port.
@@ -90,6 +102,23 @@ mod tests {
             ["evil.example", "127.0.0.1.evil.example:7480", "node.example.evil", "[evil.example]", "[::1", "a.b:c"]
         {
             assert!(!is_known(Some(host)), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_web_socket_is_for_pages_of_this_node() {
+        let access = Access { clients: Vec::new(), hosts: Vec::new() };
+        let may_open = |origin: Option<&str>| {
+            let (host, origin) = (Some("node:7480".to_owned()), origin.map(str::to_owned));
+            let fields = Fields { host, origin, ..Fields::default() };
+            let from = IpAddr::from([127, 0, 0, 1]);
+            access
+                .check_origin(&Get { path: "/", query: "", posted: None, is_preflight: false, fields: &fields, from })
+                .is_ok()
+        };
+        assert!(may_open(None) && may_open(Some("http://node:7480")) && may_open(Some("https://node:7480")));
+        for origin in ["http://node", "http://node:7481", "http://evil.example", "null", "node:7480", ""] {
+            assert!(!may_open(Some(origin)), "{origin}");
         }
     }
 

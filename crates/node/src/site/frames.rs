@@ -1,4 +1,5 @@
-//! Queries of the protocol over HTTP, for clients in a browser: the body of a POST is a frame, and so is the reply.
+//! Queries of the protocol over HTTP, for clients in a browser: the body of a POST, or a message of a WebSocket, is a
+//! frame, and so is the reply.
 
 use nic::{Answer, QueryKind, generator};
 use proof::Service;
@@ -28,9 +29,12 @@ impl Frames {
             Ok(Frame::History(_)) => QueryKind::History,
             Ok(Frame::Assets(_)) => QueryKind::Assets,
             Ok(_) => {
-                return refuse("only info, headers, proof, finality, history and assets frames are answered here\n");
+                return refuse(
+                    "only info, headers, proof, finality, history and assets frames are answered here, and feeds over a \
+                     WebSocket\n",
+                );
             }
-            Err(_) => return refuse("the body must be a frame of the protocol (docs/protocol.md)\n"),
+            Err(_) => return refuse("send a frame of the protocol (docs/protocol.md)\n"),
         };
         // The parser has checked that it is not longer than a datagram.
         debug_assert!(frame.len() <= MAX_DATAGRAM, "{}", frame.len());

@@ -6,14 +6,19 @@ mod figures;
 mod frames;
 mod report;
 
-use std::{sync::Arc, time::Instant};
+use std::{net::TcpStream, sync::Arc, time::Instant};
 
 use chain::own::{self, DamagedBlock};
 use esplora::Api;
 use kv::service::Service;
+use net::Prefix;
+use nic::{FeedCarrier, Subscription};
+use wire::{FeedFrame, Frame, Status};
+use zerocopy::IntoBytes;
 
 use crate::{
     Config,
+    feeds::Subscriber,
     http::{Get, Reply, Site},
     listings::{Listings, Refusal},
     metrics,
@@ -115,6 +120,9 @@ pub struct NodeSite {
     figures: Figures,
     reporter: Reporter,
     frames: Frames,
+    feeds: Option<Subscriber>,
+    /// Prefixes whose clients may have feeds.
+    trusted: Vec<Prefix>,
     esplora: Option<Api>,
     /// Origins whose pages may use Esplora's API; `*` is all of them.
     origins: Vec<String>,
@@ -130,6 +138,8 @@ impl NodeSite {
             frames,
             node_state,
             listings,
+            feeds: None,
+            trusted: config.trusted.clone(),
             esplora: None,
             origins: Vec::new(),
         }
@@ -138,6 +148,11 @@ impl NodeSite {
     /// Adds Esplora's API, if any.
     pub fn with_esplora(self, esplora: Option<Api>, config: &Config) -> Self {
         Self { esplora, origins: config.electrum.esplora_origins.clone(), ..self }
+    }
+
+    /// Adds feeds over WebSockets, if the node serves feeds.
+    pub(crate) fn with_feeds(self, feeds: Option<Subscriber>) -> Self {
+        Self { feeds, ..self }
     }
 
     /// Answers a request of the page, if the client may use it.
@@ -150,11 +165,35 @@ impl NodeSite {
             Page::Status => Reply::json(self.reporter.json()),
             Page::Figures => Reply::json(self.figures.history()),
             Page::Events => Reply::events(),
-            Page::Frames => match get.posted {
-                Some(frame) => self.frames.answer(frame),
-                None => Reply::text("POST a frame of the protocol\n").with_status("405 Method Not Allowed"),
+            Page::Frames => match (get.posted, &get.fields.web_socket_key) {
+                (Some(frame), None) => self.frames.answer(frame),
+                (Some(message), Some(_)) => self.answer_message(message, get),
+                (None, Some(key)) => match self.access.check_origin(get) {
+                    Ok(()) => Reply::web_socket(key),
+                    Err(refusal) => refusal,
+                },
+                (None, None) => {
+                    let text = "POST a frame of the protocol, or open a WebSocket (version 13) for many\n";
+                    Reply::text(text).with_status("405 Method Not Allowed")
+                }
             },
         }
+    }
+
+    /// Answers a message of a WebSocket: a frame as in a POST, or the request of a feed.
+    fn answer_message(&self, message: &[u8], get: &Get<'_>) -> Reply {
+        let Ok(Frame::Feed(request)) = Frame::parse(message) else { return self.frames.answer(message) };
+        let from = get.from.to_canonical();
+        let refusal = if self.feeds.is_none() {
+            Status::UnknownCommand
+        } else if !self.trusted.iter().any(|prefix| prefix.contains(from)) {
+            Status::NotTrusted
+        } else {
+            return Reply::feed(*request);
+        };
+        let mut refused = *request;
+        refused.set_refusal(refusal);
+        Reply::bytes("", refused.as_bytes().to_vec())
     }
 
     /// Esplora's answer at `path`, relative to its root.
@@ -237,6 +276,12 @@ impl Site for NodeSite {
 
     fn tick(&self, now: Instant) -> Option<Vec<u8>> {
         self.figures.tick(now).map(String::into_bytes)
+    }
+
+    fn serve_feed(&self, stream: TcpStream, request: FeedFrame) {
+        if let Some(feeds) = &self.feeds {
+            feeds.subscribe(Subscription { stream, carrier: FeedCarrier::WebSocket, request });
+        }
     }
 
     fn takes_posts(&self, path: &str) -> bool {
