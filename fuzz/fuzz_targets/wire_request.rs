@@ -45,6 +45,8 @@ fn inspect(frame: Frame<'_>) {
         Frame::Finality(finality) => assert!(finality.room >= 72),
         Frame::Change(_) => {}
         Frame::Feed(feed) => assert!(feed.cursor.get() > 0 && feed.promise().is_ok()),
+        Frame::History(history) => assert!(history.room >= 96 && history.request.count.get() > 0),
+        Frame::Assets(assets) => assert!(assets.room >= 32 && assets.request.count.get() > 0),
         Frame::Verify(verify) => assert_eq!(verify.messages().count(), verify.header.count.get().into()),
     }
 }
@@ -92,6 +94,14 @@ fn answer(frame: FrameMut<'_>) -> usize {
         FrameMut::Feed(frame) => {
             frame.set_refusal(Status::Pruned);
             72
+        }
+        FrameMut::History(request, _) => {
+            request.set_refusal(Status::NotFound);
+            96
+        }
+        FrameMut::Assets(request, _) => {
+            request.set_refusal(Status::Diverged);
+            32
         }
         FrameMut::Verify(datagram) => {
             let length = wire::write_verify_reply(datagram, std::iter::repeat((u64::MAX, 1)));

@@ -12,7 +12,7 @@ use common::{Faults, TestNode, mine, next_block};
 use secp256k1::SecretKey;
 use spv::{bitcoin, verify_path};
 use turnpike_client::load::{self, Choice, Distribution, Format, Mix, Operations, Pace, Proofs, Until};
-use turnpike_client::{Client, Error, Options, Pipeline, Signer, fresh_transaction_id};
+use turnpike_client::{AssetPage, Client, Error, HistoryFilter, Options, Pipeline, Signer, fresh_transaction_id};
 use wire::{AccountId, BatchFormat, Chain, Command, CompactFrame, Operation, Promise, Query, Status, TransactionId};
 
 const FAULTS: Faults = Faults { loss: 40, doubling: 40, reordering: 40, busy: 20 };
@@ -136,6 +136,18 @@ fn errors_tell_what_is_wrong() {
         assert_eq!(error.is_ok(), datagram.is_none());
         assert!(Pipeline::connect(node.address, &Options { datagram, window, ..options() }).is_err());
     }
+}
+
+#[test]
+fn pages_that_would_never_end_are_wrong_replies() {
+    let node = TestNode::start(FAULTS);
+    let mut client = Client::connect(node.address, &options()).unwrap();
+    assert_eq!(client.assets(0, 10).unwrap(), AssetPage { height: 0, issued: vec![(0, 7)], next: None });
+    // The node claims that the page continues where it began.
+    let error = client.assets(5, 10).unwrap_err();
+    assert!(matches!(error, Error::WrongReply), "{error}");
+    let error = client.history(account(1), &HistoryFilter::default(), None, 1).unwrap_err();
+    assert!(matches!(error, Error::Refused(Status::NotFound)), "{error}");
 }
 
 #[test]

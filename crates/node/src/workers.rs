@@ -110,7 +110,7 @@ pub fn start<B: Backend>(
 fn query_worker(
     name: &str,
     class: Class,
-    transmit: impl Transmit + Send + 'static,
+    transmit: impl Transmit + 'static,
     answer: impl FnMut(&mut [u8]) -> usize + Send + 'static,
 ) -> Result<WorkQueue<Held>, Error> {
     let mut worker = Some((transmit, answer));

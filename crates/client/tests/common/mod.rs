@@ -14,11 +14,11 @@ use spv::bitcoin;
 use spv::hash::{index_leaf, transaction_leaf, transaction_node};
 use spv::{BlockHeader, SealingKey, account_path, tree_depth};
 use wire::{
-    BatchEntriesMut, BatchMut, Chain, ChangeFrame, Command, ErrorFrame, FinalityFrame, Frame, FrameMut, FullReply,
-    HeadersFrame, IndexEntry, IndexReply, InfoFrame, Operation, ParseError, Promise, ProofReply, ProofRequest, Query,
-    Status, U16, U32, U64,
+    AssetTotal, AssetsFrame, BatchEntriesMut, BatchMut, Chain, ChangeFrame, Command, ErrorFrame, FinalityFrame, Frame,
+    FrameMut, FullReply, HeadersFrame, HistoryFrame, IndexEntry, IndexReply, InfoFrame, Operation, ParseError, Promise,
+    ProofReply, ProofRequest, Query, Status, U16, U32, U64,
 };
-use zerocopy::IntoBytes;
+use zerocopy::{FromBytes, IntoBytes};
 
 /// The faults of a network, in 1/256.
 #[derive(Clone, Copy, Default)]
@@ -184,6 +184,21 @@ fn answer(datagram: &mut Vec<u8>, state: &mut NodeModel, busy: bool) -> usize {
             datagram.len()
         }
         Ok(FrameMut::Finality(request, room)) => state.finality(request, room),
+        // It keeps no histories.
+        Ok(FrameMut::History(request, _)) => {
+            request.set_refusal(Status::NotFound);
+            HistoryFrame::LENGTH
+        }
+        Ok(FrameMut::Assets(request, room)) => {
+            let (total, rest) = AssetTotal::mut_from_prefix(room).unwrap();
+            rest.fill(0);
+            *total = AssetTotal::new(0, 7);
+            request.header.set_reply();
+            request.count.set(1);
+            // Nothing follows the last asset, whatever a node claims.
+            request.next_asset.set(request.first_asset.get());
+            AssetsFrame::LENGTH + AssetTotal::LENGTH
+        }
         // Feeds are served over TCP only.
         Ok(FrameMut::Feed(frame)) => {
             let id = frame.header.id.get();
