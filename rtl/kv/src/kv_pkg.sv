@@ -125,6 +125,16 @@ package kv_pkg;
     return RowsWidth'((32'(body_length) + 32'(2 * wire_pkg::WordBytes - 1)) / wire_pkg::WordBytes);
   endfunction
 
+  // Bytes of a body's or a key's word, of which others precede `at`.
+  function automatic logic [$clog2(wire_pkg::WordBytes):0] bytes_of_word(logic [BodyLengthWidth-1:0] length,
+                                                                         logic [RowsWidth-1:0] at);
+    localparam int unsigned PlaceWidth = $clog2(wire_pkg::WordBytes);
+    logic [RowsWidth-1:0] whole;
+    whole = RowsWidth'(length[BodyLengthWidth-1:PlaceWidth]);
+    if (whole > at) return (PlaceWidth + 1)'(wire_pkg::WordBytes);
+    return whole == at ? {1'b0, length[PlaceWidth-1:0]} : '0;
+  endfunction
+
   // Smallest class whose blocks have this many rows.
   function automatic logic [ClassWidth-1:0] class_of(logic [RowsWidth-1:0] rows);
     logic [ClassWidth-1:0] fits;
