@@ -3,6 +3,7 @@
 src/kv_pkg.sv
 src/kv_line.sv
 src/kv_request.sv
+src/kv_mix.sv
 src/kv_fingerprint.sv
 src/kv_operations.sv
 src/kv_rows.sv

@@ -45,7 +45,6 @@ module kv_fingerprint
 
   // XOR with the secrets before the multipliers. Those of a word begin at one of four places.
   localparam int unsigned WordSecrets = 2 * Pairs + 2;
-  logic [2*Pairs-1:0][63:0] number;
   logic [Words-1:0][WordSecrets-1:0][63:0] choices;
   logic [WordSecrets-1:0][63:0] secrets;
   logic [1:0][2*Pairs-1:0][63:0] mixed_q;
@@ -61,15 +60,15 @@ module kv_fingerprint
       .words_i (choices),
       .word_o  (secrets)
   );
-  always_comb begin
-    for (int unsigned at = 0; at < WordBytes; at++) begin
-      number[at/8][8*(at%8)+:8] = of_key[at] ? word_i[8*at+:8] : '0;
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    for (int unsigned half = 0; half < 2; half++) begin
-      for (int unsigned n = 0; n < 2 * Pairs; n++) mixed_q[half][n] <= number[n] ^ secrets[n+2*half];
-    end
+  for (genvar half = 0; half < 2; half++) begin : gen_mix
+    logic [2*Pairs-1:0][63:0] mixed;
+    kv_mix u_mix (
+        .of_key_i(of_key),
+        .word_i,
+        .secret_i(secrets[2*half+:2*Pairs]),
+        .mixed_o (mixed)
+    );
+    `FFN(mixed_q[half], mixed)
   end
 
   logic [1:0][Pairs-1:0][63:0] folds;

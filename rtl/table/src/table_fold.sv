@@ -3,8 +3,9 @@
 // fold_o = low(a_i * b_i) ^ high(a_i * b_i) ^ mask_i, `FoldLatency` cycles after a_i and b_i. mask_i is sampled in the
 // last of these cycles. The product is the sum of sixteen 16-bit products, which fit the multipliers of every device.
 // Those of the same weight are added first, in carry chains: a cell for each bit that a sum removes, where a carry-save
-// adder takes two.
+// adder takes two. Synthesised separately (`keep_hierarchy`), so that no fold depends on what surrounds it.
 
+(* keep_hierarchy *)
 module table_fold (
     input  logic        clk_i,
     input  logic [63:0] a_i,
