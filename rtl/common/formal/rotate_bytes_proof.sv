@@ -11,6 +11,8 @@ module rotate_bytes_proof #(
     input logic [8*Bytes-1:0] word_i,
     input logic [$clog2(Bytes)-1:0] bytes_i
 );
+  `PROOF_RESET
+
   logic [8*Bytes-1:0] word;
   rotate_bytes #(
       .Bytes    (Bytes),
