@@ -284,7 +284,13 @@ module kv_store
     assign ends = ends_writing && oldest_q == $clog2(Writers)'(w);
     `FFE(writing_q[w], begins, begins || ends, 1'b0)
     `FFNE(places_q[w], write_block.place, begins)
-    assign conflicts[w] = writing_q[w] && places_q[w] == read_block.place;
+    equal #(
+        .Width(1 + $bits(place_t))
+    ) u_conflict (
+        .a_i    ({writing_q[w], places_q[w]}),
+        .b_i    ({1'b1, read_block.place}),
+        .equal_o(conflicts[w])
+    );
   end
   `FFE(newest_q, newest_q + 1'b1, begins_writing, '0)
   `FFE(oldest_q, oldest_q + 1'b1, ends_writing, '0)
@@ -388,15 +394,19 @@ module kv_store
     item_kept = item_read;
     if (current.request.protocol != Binary && item_read.expiry != '0) item_kept.expiry = item_read.expiry - now_i;
   end
-  logic [WordBytes-1:0] of_key, of_body;
+  logic [WordBytes-1:0] of_key, of_body, same_bytes;
   assign of_key  = first_bytes(bytes_of_word(BodyLengthWidth'(current.request.key_length), at_q));
   assign of_body = first_bytes(bytes_of_word(current.request.body_length, at_q));
-  always_comb begin
-    is_same = 1'b1;
-    for (int unsigned byte_at = 0; byte_at < WordBytes; byte_at++) begin
-      is_same &= !of_key[byte_at] || row[8*byte_at+:8] == body[8*byte_at+:8];
-    end
+  for (genvar byte_at = 0; byte_at < WordBytes; byte_at++) begin : gen_same
+    equal #(
+        .Width(8)
+    ) u_byte (
+        .a_i    (row[8*byte_at+:8]),
+        .b_i    (body[8*byte_at+:8]),
+        .equal_o(same_bytes[byte_at])
+    );
   end
+  assign is_same = (of_key & ~same_bytes) == '0;
   assign same = same_q && (!has_row || is_same);
 
   // A step waits for its inputs and for room for its outputs.
