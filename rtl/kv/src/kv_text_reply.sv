@@ -265,7 +265,9 @@ module kv_text_reply
     passes = 1'b0;  // a step without a piece
     row_piece_o = 1'b0;
     packet_piece_o = 1'b0;
-    own_o = WordWidth'(number_text);
+    // Bytes after a piece's end are ignored.
+    own_o = swap_bytes(head);
+    if (state_q != Head) own_o[8*NumberBytes-1:0] = number_text;
     start = number_start;
     count = (PlaceWidth + 1)'(NumberBytes) - (PlaceWidth + 1)'(number_start);
     is_last = 1'b0;
@@ -277,7 +279,6 @@ module kv_text_reply
     unique case (state_q)
       Head: begin
         piece_valid = valid_i && (!verdict_i.has_rows || row_valid_i);
-        own_o = swap_bytes(head);
         start = '0;
         count = (PlaceWidth + 1)'(is_meta ? FrameBytes + 2 : FrameBytes + 6);
         row_needed = verdict_i.has_rows;
