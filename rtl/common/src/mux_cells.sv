@@ -1,7 +1,7 @@
 // Selects one of two or four words, with a cell for each bit.
 //
 // Synthesised separately (`keep_hierarchy`): together with the surrounding logic, tools make two or three times the
-// cells of wide multiplexers, to relax their depth. `word_mux` has as many inputs as its user needs.
+// cells of wide multiplexers, to relax their depth. `word_mux` fits any device.
 
 `include "assertions.svh"
 

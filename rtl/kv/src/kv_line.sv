@@ -39,7 +39,7 @@ module kv_line
   // Flags in the order of meta_t.
   localparam logic [$bits(meta_t)-1:0][7:0] Letters = "vfsctkquO";
 
-  // Whether a byte is of the line's text, its CR or its LF; and the next word's first byte, but for the LF.
+  // Whether a byte is of the line's text, its CR or its LF. Text and CR include the next word's first byte.
   logic [WordBytes:0] is_text, ends, space;
   logic [ WordBytes-1:0] feeds;
   logic [CountWidth-1:0] text_bytes;

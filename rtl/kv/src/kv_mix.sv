@@ -1,5 +1,5 @@
-// XOR of a key's bytes in a word with a secret. Synthesised separately (`keep_hierarchy`), and therefore a cell for each
-// bit: tools would share the masked key between the halves of a fingerprint, which takes half as many cells again.
+// XOR of a key's bytes in a word with a secret. Synthesised separately (`keep_hierarchy`), and therefore a cell for
+// each bit: tools would share the masked key between the halves of a fingerprint, which takes half more cells.
 
 (* keep_hierarchy *)
 module kv_mix

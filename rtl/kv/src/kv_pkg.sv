@@ -64,7 +64,7 @@ package kv_pkg;
     logic [31:0]                expiry;         // first second in which the item no longer exists; 0: never
   } request_t;
 
-  // Headers of a binary reply, without the item's flags, and the bytes of its second word that they take with the flags.
+  // Headers of a binary reply without flags, and the bytes of its second word that they take with flags.
   localparam int unsigned ReplyBytes = wire_pkg::EthernetBytes + wire_pkg::Ipv4Bytes + wire_pkg::UdpBytes + ($bits(
       memcached_pkg::datagram_t
   ) + $bits(
