@@ -504,15 +504,16 @@ def yosys(script, what):
     return run([sys.executable, "-c", program], what, input=script)
 
 
-# Keeps the hierarchy for modules that keep their borders; synthesis flattens the rest.
-FOR_SYNTHESIS = "-D SYNTHESIS --best-effort-hierarchy"
+def for_synthesis(synthesis):
+    """Keeps the hierarchy for modules that keep their borders; synthesis flattens the rest."""
+    return "-D SYNTHESIS --best-effort-hierarchy" + (" -D SIX_INPUT_CELLS" if "synth_xilinx" in synthesis else "")
 
 
 def synthesise(library, name, block, parameters, synthesis, keep=""):
     """The cells of a block by kind. Modules with `keep_hierarchy` are mapped separately, then joined with the rest."""
     out, top = BUILD / f"{name}.json", block.get("top", name)
     BUILD.mkdir(parents=True, exist_ok=True)
-    yosys(f"{read(library, top, parameters, FOR_SYNTHESIS)}; {synthesis} -top {top}; setattr -mod -unset keep_hierarchy; flatten; {keep}; tee -q -o {out}.stat stat -json -top {top}",
+    yosys(f"{read(library, top, parameters, for_synthesis(synthesis))}; {synthesis} -top {top}; setattr -mod -unset keep_hierarchy; flatten; {keep}; tee -q -o {out}.stat stat -json -top {top}",
           f"synthesis of {title(name, parameters)}")
     return json.loads(Path(f"{out}.stat").read_text())["design"]["num_cells_by_type"]
 
@@ -548,7 +549,7 @@ def synthesise_parts(library, name, block, parameters, synthesis):
     optimised across borders. Of equal modules only one is synthesised; each instance is counted."""
     whole, top = BUILD / f"{name}.il", block.get("top", name)
     BUILD.mkdir(parents=True, exist_ok=True)
-    yosys(f"{read(library, top, parameters, FOR_SYNTHESIS)}; hierarchy -top {top}; write_rtlil {whole}",
+    yosys(f"{read(library, top, parameters, for_synthesis(synthesis))}; hierarchy -top {top}; write_rtlil {whole}",
           f"elaboration of {title(name, parameters)}")
     modules, text = kinds(whole.read_text())
     whole.write_text(text)

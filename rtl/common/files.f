@@ -18,4 +18,7 @@ src/toeplitz_hash.sv
 src/find_first.sv
 src/priority_mux.sv
 src/equal.sv
+src/mux_cells.sv
+src/word_mux.sv
+src/rotate_bytes.sv
 src/delay.sv

@@ -2,7 +2,7 @@
 //
 //     packets -> kv_operations -> packets ------------------------------------------------> host
 //                      | +------> keys and values -+                      ^ verdicts
-//                      +--------> operations ------+-> kv_store ----------+-> kv_reply, kv_text_reply ---+
+//                      +--------> operations ------+-> kv_store ----------+-> kv_replies ---------------+
 //                                                                               replies <- checksum_writer <-+
 //
 // The host gets each packet, except the reads that the NIC has answered. They are unmodified, except the CAS field of a
@@ -164,7 +164,7 @@ module kv
 
   // A packet leaves with its verdict: to the host, to a reply, or both. That of a line which has been executed is read
   // by its reply, which begins when those before it are built.
-  logic first_q, second_q, whole, for_host, for_reply, built_ready, for_text, text_ready, binary_busy;
+  logic first_q, second_q, whole, for_host, for_reply, built_ready, for_text, text_ready;
   assign whole = packet_valid && verdict_valid;
   assign for_host = !verdict.executed || verdict.request.flushes || verdict.request.op != KvGet;
   assign for_reply = first_q && !for_text && (verdict.replies || verdict.has_rows);
@@ -191,63 +191,41 @@ module kv
     end
   end
 
-  logic binary_valid, binary_none, binary_row_ready, text_valid, text_none, text_row_ready, summed_ready;
-  word_t binary_word, text_word;
-  logic [PortWidth-1:0] binary_port, text_port;
-  kv_reply #(
+  logic built_valid, built_none, summed_ready;
+  word_t built;
+  logic [PortWidth-1:0] built_port;
+  kv_replies #(
       .UserWidth(PortWidth)
-  ) u_reply (
+  ) u_replies (
       .clk_i,
       .rst_ni,
-      .valid_i    (whole && for_reply && (!for_host || host_ready_i)),
-      .ready_o    (built_ready),
-      .packet_i   (packet.data),
-      .verdict_i  (verdict),
-      .user_i     (packet_port),
-      .row_valid_i(row_valid),
-      .row_ready_o(binary_row_ready),
-      .row_i      (row),
-      .row_last_i (row_last),
-      .busy_o     (binary_busy),
-      .valid_o    (binary_valid),
-      .ready_i    (summed_ready),
-      .word_o     (binary_word),
-      .none_o     (binary_none),
-      .user_o     (binary_port)
+      .binary_valid_i(whole && for_reply && (!for_host || host_ready_i)),
+      .binary_ready_o(built_ready),
+      .text_valid_i  (whole && for_text),
+      .text_ready_o  (text_ready),
+      .packet_i      (packet),
+      .verdict_i     (verdict),
+      .user_i        (packet_port),
+      .row_valid_i   (row_valid),
+      .row_ready_o   (row_ready),
+      .row_i         (row),
+      .row_last_i    (row_last),
+      .valid_o       (built_valid),
+      .ready_i       (summed_ready),
+      .word_o        (built),
+      .none_o        (built_none),
+      .user_o        (built_port)
   );
-  kv_text_reply #(
-      .UserWidth(PortWidth)
-  ) u_text_reply (
-      .clk_i,
-      .rst_ni,
-      .valid_i    (whole && for_text && !binary_busy),
-      .ready_o    (text_ready),
-      .packet_i   (packet),
-      .verdict_i  (verdict),
-      .user_i     (packet_port),
-      .row_valid_i(row_valid),
-      .row_ready_o(text_row_ready),
-      .row_i      (row),
-      .row_last_i (row_last),
-      .valid_o    (text_valid),
-      .ready_i    (summed_ready),
-      .word_o     (text_word),
-      .none_o     (text_none),
-      .user_o     (text_port)
-  );
-  // Only one of both builds at a time.
-  assign row_ready = binary_row_ready || text_row_ready;
-  `ASSERT(one_reply, !binary_valid || !text_valid)
   checksum_writer #(
       .UserWidth(PortWidth)
   ) u_checksum (
       .clk_i,
       .rst_ni,
-      .valid_i(binary_valid || text_valid),
+      .valid_i(built_valid),
       .ready_o(summed_ready),
-      .word_i (binary_busy ? binary_word : text_word),
-      .user_i (binary_busy ? binary_port : text_port),
-      .none_i (binary_busy ? binary_none : text_none),
+      .word_i (built),
+      .user_i (built_port),
+      .none_i (built_none),
       .valid_o(reply_valid_o),
       .ready_i(reply_ready_i),
       .word_o (reply_o),

@@ -32,6 +32,19 @@ module kv_decimal #(
   `FFE(busy_q, start_i || at_q != '0, start_i || busy_q, 1'b0)
   `FFNE(at_q, start_i ? first : at_q - 1'b1, start_i || busy_q)
 
+  // A digit whose double is ten or more gets three more, so that the shift carries: a table, of which tools merge two
+  // steps in a cell, where a sum would be a carry chain each.
+  function automatic logic [3:0] doubled(logic [3:0] digit);
+    unique case (digit)
+      4'd5: return 4'd8;
+      4'd6: return 4'd9;
+      4'd7: return 4'd10;
+      4'd8: return 4'd11;
+      4'd9: return 4'd12;
+      default: return digit;
+    endcase
+  endfunction
+
   logic [Digits-1:0][3:0] digits_q, digits;
   logic [Step-1:0] bits;
   assign bits = number_i[Step*32'(at_q)+:Step];
@@ -39,7 +52,7 @@ module kv_decimal #(
     digits = digits_q;
     for (int unsigned bit_at = 0; bit_at < Step; bit_at++) begin
       for (int unsigned digit = 0; digit < Digits; digit++) begin
-        if (digits[digit] >= 4'd5) digits[digit] += 4'd3;
+        digits[digit] = doubled(digits[digit]);
       end
       digits = (digits << 1) | (4 * Digits)'(bits[Step-1-bit_at]);
     end

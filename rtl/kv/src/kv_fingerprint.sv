@@ -35,6 +35,7 @@ module kv_fingerprint
 
   localparam int unsigned Pairs = WordBytes / 16;
   localparam int unsigned PositionWidth = $clog2(Words);
+  `CONSTANT_CHECK(words, Words == 4, "kv_fingerprint: word_mux selects the secrets of one of four words")
 
   logic [PositionWidth-1:0] position_q;
   logic [8:0] length_q, length;  // bytes of the key before this word, and with it
@@ -42,20 +43,32 @@ module kv_fingerprint
   `FFE(position_q, last_i ? '0 : position_q + 1'b1, valid_i, '0)
   `FFE(length_q, last_i ? '0 : length, valid_i, '0)
 
-  // XOR with the secrets before the multipliers.
-  logic [2*Pairs-1:0][63:0] number;
+  // XOR with the secrets before the multipliers. Those of a word begin at one of four places.
+  localparam int unsigned WordSecrets = 2 * Pairs + 2;
+  logic [Words-1:0][WordSecrets-1:0][63:0] choices;
+  logic [WordSecrets-1:0][63:0] secrets;
   logic [1:0][2*Pairs-1:0][63:0] mixed_q;
-  always_comb begin
-    for (int unsigned at = 0; at < WordBytes; at++) begin
-      number[at/8][8*(at%8)+:8] = 32'(bytes_i) > at ? word_i[8*at+:8] : '0;
-    end
+  logic [WordBytes-1:0] of_key;
+  assign of_key = first_bytes(bytes_i);
+  for (genvar word = 0; word < Words; word++) begin : gen_choice
+    assign choices[word] = secrets_i[2*Pairs*word+:WordSecrets];
   end
-  always_ff @(posedge clk_i) begin
-    for (int unsigned half = 0; half < 2; half++) begin
-      for (int unsigned n = 0; n < 2 * Pairs; n++) begin
-        mixed_q[half][n] <= number[n] ^ secrets_i[6'({position_q, 3'd0})+6'(n+2*half)];
-      end
-    end
+  word_mux #(
+      .Width(64 * WordSecrets)
+  ) u_secrets (
+      .select_i(position_q),
+      .words_i (choices),
+      .word_o  (secrets)
+  );
+  for (genvar half = 0; half < 2; half++) begin : gen_mix
+    logic [2*Pairs-1:0][63:0] mixed;
+    kv_mix u_mix (
+        .of_key_i(of_key),
+        .word_i,
+        .secret_i(secrets[2*half+:2*Pairs]),
+        .mixed_o (mixed)
+    );
+    `FFN(mixed_q[half], mixed)
   end
 
   logic [1:0][Pairs-1:0][63:0] folds;

@@ -39,43 +39,63 @@ module kv_line
   // Flags in the order of meta_t.
   localparam logic [$bits(meta_t)-1:0][7:0] Letters = "vfsctkquO";
 
-  // Whether a byte is of the line's text, or of its end.
+  // Whether a byte is of the line's text, its CR or its LF. Text and CR include the next word's first byte.
   logic [WordBytes:0] is_text, ends, space;
-  logic [WordBytes-1:0] control, wrong_end, starts, known, single, ended;
-  logic [WordBytes-1:0][$bits(meta_t)-1:0] letters;
+  logic [ WordBytes-1:0] feeds;
+  logic [CountWidth-1:0] text_bytes;
+  always_comb begin
+    text_bytes = CountWidth'(left_i) - CountWidth'(EndBytes);
+    if (left_i < BodyLengthWidth'(EndBytes)) text_bytes = '0;
+    if (left_i >= BodyLengthWidth'(WordBytes + EndBytes)) text_bytes = CountWidth'(WordBytes);
+    is_text = {left_i > BodyLengthWidth'(WordBytes + EndBytes), first_bytes(text_bytes)};
+    ends = {is_text[WordBytes-1:0], left_i >= BodyLengthWidth'(EndBytes)} & ~is_text;
+    feeds = {ends[WordBytes-2:0], left_i == BodyLengthWidth'(1)};
+    for (int unsigned at = 0; at <= WordBytes; at++) space[at] = is_text[at] && word_i[8*at+:8] == " ";
+  end
+
+  // Words that start, and of these the flags. Of two neighbours only one can start a word, or the one between them is
+  // empty. So pairs of bytes are compared with the letters, and counted.
+  localparam int unsigned Pairs = WordBytes / 2;
+  logic [WordBytes-1:0] starts, flag_starts, single, ended;
+  logic [Pairs-1:0][$bits(meta_t)-1:0] letters;
   logic after_space_q, after_single_q, in_key_q, in_key, right_q, right;
   logic [8:0] key_length_q, line_length_q, spaces_q;
   logic [$clog2(KeyWords)-1:0] key_words_q;
   meta_t meta_q, meta;
   assign starts = {space[WordBytes-2:0], first_i || after_space_q};
+  assign flag_starts = {space[WordBytes-2:0], after_space_q && !first_i} & is_text[WordBytes-1:0];
   assign ended = {single[WordBytes-2:0], after_single_q && !first_i};
   always_comb begin
-    for (int unsigned at = 0; at <= WordBytes; at++) begin
-      is_text[at] = 32'(left_i) > at + EndBytes;
-      ends[at] = 32'(left_i) == at + EndBytes;
-      space[at] = is_text[at] && word_i[8*at+:8] == " ";
-    end
-    for (int unsigned at = 0; at < WordBytes; at++) begin
-      control[at] = is_text[at] && word_i[8*at+:8] < " ";
-      wrong_end[at] = (ends[at] && word_i[8*at+:8] != 8'h0d) || (32'(left_i) == at + 1 && word_i[8*at+:8] != 8'h0a);
-      for (int unsigned flag = 0; flag < $bits(meta_t); flag++) letters[at][flag] = word_i[8*at+:8] == Letters[flag];
-      known[at] = letters[at] != '0;
+    for (int unsigned pair = 0; pair < Pairs; pair++) begin
+      automatic logic [7:0] letter;
+      letter = flag_starts[2*pair] ? word_i[16*pair+:8] : word_i[16*pair+8+:8];
+      for (int unsigned flag = 0; flag < $bits(meta_t); flag++) begin
+        letters[pair][flag] = |flag_starts[2*pair+:2] && letter == Letters[flag];
+      end
       // A flag without a token, which nothing but a space may follow.
-      single[at] = starts[at] && !letters[at][0] && !(at == 0 && first_i);
+      single[2*pair+:2] = flag_starts[2*pair+:2] & {2{!letters[pair][0]}};
     end
   end
 
-  // Where the key ends: the next word's first byte shows whether that is with this word.
+  // Where the key ends: the next word's first byte shows whether that is with this word. First the eight bytes, then
+  // the one.
+  localparam int unsigned Groups = WordBytes / 8;
+  logic [WordBytes:0] stops;
+  logic [Groups-1:0] group_stops;
+  logic [7:0] group;
   logic [CountWidth-1:0] key_bytes;
   logic found;
+  assign stops = space | ends;
+  assign found = |stops;
   always_comb begin
-    found = 1'b0;
+    for (int unsigned n = 0; n < Groups; n++) group_stops[n] = |stops[8*n+:8];
     key_bytes = CountWidth'(WordBytes);
-    for (int unsigned at = 0; at <= WordBytes; at++) begin
-      if (!found && (space[at] || ends[at])) begin
-        found = 1'b1;
-        key_bytes = CountWidth'(at);
-      end
+    for (int unsigned n = Groups; n > 0; n--) begin
+      if (group_stops[n-1]) key_bytes = CountWidth'(8 * (n - 1));
+    end
+    group = stops[8*32'(key_bytes[CountWidth-2:3])+:8];
+    for (int unsigned at = 8; at > 0; at--) begin
+      if (!key_bytes[CountWidth-1] && group[at-1]) key_bytes[2:0] = 3'(at - 1);
     end
   end
   assign in_key = first_i || in_key_q;
@@ -89,15 +109,17 @@ module kv_line
     meta = first_i ? '0 : meta_q;
     spaces = '0;
     for (int unsigned at = 0; at < WordBytes; at++) begin
-      right &= !control[at] && !wrong_end[at];
-      if (!(at == 0 && first_i)) begin
-        if (starts[at] && is_text[at]) meta |= letters[at];
-        right &= !starts[at] || !is_text[at] || known[at];
-      end
+      right &= !is_text[at] || word_i[8*at+:8] >= " ";
+      right &= !ends[at] || word_i[8*at+:8] == 8'h0d;
+      right &= !feeds[at] || word_i[8*at+:8] == 8'h0a;
       right &= !ended[at] || !is_text[at] || space[at];
       // No word is empty.
-      right &= !starts[at] || !(ends[at] || space[at]);
-      spaces += CountWidth'(space[at]);
+      right &= !starts[at] || !stops[at];
+    end
+    for (int unsigned pair = 0; pair < Pairs; pair++) begin
+      right &= flag_starts[2*pair+:2] == '0 || letters[pair] != '0;
+      meta |= letters[pair];
+      spaces += CountWidth'(|space[2*pair+:2]);
     end
   end
   `FFNE(right_q, right, step_i)

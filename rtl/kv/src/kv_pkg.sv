@@ -64,6 +64,33 @@ package kv_pkg;
     logic [31:0]                expiry;         // first second in which the item no longer exists; 0: never
   } request_t;
 
+  // Headers of a binary reply without flags, and the bytes of its second word that they take with flags.
+  localparam int unsigned ReplyBytes = wire_pkg::EthernetBytes + wire_pkg::Ipv4Bytes + wire_pkg::UdpBytes + ($bits(
+      memcached_pkg::datagram_t
+  ) + $bits(
+      memcached_pkg::message_t
+  )) / 8;
+  localparam int unsigned FlagsBytes = 4;
+  localparam int unsigned SecondBytes = ReplyBytes + FlagsBytes - wire_pkg::WordBytes;
+
+  // Headers that all replies have.
+  typedef struct packed {
+    wire_pkg::ethernet_t      ethernet;
+    wire_pkg::ipv4_t          ipv4;
+    wire_pkg::udp_t           udp;
+    memcached_pkg::datagram_t datagram;
+  } frame_t;
+
+  // A piece of a reply, for kv_join.
+  typedef struct packed {
+    logic                                 valid;   // the word is complete
+    logic                                 step;    // the piece is taken
+    logic [$clog2(wire_pkg::WordBytes)-1:0] rotate;  // bytes from the piece's start to that of the word
+    logic [$clog2(wire_pkg::WordBytes):0] fill;    // bytes of the word before this piece
+    logic                                 last;    // the word is
+    logic [$clog2(wire_pkg::WordBytes):0] bytes;   // of the last word
+  } piece_t;
+
   // Items are in rows of a word each: this header, then key and value as kv_request aligns them. A row is one of a
   // block; class c has blocks of 2^(c + 2) rows.
   localparam int unsigned Classes = 4;
@@ -96,6 +123,16 @@ package kv_pkg;
   // Rows of an item, with its header.
   function automatic logic [RowsWidth-1:0] rows_of(logic [BodyLengthWidth-1:0] body_length);
     return RowsWidth'((32'(body_length) + 32'(2 * wire_pkg::WordBytes - 1)) / wire_pkg::WordBytes);
+  endfunction
+
+  // Bytes of a body's or a key's word, of which others precede `at`.
+  function automatic logic [$clog2(wire_pkg::WordBytes):0] bytes_of_word(logic [BodyLengthWidth-1:0] length,
+                                                                         logic [RowsWidth-1:0] at);
+    localparam int unsigned PlaceWidth = $clog2(wire_pkg::WordBytes);
+    logic [RowsWidth-1:0] whole;
+    whole = RowsWidth'(length[BodyLengthWidth-1:PlaceWidth]);
+    if (whole > at) return (PlaceWidth + 1)'(wire_pkg::WordBytes);
+    return whole == at ? {1'b0, length[PlaceWidth-1:0]} : '0;
   endfunction
 
   // Smallest class whose blocks have this many rows.

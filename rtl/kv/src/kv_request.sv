@@ -41,7 +41,7 @@ module kv_request
     output logic                         request_valid_o,
     input  logic                         request_ready_i,
     output request_t                     request_o,
-    // Key and value of a request that has a key; bytes after their end are zero.
+    // Key and value of a request that has a key; bytes after their end are undefined.
     output logic                         body_valid_o,
     input  logic                         body_ready_i,
     output logic  [     WordWidth-1:0]   body_o,
@@ -197,22 +197,44 @@ module kv_request
 
   length_t left_q, left;  // bytes of the body, or of the line, from the held word on
   logic [7:0] key_left_q;
-  logic [2:0] offset_q, offset_d, offset;
+  typedef enum logic [1:0] {
+    AfterHeaders = 2'd0,
+    AfterExpiry  = 2'd1,
+    AfterFlags   = 2'd2,
+    AfterVerb    = 2'd3
+  } offset_e;
+  localparam int unsigned LineWidth = WordWidth + 8;  // a word and the next byte
+  offset_e offset_q, offset_d;
   logic [2*WordWidth-1:0] two;
-  logic [  WordWidth+7:0] aligned;  // with the next byte
-  assign offset_d = is_line ? {1'b1, request.protocol} : writes ? 3'd2 : touches ? 3'd1 : 3'd0;
-  assign offset = first_q ? offset_d : offset_q;
-  assign two = {held_q.last ? '0 : word_i.data, held_q.data};
+  logic [3:0][LineWidth-1:0] lines;
+  logic [LineWidth-1:0] line;
+  assign offset_d = is_line ? AfterVerb : writes ? AfterFlags : touches ? AfterExpiry : AfterHeaders;
+  assign two = {word_i.data, held_q.data};
   always_comb begin
-    unique case (offset)
-      {1'b1, MetaLine} : aligned = two[8*(LineStart+MetaBytes)+:WordWidth+8];
-      {1'b1, GetsLine} : aligned = two[8*(LineStart+GetsBytes)+:WordWidth+8];
-      {1'b1, GetLine} : aligned = two[8*(LineStart+GetBytes)+:WordWidth+8];
-      3'd2: aligned = two[8*(Start+WriteExtras)+:WordWidth+8];
-      3'd1: aligned = two[8*(Start+TouchExtras)+:WordWidth+8];
-      default: aligned = two[8*Start+:WordWidth+8];
-    endcase
+    lines[MetaLine] = two[8*(LineStart+MetaBytes)+:LineWidth];
+    lines[GetsLine] = two[8*(LineStart+GetsBytes)+:LineWidth];
+    lines[GetLine]  = two[8*(LineStart+GetBytes)+:LineWidth];
+    lines[Binary]   = lines[GetLine];
   end
+  word_mux #(
+      .Width(LineWidth)
+  ) u_line_mux (
+      .select_i(first_q ? request.protocol : request_q.protocol),
+      .words_i (lines),
+      .word_o  (line)
+  );
+  word_mux #(
+      .Width(WordWidth)
+  ) u_body_mux (
+      .select_i(first_q ? offset_d : offset_q),
+      .words_i ({
+        line[WordWidth-1:0],
+        two[8*(Start+WriteExtras)+:WordWidth],
+        two[8*(Start+TouchExtras)+:WordWidth],
+        two[8*Start+:WordWidth]
+      }),
+      .word_o  (body_o)
+  );
 
   localparam int unsigned CountWidth = $clog2(WordBytes) + 1;
   logic line_key, line_key_last;
@@ -223,7 +245,7 @@ module kv_request
       .step_i      (leaves && passes_line),
       .first_i     (first_q),
       .has_flags_i (request_q.protocol == MetaLine),
-      .word_i      (aligned),
+      .word_i      (line),
       .left_i      (left),
       .key_o       (line_key),
       .key_bytes_o (line_key_bytes),
@@ -233,17 +255,14 @@ module kv_request
       .meta_o      (line_meta)
   );
 
-  length_t bytes;  // from this word on
   always_comb begin
     left = left_q;
     if (first_q) left = is_line ? length_t'(line_length) : '0;
     emits = passes_line ? line_key : left != '0;
-    bytes = passes_line ? length_t'(line_key_bytes) : left;
     body_last_o = passes_line ? line_key_last : left <= length_t'(WordBytes);
     body_key_last_o = passes_line ? line_key_last : key_left_q != '0 && key_left_q <= 8'(WordBytes);
     body_key_o = key_left_q > 8'(WordBytes) ? CountWidth'(WordBytes) : CountWidth'(key_left_q);
     if (passes_line) body_key_o = line_key_bytes;
-    for (int unsigned at = 0; at < WordBytes; at++) body_o[8*at+:8] = 32'(bytes) > at ? aligned[8*at+:8] : '0;
   end
   assign body_valid_o = leaves && emits;
 

@@ -36,14 +36,16 @@ module kv_rows
 
   logic [AddrWidth-1:0] addr_q;
   logic [RowsWidth-1:0] at_q, left_q;
-  logic [SlotWidth-1:0] next_q, first_q;
-  logic [SlotWidth:0] used_q;
+  // The bit before a slot's number is that of its pass, which alternates.
+  logic [SlotWidth:0] next_q, first_q;
+  logic [SlotWidth-1:0] first;
+  logic [  SlotWidth:0] used_q;
   logic accepts, asks, leaves;
 
   // A command is accepted in the cycle of the last request of the one before it.
   assign read_valid_o = left_q != '0 && 32'(used_q) < Slots;
   assign read_addr_o = addr_q | AddrWidth'(at_q);
-  assign read_slot_o = next_q;
+  assign read_slot_o = next_q[SlotWidth-1:0];
   assign asks = read_valid_o && read_ready_i;
   assign command_ready_o = left_q == '0 || (asks && left_q == RowsWidth'(1));
   assign accepts = command_valid_i && command_ready_o;
@@ -51,25 +53,27 @@ module kv_rows
   `FFE(at_q, accepts ? '0 : at_q + 1'b1, accepts || asks, '0)
   `FFE(left_q, accepts ? command_rows_i : left_q - 1'b1, accepts || asks, '0)
 
-  logic [Slots-1:0] arrived_q;
+  // A slot's row is here if it arrived in the pass of the row that leaves next. Slots from the next one on were last
+  // requested in the pass before.
+  logic [Slots-1:0] passes_q;
+  logic pass;
   logic [WordWidth-1:0] rows_q[Slots];
+  assign pass = data_slot_i < next_q[SlotWidth-1:0] ? next_q[SlotWidth] : !next_q[SlotWidth];
   always_ff @(posedge clk_i) begin
     if (data_valid_i) rows_q[data_slot_i] <= data_i;
   end
   for (genvar slot = 0; slot < Slots; slot++) begin : gen_slot
-    logic comes, goes;
-    assign comes = data_valid_i && data_slot_i == SlotWidth'(slot);
-    assign goes  = leaves && first_q == SlotWidth'(slot);
-    `FFE(arrived_q[slot], comes, comes || goes, 1'b0)
+    `FFE(passes_q[slot], pass, data_valid_i && data_slot_i == SlotWidth'(slot), 1'b0)
   end
-  assign valid_o = arrived_q[first_q];
-  assign row_o   = rows_q[first_q];
+  assign first   = first_q[SlotWidth-1:0];
+  assign valid_o = passes_q[first] == first_q[SlotWidth];
+  assign row_o   = rows_q[first];
   assign leaves  = valid_o && ready_i;
-  `FFE(next_q, next_q + 1'b1, asks, '0)
-  `FFE(first_q, first_q + 1'b1, leaves, '0)
+  `FFE(next_q, next_q + 1'b1, asks, (SlotWidth + 1)'(Slots))
+  `FFE(first_q, first_q + 1'b1, leaves, (SlotWidth + 1)'(Slots))
   `FFE(used_q, asks ? used_q + 1'b1 : used_q - 1'b1, asks != leaves, '0)
 
   `ASSUME(rows_are_read, !command_valid_i || command_rows_i != '0)
   `ASSUME(rows_are_in_the_block, !asks || (addr_q & AddrWidth'(at_q)) == '0)
-  `ASSUME(a_slot_is_filled_once, !data_valid_i || !arrived_q[data_slot_i])
+  `ASSUME(a_slot_is_filled_once, !data_valid_i || passes_q[data_slot_i] != pass)
 endmodule

@@ -50,7 +50,7 @@ module kv_store
     output logic                    operation_ready_o,
     input  request_t                operation_i,
     input  logic     [127:0]        fingerprint_i,
-    // Keys and values of requests that have a key.
+    // Keys and values of requests that have a key. Bytes after their end are ignored.
     input  logic                    body_valid_i,
     output logic                    body_ready_o,
     input  logic     [WordWidth-1:0] body_i,
@@ -284,7 +284,13 @@ module kv_store
     assign ends = ends_writing && oldest_q == $clog2(Writers)'(w);
     `FFE(writing_q[w], begins, begins || ends, 1'b0)
     `FFNE(places_q[w], write_block.place, begins)
-    assign conflicts[w] = writing_q[w] && places_q[w] == read_block.place;
+    equal #(
+        .Width(1 + $bits(place_t))
+    ) u_conflict (
+        .a_i    ({writing_q[w], places_q[w]}),
+        .b_i    ({1'b1, read_block.place}),
+        .equal_o(conflicts[w])
+    );
   end
   `FFE(newest_q, newest_q + 1'b1, begins_writing, '0)
   `FFE(oldest_q, oldest_q + 1'b1, ends_writing, '0)
@@ -388,14 +394,19 @@ module kv_store
     item_kept = item_read;
     if (current.request.protocol != Binary && item_read.expiry != '0) item_kept.expiry = item_read.expiry - now_i;
   end
-  always_comb begin
-    is_same = 1'b1;
-    for (int unsigned byte_at = 0; byte_at < WordBytes; byte_at++) begin
-      if (32'(at_q) * WordBytes + byte_at < 32'(current.request.key_length)) begin
-        is_same &= row[8*byte_at+:8] == body[8*byte_at+:8];
-      end
-    end
+  logic [WordBytes-1:0] of_key, of_body, same_bytes;
+  assign of_key  = first_bytes(bytes_of_word(BodyLengthWidth'(current.request.key_length), at_q));
+  assign of_body = first_bytes(bytes_of_word(current.request.body_length, at_q));
+  for (genvar byte_at = 0; byte_at < WordBytes; byte_at++) begin : gen_same
+    equal #(
+        .Width(8)
+    ) u_byte (
+        .a_i    (row[8*byte_at+:8]),
+        .b_i    (body[8*byte_at+:8]),
+        .equal_o(same_bytes[byte_at])
+    );
   end
+  assign is_same = (of_key & ~same_bytes) == '0;
   assign same = same_q && (!has_row || is_same);
 
   // A step waits for its inputs and for room for its outputs.
@@ -468,7 +479,13 @@ module kv_store
   assign write_valid_o = writes_row && (!reads_row || row_comes) && (!has_word || body_comes) && unwritten_ready &&
       (!ends_here || verdict_ready);
   assign write_addr_o = current.address | (state_q == AtWrite ? '0 : AddrWidth'(at_q) + 1'b1);
-  assign write_data_o = state_q == AtWrite ? WordWidth'(item_new) : body;
+  // Bytes after a body's end are zero.
+  always_comb begin
+    for (int unsigned byte_at = 0; byte_at < WordBytes; byte_at++) begin
+      write_data_o[8*byte_at+:8] = of_body[byte_at] ? body[8*byte_at+:8] : '0;
+    end
+    if (state_q == AtWrite) write_data_o = WordWidth'(item_new);
+  end
 
   // Whether a row is its operation's last, for each write that the memory has not confirmed.
   localparam int unsigned Unwritten = 64;
@@ -490,10 +507,10 @@ module kv_store
   );
   assign ends_writing = written_i && is_last;
 
-  logic [$clog2(2*BodyWords+1)-1:0] unused_rows;
+  logic [$clog2(BodyWords+1)-1:0] unused_rows;
   fifo #(
       .Width(1 + WordWidth),
-      .Depth(2 * BodyWords)
+      .Depth(BodyWords)
   ) u_returned (
       .clk_i,
       .rst_ni,

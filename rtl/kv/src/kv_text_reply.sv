@@ -1,5 +1,5 @@
-// Builds the replies to `get`, `gets` and `mg`: a packet, its verdict and the item's rows become a UDP datagram without
-// its checksum, which checksum_writer adds.
+// Builds the replies to `get`, `gets` and `mg`: a packet, its verdict and the item's rows become the pieces of a
+// UDP datagram without its checksum, which kv_join makes words of.
 //
 // A reply is a sequence of pieces of up to 64 bytes: the headers, words and numbers, the key, the value. Each takes a
 // cycle: it is rotated to where the reply's last word ends. The flags of `mg` are read from the packet one by one, so
@@ -26,14 +26,18 @@ module kv_text_reply
     input  word_t                packet_i,
     input  verdict_t             verdict_i,
     input  logic [UserWidth-1:0] user_i,
+    output logic [BodyLengthWidth-1:0] total_o,   // bytes of the reply, from its first piece on
+    input  frame_t               frame_i,
+    input  logic                 none_i,          // the request has no checksum, so the reply gets none
     input  logic                 row_valid_i,
     output logic                 row_ready_o,
-    input  logic [WordWidth-1:0] row_i,
     input  logic                 row_last_i,
-    output logic                 valid_o,
     input  logic                 ready_i,
-    output word_t                word_o,
-    output logic                 none_o,       // the request has no checksum, so the reply gets none
+    output piece_t               piece_o,
+    output logic                 row_piece_o,     // the piece is the row
+    output logic                 packet_piece_o,  // or the packet's word
+    output logic [WordWidth-1:0] own_o,           // or else this
+    output logic                 none_o,
     output logic [UserWidth-1:0] user_o
 );
   localparam int unsigned FrameBytes = EthernetBytes + Ipv4Bytes + UdpBytes + $bits(datagram_t) / 8;
@@ -95,11 +99,8 @@ module kv_text_reply
   ////////////////////////////////////////////////////////////////////////
   // Lengths, before the first piece.
 
-  packet_t request_headers, swapped;
-  logic [WordWidth-1:0] packet;
-  assign packet = swap_bytes(packet_i.data);
-  assign request_headers = packet;
-  assign swapped = swap_addresses(packet);
+  packet_t request_headers;
+  assign request_headers = swap_bytes(packet_i.data);
 
   digits_t flags_digits, size_digits, cas_digits, remaining_digits;
   assign flags_digits = digits_of(item.flags);
@@ -134,8 +135,9 @@ module kv_text_reply
   end
   logic none_q;
   assign none_o = none_q;
+  assign total_o = total_q;
   `FFNE(total_q, total, begins)
-  `FFNE(none_q, request_headers.udp.checksum == '0, begins)
+  `FFNE(none_q, none_i, begins)
   `FFNE(user_o, user_i, begins)
   // Of the line's CR.
   `FFNE(end_q, position_t'(request_headers.udp.length) + position_t'(EthernetBytes + Ipv4Bytes - EndBytes), begins)
@@ -237,23 +239,10 @@ module kv_text_reply
   ////////////////////////////////////////////////////////////////////////
   // Pieces.
 
-  ipv4_t ipv4;
-  udp_t udp;
-  datagram_t datagram;
   logic [8*WordBytes-1:0] head;
   always_comb begin
-    ipv4 = swapped.ipv4;
-    ipv4.length = 16'(total_q) - 16'(EthernetBytes);
-    // The TTL and the length have changed (RFC 1624, equation 3).
-    ipv4.checksum = ~add_three(~reply_checksum(request_headers.ipv4), ~request_headers.ipv4.length, ipv4.length);
-    udp = swapped.udp;
-    udp.length = 16'(total_q) - 16'(EthernetBytes + Ipv4Bytes);
-    udp.checksum = '0;
-    datagram = '0;
-    datagram.id = swapped.compact[$bits(swapped.compact)-1-:16];
-    datagram.datagrams = 16'd1;
     head = '0;
-    head[8*WordBytes-1-:8*(FrameBytes+6)] = {swapped.ethernet, ipv4, udp, datagram, "VALUE "};
+    head[8*WordBytes-1-:8*(FrameBytes+6)] = {frame_i, "VALUE "};
     if (is_meta) head[8*(WordBytes-FrameBytes)-1-:16] = meta.value ? "VA" : "HD";
   end
 
@@ -267,7 +256,6 @@ module kv_text_reply
   assign in_packet = valid_i && 3'(letter_q >> PlaceWidth) == packet_word_q;
 
   logic piece_valid, passes, is_last, number_next;
-  logic [ WordWidth-1:0] piece;
   logic [PlaceWidth-1:0] start;
   logic [  PlaceWidth:0] count;
   assign after_key = is_meta ? Scan : Flags;
@@ -275,7 +263,11 @@ module kv_text_reply
   always_comb begin
     piece_valid = 1'b0;
     passes = 1'b0;  // a step without a piece
-    piece = WordWidth'(number_text);
+    row_piece_o = 1'b0;
+    packet_piece_o = 1'b0;
+    // Bytes after a piece's end are ignored.
+    own_o = swap_bytes(head);
+    if (state_q != Head) own_o[8*NumberBytes-1:0] = number_text;
     start = number_start;
     count = (PlaceWidth + 1)'(NumberBytes) - (PlaceWidth + 1)'(number_start);
     is_last = 1'b0;
@@ -287,7 +279,6 @@ module kv_text_reply
     unique case (state_q)
       Head: begin
         piece_valid = valid_i && (!verdict_i.has_rows || row_valid_i);
-        piece = swap_bytes(head);
         start = '0;
         count = (PlaceWidth + 1)'(is_meta ? FrameBytes + 2 : FrameBytes + 6);
         row_needed = verdict_i.has_rows;
@@ -295,7 +286,7 @@ module kv_text_reply
       end
       Key: begin
         piece_valid = row_valid_i;
-        piece = row_i;
+        row_piece_o = 1'b1;
         start = '0;
         count = in_row_key ? (PlaceWidth + 1)'(key_left) : (PlaceWidth + 1)'(WordBytes);
         row_needed = !in_row_key;
@@ -326,7 +317,7 @@ module kv_text_reply
         end else begin
           piece_valid = letter inside {"k", "O"};
           passes = !piece_valid;
-          piece[15:0] = {letter, 8'(" ")};
+          own_o[15:0] = {letter, 8'(" ")};
           start = '0;
           count = letter == "k" ? (PlaceWidth + 1)'(2) : (PlaceWidth + 1)'(1);
           letter_d = letter == "O" ? letter_q : letter_q + position_t'(2);
@@ -335,7 +326,7 @@ module kv_text_reply
         end
       end
       Opaque: begin
-        piece = packet_i.data;
+        packet_piece_o = 1'b1;
         start = letter_q[PlaceWidth-1:0];
         count = (PlaceWidth + 1)'(opaque_q);
         if (32'(start) + 32'(opaque_q) > WordBytes) count = (PlaceWidth + 1)'(WordBytes) - (PlaceWidth + 1)'(start);
@@ -354,7 +345,7 @@ module kv_text_reply
       end
       LineEnd: begin
         piece_valid = 1'b1;
-        piece[15:0] = 16'h0a0d;
+        own_o[15:0] = 16'h0a0d;
         start = '0;
         count = (PlaceWidth + 1)'(EndBytes);
         is_last = !returns_value;
@@ -364,7 +355,7 @@ module kv_text_reply
         // Rows with nothing but the key pass.
         piece_valid = row_valid_i && in_row_key;
         passes = row_valid_i && !in_row_key;
-        piece = row_i;
+        row_piece_o = 1'b1;
         start = PlaceWidth'(key_left);
         count = body_left < length_t'(WordBytes) ? (PlaceWidth + 1)'(body_left) : (PlaceWidth + 1)'(WordBytes);
         count -= (PlaceWidth + 1)'(start);
@@ -373,7 +364,7 @@ module kv_text_reply
       end
       End: begin
         piece_valid = 1'b1;
-        piece[55:0] = {8'h0a, 8'h0d, "D", "N", "E", 8'h0a, 8'h0d};
+        own_o[55:0] = {8'h0a, 8'h0d, "D", "N", "E", 8'h0a, 8'h0d};
         start = '0;
         count = (PlaceWidth + 1)'(is_meta ? EndBytes : 7);
         is_last = 1'b1;
@@ -389,32 +380,25 @@ module kv_text_reply
   end
 
   ////////////////////////////////////////////////////////////////////////
-  // Words: a piece is rotated to the end of those before it.
+  // Words: kv_join rotates a piece to the end of those before it.
 
-  logic [WordWidth-1:0] rotated, begun_q, merged;
-  logic [PlaceWidth-1:0] fill_q, rotate;
-  logic [PlaceWidth:0] filled, last_bytes;
+  logic [PlaceWidth-1:0] fill_q;
+  logic [  PlaceWidth:0] filled;
   logic emits, overflows, moves, row_goes, packet_goes;
-  assign rotate = start - fill_q;
-  assign rotated = WordWidth'({2{piece}} >> (8 * 32'(rotate)));
-  always_comb begin
-    for (int unsigned at = 0; at < WordBytes; at++) begin
-      merged[8*at+:8] = at < 32'(fill_q) ? begun_q[8*at+:8] : rotated[8*at+:8];
-    end
-  end
   assign filled = {1'b0, fill_q} + count;
   assign overflows = 32'(fill_q) + 32'(count) > WordBytes;
-  assign last_bytes = overflows ? '0 : filled;
   assign emits = piece_valid && (is_last || overflows || 32'(filled) == WordBytes);
-  assign valid_o = emits;
-  assign word_o.data = merged;
-  assign word_o.last = is_last && !overflows;
-  assign word_o.keep = word_o.last && last_bytes[PlaceWidth-1:0] != '0 ?
-      ~({WordBytes{1'b1}} << last_bytes[PlaceWidth-1:0]) : '1;
+  always_comb begin
+    piece_o.valid = emits;
+    piece_o.step = accepts;
+    piece_o.rotate = start - fill_q;
+    piece_o.fill = {1'b0, fill_q};
+    piece_o.last = is_last && !overflows;
+    piece_o.bytes = filled;
+  end
   assign accepts = piece_valid && (!emits || ready_i);
   assign moves = accepts || passes;
   `FFE(fill_q, begins ? '0 : PlaceWidth'(filled), begins || accepts, '0)
-  `FFNE(begun_q, emits ? rotated : merged, accepts)
 
   // Words of the packet that hold no more flags leave ahead, except the last, with which the verdict leaves.
   logic eager, built;
@@ -446,5 +430,5 @@ module kv_text_reply
   `ASSUME(items_are_short, !begins || item.body_length <= length_t'(LongestText))
 
   logic unused_fields;
-  assign unused_fields = ^{packet_i, packet, swapped, request_headers, verdict_i, request, item, last_bytes};
+  assign unused_fields = ^{packet_i, request_headers, verdict_i, request, item};
 endmodule

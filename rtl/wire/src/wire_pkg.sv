@@ -84,6 +84,15 @@ package wire_pkg;
     return swapped;
   endfunction
 
+  // Bytes of a word below a count, in two steps: eight bytes, then one.
+  function automatic logic [WordBytes-1:0] first_bytes(logic [$clog2(WordBytes):0] count);
+    logic [WordBytes-1:0] first;
+    for (int unsigned at = 0; at < WordBytes; at++) begin
+      first[at] = count[6] || 32'(count[5:3]) > at / 8 || (32'(count[5:3]) == at / 8 && 32'(count[2:0]) > at % 8);
+    end
+    return first;
+  endfunction
+
   // One's complement sum with end-around carry, as in internet checksums (RFC 1071).
   function automatic logic [15:0] add(logic [15:0] left, logic [15:0] right);
     logic [16:0] sum;

@@ -129,7 +129,7 @@ class Test : public harness::Bench {
     }
     if (offers_body_) {
       uint8_t* word = reinterpret_cast<uint8_t*>(&top.body_i[0]);
-      for (unsigned at = 0; at < kWord; at++) word[at] = at < words_.front().size() ? words_.front()[at] : 0;
+      for (unsigned at = 0; at < kWord; at++) word[at] = at < words_.front().size() ? words_.front()[at] : uint8_t(cycle);
     }
     top.verdict_ready_i = verdicts_.open(), top.row_ready_i = rows_.open();
     settle();
