@@ -115,6 +115,12 @@ func (c *Client) History(ctx context.Context, account AccountID, filter HistoryF
 	if err != nil {
 		return HistoryPage{}, err
 	}
+	return readHistory(found, cursor)
+}
+
+// readHistory returns the page in a checked reply to a request with this cursor.
+func readHistory(found []byte, cursor *Locator) (HistoryPage, error) {
+	var fixed historyFrame
 	fixed.read(found)
 	page := HistoryPage{TipHeight: fixed.TipHeight, Transactions: make([]PastTransaction, fixed.Count)}
 	for i := range page.Transactions {
@@ -128,7 +134,24 @@ func (c *Client) History(ctx context.Context, account AccountID, filter HistoryF
 	if fixed.Flags&historyPruned != 0 {
 		page.IsPruned, page.FirstRetained = true, fixed.FirstRetained
 	}
+	// Otherwise a caller that continues at Next might not end, or count a transaction twice.
+	last := cursor
+	for i := range page.Transactions {
+		at := &page.Transactions[i].Locator
+		if last != nil && !at.before(*last) || page.Next != nil && at.before(*page.Next) {
+			return HistoryPage{}, malformed("the transactions are out of order")
+		}
+		last = at
+	}
+	if page.Next != nil && cursor != nil && !page.Next.before(*cursor) {
+		return HistoryPage{}, malformed("the page does not follow its cursor")
+	}
 	return page, nil
+}
+
+// before reports whether the place is before another one in the chain.
+func (l Locator) before(other Locator) bool {
+	return l.Height < other.Height || l.Height == other.Height && l.Position < other.Position
 }
 
 // Assets fetches the issued amounts of at most count assets, from the code first on.
@@ -151,11 +174,11 @@ func (c *Client) Assets(ctx context.Context, first uint32, count int) (AssetPage
 		var total assetTotal
 		total.read(found[assetsFrameSize+i*assetTotalSize:])
 		page.Totals[i] = AssetTotal{total.Asset, new(big.Int).SetBytes(total.Issued[:])}
-		if i > 0 && page.Totals[i-1].Asset >= total.Asset {
+		if total.Asset < first || i > 0 && page.Totals[i-1].Asset >= total.Asset || page.Next != 0 && total.Asset >= page.Next {
 			return AssetPage{}, malformed("the assets are out of order")
 		}
 	}
-	// Otherwise a caller that continues at Next might not end.
+	// Otherwise a caller that continues at Next might not end, or count an asset twice.
 	if page.Next != 0 && page.Next <= first {
 		return AssetPage{}, malformed("asset %d follows asset %d", page.Next, first)
 	}
@@ -181,10 +204,10 @@ func (c *Client) fitting(count, fixed, size int) (int, error) {
 	return min(count, (c.frame-fixed)/size), nil
 }
 
-// microseconds returns a time as in frames: 0 for the zero time.
+// microseconds returns a time as in frames: 0, for no limit, for the zero time only.
 func microseconds(at time.Time) uint64 {
 	if at.IsZero() {
 		return 0
 	}
-	return uint64(max(at.UnixMicro(), 0))
+	return uint64(max(at.UnixMicro(), 1))
 }

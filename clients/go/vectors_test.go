@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -167,6 +168,37 @@ func TestRequestVectors(t *testing.T) {
 	})
 	if checked != 20 {
 		t.Errorf("%d requests were compared", checked)
+	}
+}
+
+// TestHostilePages refuses pages with which a caller would not end, or count something twice.
+func TestHostilePages(t *testing.T) {
+	var frame []byte
+	vectors(t, "wire/replies.txt", func(name string, fields []string) {
+		if name == "history" {
+			frame = unhex(t, fields[2])
+		}
+	})
+	cursorAt := []int{48, 52}
+	page, err := readHistory(frame, nil)
+	if err != nil || len(page.Transactions) != 2 || *page.Next != (Locator{6, 1}) {
+		t.Fatalf("the page is %+v: %v", page, err)
+	}
+	for _, cursor := range []Locator{{7, 3}, {7, 2}, {6, 1}, {0, 0}} {
+		if _, err := readHistory(frame, &cursor); err == nil {
+			t.Errorf("a page that is not before %v was accepted", cursor)
+		}
+	}
+	for _, next := range []Locator{{6, 2}, {7, 4}, {math.MaxUint32, 0}} {
+		hostile := bytes.Clone(frame)
+		binary.BigEndian.PutUint32(hostile[cursorAt[0]:], next.Height)
+		binary.BigEndian.PutUint32(hostile[cursorAt[1]:], next.Position)
+		if _, err := readHistory(hostile, nil); err == nil {
+			t.Errorf("a page that continues at %v was accepted", next)
+		}
+	}
+	if _, err := readHistory(frame, &Locator{7, 4}); err != nil {
+		t.Error(err)
 	}
 }
 

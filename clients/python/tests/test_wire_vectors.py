@@ -1,10 +1,11 @@
 """The golden vectors of frames: replies parse, and requests have the golden bytes."""
 
+import struct
 import uuid
 
 import pytest
 
-from turnpike import BatchFormat, Command, Operation, Promise, Status
+from turnpike import AssetPage, BatchFormat, Command, Operation, Promise, Status, _history, errors
 from turnpike import _protocol as protocol
 from turnpike._protocol import FrameType, Query
 from turnpike._replies import answers, parse, transient_entry
@@ -114,3 +115,23 @@ def test_a_transient_entry_is_found_among_many() -> None:
         entries = [protocol.Operation(status=status if at == 77 else 0).pack() for at in range(100)]
         found = transient_entry(batch(BatchFormat.OPERATION, Promise.DURABLE, *entries))
         assert found is (None if status is Status.INSUFFICIENT_BALANCE else status)
+
+
+def test_pages_with_which_a_client_would_not_end_are_refused() -> None:
+    _, _, frame = REPLIES["history"]
+    assert [past.height for past in _history.unpack_history(frame, None).transactions] == [7, 6]
+    assert _history.unpack_history(frame, (7, 4)).next == (6, 1)
+    for cursor in ((7, 3), (7, 2), (6, 1), (0, 0)):
+        with pytest.raises(errors.WrongReply):
+            _history.unpack_history(frame, cursor)
+    for following in ((6, 2), (7, 4), (2**32 - 1, 0)):
+        with pytest.raises(errors.WrongReply):
+            _history.unpack_history(frame[:48] + struct.pack(">II", *following) + frame[56:], None)
+    # An unknown command.
+    with pytest.raises(errors.WrongReply):
+        _history.unpack_history(frame[:113] + b"\xc8" + frame[114:], None)
+    _, _, frame = REPLIES["assets"]
+    assert _history.unpack_assets(frame) == AssetPage(9, {0: 10**30, 840: 1}, 841)
+    for first, following in ((1, 841), (0, 840), (841, 841), (0, 1)):
+        with pytest.raises(errors.WrongReply):
+            _history.unpack_assets(frame[:12] + struct.pack(">II", first, following) + frame[20:])

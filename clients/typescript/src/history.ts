@@ -120,14 +120,37 @@ export function readHistory(request: Uint8Array, reply: Uint8Array): Answer<Hist
   const transactions = Array.from({ length: fixed.count }, (_, at) =>
     HistoryEntry.decode(view, LENGTH + at * HistoryEntry.LENGTH),
   );
-  const hasMore = (fixed.flags & CURSOR) !== 0;
+  const next = cursorOf(fixed);
+  if (!isInOrder(transactions, cursorOf(asked), next)) return undefined;
   const value = {
     tipHeight: fixed.tipHeight,
     transactions,
-    next: hasMore ? { height: fixed.cursorHeight, position: fixed.cursorPosition } : undefined,
+    next,
     firstRetained: (fixed.flags & PRUNED) !== 0 ? fixed.firstRetained : undefined,
   };
   return { status, value };
+}
+
+function cursorOf(frame: HistoryFrame): Locator | undefined {
+  return (frame.flags & CURSOR) !== 0 ? { height: frame.cursorHeight, position: frame.cursorPosition } : undefined;
+}
+
+function isBefore(a: Locator, b: Locator): boolean {
+  return a.height < b.height || (a.height === b.height && a.position < b.position);
+}
+
+/**
+ * Whether a page descends from the cursor of its request to its own. Otherwise a client that continues there might not
+ * end, or count a transaction twice.
+ */
+function isInOrder(page: readonly Locator[], cursor: Locator | undefined, next: Locator | undefined): boolean {
+  let last = cursor;
+  for (const at of page) {
+    if (last && !isBefore(at, last)) return false;
+    last = at;
+  }
+  if (!next) return true;
+  return (!cursor || isBefore(next, cursor)) && page.every((at) => !isBefore(at, next));
 }
 
 /** A request for issued amounts, with room for as many assets as fit a frame. */
@@ -149,7 +172,7 @@ export function readAssets(request: Uint8Array, reply: Uint8Array): Answer<Asset
   if (!status || fixed.firstAsset !== asked.firstAsset || !isWhole) return undefined;
   if (status !== "OK") return fixed.count === 0 ? { status } : undefined;
   const issued = new Map<number, bigint>();
-  let last = -1;
+  let last = asked.firstAsset - 1;
   for (let at = LENGTH; at < reply.length; at += AssetTotal.LENGTH) {
     const total = AssetTotal.decode(viewOf(reply), at);
     if (total.asset <= last) return undefined;
@@ -159,8 +182,8 @@ export function readAssets(request: Uint8Array, reply: Uint8Array): Answer<Asset
       total.issued.reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n),
     );
   }
-  // Otherwise a client that continues at `next` might not end.
-  if (fixed.nextAsset !== 0 && fixed.nextAsset <= fixed.firstAsset) return undefined;
+  // Otherwise a client that continues at `next` might not end, or count an asset twice.
+  if (fixed.nextAsset !== 0 && fixed.nextAsset <= Math.max(last, fixed.firstAsset)) return undefined;
   return { status, value: { height: fixed.tipHeight, issued, next: fixed.nextAsset || undefined } };
 }
 

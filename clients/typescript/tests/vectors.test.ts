@@ -78,6 +78,7 @@ function questionOf(reply: Uint8Array, layout: { LENGTH: number; at: { count: nu
   const request = new Uint8Array(layout.LENGTH);
   request.set(reply.subarray(0, layout.LENGTH));
   viewOf(request).setUint16(layout.at.count, 0xffff);
+  if (layout === protocol.HistoryFrame) request[protocol.HistoryFrame.at.flags] = 0;
   return request;
 }
 
@@ -109,6 +110,36 @@ test("replies are read, and anything else is refused", () => {
     }
   }
   assert(seen > 20);
+});
+
+test("pages with which a client would not end are refused", () => {
+  const reply = fromHex(vectors("wire/replies.txt").find(([name]) => name === "history")![3]!);
+  const read = (cursor: readonly [number, number] | undefined, next: readonly [number, number] = [6, 1]): boolean => {
+    const [request, hostile] = [questionOf(reply, protocol.HistoryFrame), reply.slice()];
+    request[protocol.HistoryFrame.at.flags] = cursor ? 2 : 0;
+    for (const [bytes, place] of [
+      [request, cursor ?? [0, 0]],
+      [hostile, next],
+    ] as const) {
+      viewOf(bytes).setUint32(protocol.HistoryFrame.at.cursorHeight, place[0]);
+      viewOf(bytes).setUint32(protocol.HistoryFrame.at.cursorPosition, place[1]);
+    }
+    return readHistory(request, hostile) !== undefined;
+  };
+  assert(read(undefined) && read([7, 4]) && read([8, 0]));
+  for (const cursor of [
+    [7, 3],
+    [7, 2],
+    [6, 1],
+    [0, 0],
+  ] as const)
+    assert(!read(cursor), String(cursor));
+  for (const next of [
+    [6, 2],
+    [7, 4],
+    [2 ** 32 - 1, 0],
+  ] as const)
+    assert(!read(undefined, next), String(next));
 });
 
 test("replies with proofs are read, and anything else is refused", () => {

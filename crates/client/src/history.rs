@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use spv::Locator;
-use wire::{AccountId, AssetTotal, AssetsFrame, Command, HistoryEntry, HistoryFrame, Operation, Reply, U32};
+use wire::{
+    AccountId, AssetTotal, AssetsFrame, Command, HistoryEntry, HistoryFrame, HistoryReply, Operation, Reply, U32,
+};
 use zerocopy::IntoBytes;
 
 use crate::{Client, Error};
@@ -88,17 +90,7 @@ impl Client {
             },
             |reply, _| match reply {
                 Reply::History(reply) if reply.fixed.count.get() <= count => {
-                    let flag = |flag: u8| reply.fixed.flags & flag != 0;
-                    let next = Locator {
-                        height: reply.fixed.cursor_height.get(),
-                        position: reply.fixed.cursor_position.get(),
-                    };
-                    Ok(HistoryPage {
-                        tip_height: reply.fixed.tip_height.get(),
-                        transactions: reply.entries.iter().map(PastTransaction::from).collect(),
-                        next: flag(HistoryFrame::CURSOR).then_some(next),
-                        first_retained: flag(HistoryFrame::PRUNED).then_some(reply.fixed.first_retained.get()),
-                    })
+                    Some(HistoryPage::from(reply)).filter(|page| page.follows(cursor)).ok_or(Error::WrongReply)
                 }
                 _ => Err(Error::WrongReply),
             },
@@ -116,8 +108,10 @@ impl Client {
                 Reply::Assets(reply) if reply.fixed.count.get() <= count => {
                     let issued: Vec<_> = reply.totals.iter().map(|total| (total.asset.get(), total.issued())).collect();
                     let next = Some(reply.fixed.next_asset.get()).filter(|next| *next != 0);
-                    // Otherwise a client that continues at `next` might not end.
-                    if next.is_some_and(|next| next <= first) || !issued.is_sorted_by(|a, b| a.0 < b.0) {
+                    // Otherwise a client that continues at `next` might not end, or count an asset twice.
+                    let is_within = |(asset, _): &(u32, u128)| *asset >= first && next.is_none_or(|next| *asset < next);
+                    let is_sorted = issued.is_sorted_by(|a, b| a.0 < b.0) && issued.iter().all(is_within);
+                    if !is_sorted || next.is_some_and(|next| next <= first) {
                         return Err(Error::WrongReply);
                     }
                     Ok(AssetPage { height: reply.fixed.tip_height.get(), issued, next })
@@ -152,6 +146,30 @@ impl HistoryFilter {
             cursor_position: U32::new(cursor.position),
             counterpart: self.counterpart.unwrap_or_default(),
             ..HistoryFrame::new(id, account, count)
+        }
+    }
+}
+
+impl HistoryPage {
+    /// Whether all of it is before the cursor of the request, and ends at its own. Otherwise a client that continues
+    /// there might not end, or count a transaction twice.
+    fn follows(&self, cursor: Option<Locator>) -> bool {
+        let places = || self.transactions.iter().map(|past| past.at);
+        places().is_sorted_by(|a, b| a > b)
+            && cursor.is_none_or(|cursor| self.next.into_iter().chain(places()).all(|at| at < cursor))
+            && self.next.is_none_or(|next| places().all(|at| at >= next))
+    }
+}
+
+impl From<HistoryReply<'_>> for HistoryPage {
+    fn from(reply: HistoryReply<'_>) -> Self {
+        let flag = |flag: u8| reply.fixed.flags & flag != 0;
+        let (height, position) = (reply.fixed.cursor_height.get(), reply.fixed.cursor_position.get());
+        Self {
+            tip_height: reply.fixed.tip_height.get(),
+            transactions: reply.entries.iter().map(PastTransaction::from).collect(),
+            next: flag(HistoryFrame::CURSOR).then_some(Locator { height, position }),
+            first_retained: flag(HistoryFrame::PRUNED).then_some(reply.fixed.first_retained.get()),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::{Faults, TestNode, mine, next_block};
 use secp256k1::SecretKey;
-use spv::{bitcoin, verify_path};
+use spv::{Locator, bitcoin, verify_path};
 use turnpike_client::load::{self, Choice, Distribution, Format, Mix, Operations, Pace, Proofs, Until};
 use turnpike_client::{AssetPage, Client, Error, HistoryFilter, Options, Pipeline, Signer, fresh_transaction_id};
 use wire::{AccountId, BatchFormat, Chain, Command, CompactFrame, Operation, Promise, Query, Status, TransactionId};
@@ -145,6 +145,9 @@ fn pages_that_would_never_end_are_wrong_replies() {
     assert_eq!(client.assets(0, 10).unwrap(), AssetPage { height: 0, issued: vec![(0, 7)], next: None });
     // The node claims that the page continues where it began.
     let error = client.assets(5, 10).unwrap_err();
+    assert!(matches!(error, Error::WrongReply), "{error}");
+    let cursor = Locator { height: 9, position: 9 };
+    let error = client.history(account(1), &HistoryFilter::default(), Some(cursor), 1).unwrap_err();
     assert!(matches!(error, Error::WrongReply), "{error}");
     let error = client.history(account(1), &HistoryFilter::default(), None, 1).unwrap_err();
     assert!(matches!(error, Error::Refused(Status::NotFound)), "{error}");

@@ -1,6 +1,6 @@
 //! Queries about the own chain that take longer than the data path may: histories and issued amounts.
 
-use chain::own::{Error, Filter, OwnReader, PageLimits, Role};
+use chain::own::{Error, Filter, OwnReader, Page, PageLimits, Role};
 use nic::generator;
 use spv::Locator;
 use wire::{AccountId, AssetTotal, AssetsFrame, Command, FrameMut, HistoryEntry, HistoryFrame, Status};
@@ -39,11 +39,17 @@ impl ChainQueries {
         let account = request.account;
         let has_cursor = request.flags & HistoryFrame::CURSOR != 0;
         let cursor = Locator { height: request.cursor_height.get(), position: request.cursor_position.get() };
-        let filter = self.filter(request).map_err(refusal)?;
+        // Read first: the page has all transactions up to this tip, and none after it.
+        let tip = self.0.tip().height();
+        let mut filter = self.filter(request).map_err(refusal)?;
+        filter.places.end = filter.places.end.min(Filter::start_of(tip + 1));
         let limits = PageLimits { rows, examined: MAX_EXAMINED };
-        let page = self.0.page(&account, &filter, has_cursor.then_some(cursor), limits).map_err(refusal)?;
-        // The cursor is no transaction of the account.
-        let page = page.ok_or((Status::NotFound, 0))?;
+        let page = match self.0.page(&account, &filter, has_cursor.then_some(cursor), limits) {
+            // The cursor was pruned since the page that named it.
+            Err(Error::Pruned { first, .. }) => Page { first_retained: Some(first), ..Page::default() },
+            // Without a page the cursor is no transaction of the account.
+            page => page.map_err(refusal)?.ok_or((Status::NotFound, 0))?,
+        };
         if page.transactions.is_empty() && !has_cursor && self.0.account(&account).map_err(refusal)?.is_none() {
             return Err((Status::NotFound, 0));
         }
@@ -71,8 +77,8 @@ impl ChainQueries {
         let next = page.next.unwrap_or(Locator { height: 0, position: 0 });
         (request.cursor_height, request.cursor_position) = (next.height.into(), next.position.into());
         // A chain has fewer blocks than there are numbers of 32 bits.
-        request.first_retained.set(self.0.first_retained() as u32);
-        request.tip_height.set(self.0.tip().height());
+        request.first_retained.set(page.first_retained.unwrap_or_else(|| self.0.first_retained()) as u32);
+        request.tip_height.set(tip);
         Ok(HistoryFrame::LENGTH + length)
     }
 
@@ -129,9 +135,6 @@ fn rows<T>(count: u16, fixed: usize, room: &[u8]) -> Result<usize, Refusal> {
 }
 
 fn refusal(error: Error) -> Refusal {
-    if matches!(error, Error::Pruned { .. }) {
-        return (Status::Pruned, 0);
-    }
     tracing::error!(%error, "cannot read the chain");
     (Status::StorageFailed, 0)
 }

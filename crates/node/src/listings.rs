@@ -371,7 +371,7 @@ impl Listings {
     fn history(&self, account: AccountId, parameters: &Parameters) -> Result<History, Refusal> {
         let height = self.0.tip().height();
         let commands = parameters.get("kind").map(parse_commands).transpose()?.unwrap_or_default();
-        let (page, times) = self.page(account, parameters, Filter { commands, ..Filter::default() })?;
+        let (page, times) = self.page(account, parameters, height, Filter { commands, ..Filter::default() })?;
         let rows = page.transactions.iter().zip(&times);
         let transactions = rows.map(|((at, operation), time)| Transaction::new(*at, *time, operation)).collect();
         Ok(History {
@@ -389,7 +389,7 @@ impl Listings {
     fn holds(&self, account: AccountId, parameters: &Parameters) -> Result<HoldList, Refusal> {
         let height = self.0.tip().height();
         let filter = Filter { commands: vec![Command::Hold], is_open_hold: true, ..Filter::default() };
-        let (page, times) = self.page(account, parameters, filter)?;
+        let (page, times) = self.page(account, parameters, height, filter)?;
         let now = now();
         let rows = page.transactions.iter().zip(&times);
         let holds = rows.map(|((at, operation), time)| Hold::new(*at, *time, operation, now)).collect();
@@ -403,8 +403,15 @@ impl Listings {
         })
     }
 
-    /// A page of an account's history, and the times of its transactions. The parameters complete the filter.
-    fn page(&self, account: AccountId, parameters: &Parameters, filter: Filter) -> Result<(Page, Vec<u64>), Refusal> {
+    /// A page of an account's history up to the block at `height`, and the times of its transactions. The parameters
+    /// complete the filter.
+    fn page(
+        &self,
+        account: AccountId,
+        parameters: &Parameters,
+        height: u64,
+        filter: Filter,
+    ) -> Result<(Page, Vec<u64>), Refusal> {
         let mut filter = Filter {
             counterpart: parameters.get("counterpart").map(parse_account).transpose()?,
             role: parameters.get("role").map(parse_role).transpose()?,
@@ -429,6 +436,7 @@ impl Listings {
             Some(Bound::Time(time)) => filter.places.start = Filter::start_of(self.0.first_since(time)?),
             None => {}
         }
+        filter.places.end = filter.places.end.min(Filter::start_of(height + 1));
         let limits = PageLimits { rows: count(parameters)?, examined: MOST };
         let Some(page) = self.0.page(&account, &filter, start, limits)? else {
             let at = start.map_or_else(String::new, format_locator);

@@ -95,7 +95,7 @@ def history(
     account: int, selected: HistoryFilter, cursor: tuple[int, int] | None, count: int, max_frame: int
 ) -> Flow[HistoryPage]:
     reply = yield from _exchange(Exchange(pack_history(account, selected, cursor, count, max_frame)))
-    return unpack_history(reply.frame)
+    return unpack_history(reply.frame, cursor)
 
 
 def assets(first: int, count: int, max_frame: int) -> Flow[AssetPage]:

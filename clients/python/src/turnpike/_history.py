@@ -111,19 +111,27 @@ def pack_history(
     return request.ljust(len(request) + count * protocol.HISTORY_ENTRY.size, b"\0")
 
 
-def unpack_history(frame: bytes) -> HistoryPage:
-    """The page in a checked reply."""
+def unpack_history(frame: bytes, cursor: tuple[int, int] | None) -> HistoryPage:
+    """The page in a checked reply to a request with this cursor."""
     fixed, size = protocol.HistoryFrame.unpack(frame), protocol.HISTORY_ENTRY.size
     rows = []
     for at in range(protocol.HISTORY_FRAME.size, len(frame), size):
         entry = protocol.HistoryEntry.unpack(frame[at : at + size])
-        rows.append(PastTransaction(entry.height, entry.position, entry.time, Operation.unpack(entry.operation)))
-    return HistoryPage(
-        fixed.tip_height,
-        tuple(rows),
-        (fixed.cursor_height, fixed.cursor_position) if fixed.flags & _CURSOR else None,
-        fixed.first_retained if fixed.flags & _PRUNED else None,
-    )
+        try:
+            operation = Operation.unpack(entry.operation)
+        except ValueError as error:
+            raise WrongReply("the node sent a transaction with an unknown command; update this library") from error
+        rows.append(PastTransaction(entry.height, entry.position, entry.time, operation))
+    following = (fixed.cursor_height, fixed.cursor_position) if fixed.flags & _CURSOR else None
+    # Otherwise a client that continues at the cursor might not end, or count a transaction twice.
+    places = [(row.height, row.position) for row in rows]
+    ends = [following] if following else []
+    if places != sorted(set(places), reverse=True) or (places and following and following > places[-1]):
+        raise WrongReply("the node sent transactions out of order; ask another node")
+    if cursor is not None and any(place >= cursor for place in places + ends):
+        raise WrongReply("the node sent a page that does not follow its cursor; ask another node")
+    first_retained = fixed.first_retained if fixed.flags & _PRUNED else None
+    return HistoryPage(fixed.tip_height, tuple(rows), following, first_retained)
 
 
 def pack_assets(first: int, count: int, max_frame: int) -> bytes:
@@ -140,8 +148,9 @@ def unpack_assets(frame: bytes) -> AssetPage:
         protocol.AssetTotal.unpack(frame[at : at + size]) for at in range(protocol.ASSETS_FRAME.size, len(frame), size)
     ]
     codes = [total.asset for total in totals]
-    # Otherwise a client that continues at `next` might not end.
-    if codes != sorted(set(codes)) or 0 < fixed.next_asset <= fixed.first_asset:
+    # Otherwise a client that continues at `next` might not end, or count an asset twice.
+    end = fixed.next_asset or 1 << 32
+    if [fixed.first_asset - 1, *codes, end] != sorted({fixed.first_asset - 1, *codes, end}) or end <= fixed.first_asset:
         raise WrongReply("the node sent assets out of order; ask another node")
     issued = {total.asset: int.from_bytes(total.issued, "big") for total in totals}
     return AssetPage(fixed.tip_height, issued, fixed.next_asset or None)

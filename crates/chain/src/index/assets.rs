@@ -15,15 +15,18 @@ use wire::{AccountId, Command, Operation};
 pub(super) struct Issued {
     /// As of the last committed block.
     committed: BTreeMap<u32, u128>,
-    /// What the open block adds.
-    open: Vec<(u32, u64)>,
+    /// The sum of these.
+    sum: u128,
+    /// Amounts that the open block adds.
+    open: BTreeMap<u32, u128>,
 }
 
 impl Issued {
     /// Adds what the open block has issued.
     pub(super) fn commit(&mut self) {
-        for (asset, amount) in self.open.drain(..) {
-            *self.committed.entry(asset).or_default() += u128::from(amount);
+        while let Some((asset, amount)) = self.open.pop_first() {
+            *self.committed.entry(asset).or_default() += amount;
+            self.sum += amount;
         }
     }
 
@@ -67,6 +70,11 @@ impl Index {
         &self.issued.committed
     }
 
+    /// The sum of [`issued_by_asset`](Self::issued_by_asset).
+    pub fn issued_of_assets(&self) -> u128 {
+        self.issued.sum
+    }
+
     /// The sum of all balances and open holds of each asset but 0, if it is not 0. Reads all entries.
     pub fn total_by_asset(&self) -> BTreeMap<u32, u128> {
         let mut totals = BTreeMap::new();
@@ -87,13 +95,16 @@ impl Index {
     /// balances include some of it.
     pub fn issue(&mut self, touches: &Touches) {
         if !self.is_catching_up {
-            self.issued.open.extend_from_slice(&touches.issued);
+            for (asset, amount) in &touches.issued {
+                *self.issued.open.entry(*asset).or_default() += *amount;
+            }
         }
     }
 
     /// Takes the issued amounts from the entries.
     pub(super) fn count_issued(&mut self) {
-        self.issued = Issued { committed: self.total_by_asset(), open: Vec::new() };
+        let committed = self.total_by_asset();
+        self.issued = Issued { sum: committed.values().sum(), committed, open: BTreeMap::new() };
     }
 }
 
@@ -135,7 +146,7 @@ impl Touches {
                 (Ok(Command::Issue), _) => {
                     let asset = view.get(source);
                     if asset != 0 {
-                        self.issued.push((asset, operation.amount()));
+                        *self.issued.entry(asset).or_default() += u128::from(operation.amount());
                     }
                     true
                 }

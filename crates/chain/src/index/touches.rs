@@ -7,7 +7,7 @@
 use super::paths::{account_path, account_paths};
 use super::{Effect, EffectError, Index, hold_id};
 use spv::{IndexEntry, Locator};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use wire::{AccountId, Command, Operation};
 
 /// Operations whose paths are computed together, in the first-level cache.
@@ -80,7 +80,7 @@ pub struct Touches {
     /// Those of assets.
     pub(super) assets: Vec<Touch>,
     /// Amounts that were issued of assets but 0.
-    pub(super) issued: Vec<(u32, u64)>,
+    pub(super) issued: BTreeMap<u32, u128>,
 }
 
 /// The hold that a transaction makes or ends.

@@ -86,10 +86,10 @@ impl ChainState {
     /// The last block, and at most `limit` issued amounts by asset as of it, from the asset `first` on.
     pub(super) fn issued(&self, first: u32, limit: usize) -> (Tip, Vec<(u32, u128)>) {
         let state = self.state();
-        let of_others = state.index.issued_by_asset();
-        let of_0 = state.tip.issued.saturating_sub(of_others.values().sum());
-        let all = [(0, of_0)].into_iter().chain(of_others.iter().map(|(asset, issued)| (*asset, *issued)));
-        (state.tip, all.filter(|(asset, _)| *asset >= first).take(limit).collect())
+        let of_0 = state.tip.issued.saturating_sub(state.index.issued_of_assets());
+        let of_0 = (first == 0).then_some((0, of_0));
+        let of_others = state.index.issued_by_asset().range(first..).map(|(asset, issued)| (*asset, *issued));
+        (state.tip, of_0.into_iter().chain(of_others).take(limit).collect())
     }
 
     /// The height of the last stated index root, and the first `limit` accounts after `after` as of it, in the index's

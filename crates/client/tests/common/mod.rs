@@ -184,7 +184,12 @@ fn answer(datagram: &mut Vec<u8>, state: &mut NodeModel, busy: bool) -> usize {
             datagram.len()
         }
         Ok(FrameMut::Finality(request, room)) => state.finality(request, room),
-        // It keeps no histories.
+        // It keeps no histories, and claims that the page after a cursor begins there.
+        Ok(FrameMut::History(request, _)) if request.flags & HistoryFrame::CURSOR != 0 => {
+            request.header.set_reply();
+            request.count.set(0);
+            HistoryFrame::LENGTH
+        }
         Ok(FrameMut::History(request, _)) => {
             request.set_refusal(Status::NotFound);
             HistoryFrame::LENGTH
