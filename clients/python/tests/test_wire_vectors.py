@@ -132,6 +132,6 @@ def test_pages_with_which_a_client_would_not_end_are_refused() -> None:
         _history.unpack_history(frame[:113] + b"\xc8" + frame[114:], None)
     _, _, frame = REPLIES["assets"]
     assert _history.unpack_assets(frame) == AssetPage(9, {0: 10**30, 840: 1}, 841)
-    for first, following in ((1, 841), (0, 840), (841, 841), (0, 1)):
+    for first, end in ((1, 841), (0, 840), (841, 841), (0, 1)):
         with pytest.raises(errors.WrongReply):
-            _history.unpack_assets(frame[:12] + struct.pack(">II", first, following) + frame[20:])
+            _history.unpack_assets(frame[:12] + struct.pack(">II", first, end) + frame[20:])
