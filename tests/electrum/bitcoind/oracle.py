@@ -15,15 +15,15 @@ from programs import Client, check, fail, main, script_hash, start_both, wait_un
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))
 from blocks import Reader, block  # noqa: E402
-from random_requests import VERSIONS, compare  # noqa: E402
+from random_requests import VERSIONS, compare, in_order  # noqa: E402
 
 # Transactions, blocks and reorganisations before the random requests.
 EVENTS = 100
 
 
-def outcome(reply):
+def outcome(method, reply):
     error = reply.get("error")
-    return ("error", error["code"], error["message"]) if error else ("result", reply["result"])
+    return ("error", error["code"], error["message"]) if error else ("result", in_order(method, reply["result"]))
 
 
 class Compared:
@@ -83,7 +83,7 @@ class Compared:
         theirs, ours = (Client(address, version) for address in self.servers)
         requests = list(self.requests(version))
         for request, *replies in zip(requests, theirs.replies(requests), ours.replies(requests)):
-            if outcome(replies[0]) != outcome(replies[1]):
+            if outcome(request[0], replies[0]) != outcome(request[0], replies[1]):
                 fail(f"{what}: {version}: {request}\n  ElectrumX: {replies[0]}\n  Turnpike:  {replies[1]}")
         return len(requests)
 

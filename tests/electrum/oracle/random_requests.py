@@ -157,13 +157,24 @@ class Requests:
         return made
 
 
+def in_order(method, result):
+    """A result, with an order where ElectrumX's replies have none."""
+    if method == "mempool.recent":
+        # Of those that ElectrumX found at once it does not know which came first.
+        return sorted(result, key=lambda one: one["txid"])
+    if method.endswith(".listunspent"):
+        if isinstance(result, dict):
+            return {**result, "utxos": in_order(method, result["utxos"])}
+        # Confirmed coins are in order. ElectrumX keeps unconfirmed transactions in a set.
+        confirmed = [coin for coin in result if coin["height"] > 0]
+        waiting = [coin for coin in result if coin["height"] <= 0]
+        return confirmed + sorted(waiting, key=lambda coin: (coin["tx_hash"], coin["tx_pos"]))
+    return result
+
+
 def outcome(method, reply):
     error = reply.get("error")
-    if error:
-        return "error", error["code"]
-    # Of those that ElectrumX found at once it does not know which came first.
-    is_unordered = method == "mempool.recent"
-    return "result", sorted(reply["result"], key=lambda one: one["txid"]) if is_unordered else reply["result"]
+    return ("error", error["code"]) if error else ("result", in_order(method, reply["result"]))
 
 
 def short(value):
