@@ -3,9 +3,8 @@
 //! Writes replies over requests. A reply is never longer than its request.
 
 use wire::{
-    AssetsFrame, BatchEntriesMut, BatchHeader, ChangeFrame, CompactFrame, ErrorFrame, FeedFrame, FinalityFrame,
-    FrameHeader, FrameMut, FrameType, FullFrame, FullReply, HeadersFrame, HistoryFrame, InfoFrame, MAGIC, Operation,
-    Promise, ProofRequest, REPLY_BIT, Status, U16, VerifyHeader,
+    BatchEntriesMut, BatchHeader, CompactFrame, ErrorFrame, FrameHeader, FrameMut, FrameType, FullFrame, FullReply,
+    MAGIC, Operation, Promise, REPLY_BIT, Status,
 };
 use zerocopy::FromBytes;
 
@@ -89,55 +88,7 @@ pub fn refuse(frame: &mut [u8], status: Status, detail: u32) -> usize {
             Err(_) => error.write_over(frame),
         };
     }
-    let refused = match FrameType::try_from(header.kind & !REPLY_BIT) {
-        Ok(FrameType::Full) => FullReply::mut_from_prefix(frame).ok().map(|(reply, _)| {
-            reply.header.set_reply();
-            reply.operation.set_reply(status, 0);
-            reply.promise = Promise::Default.code();
-            FullReply::LENGTH
-        }),
-        Ok(FrameType::Batch) => BatchHeader::mut_from_prefix(frame).ok().map(|(reply, _)| {
-            reply.set_reply(status, Promise::Default);
-            BatchHeader::LENGTH
-        }),
-        Ok(FrameType::Proof) => ProofRequest::mut_from_prefix(frame).ok().map(|(reply, _)| {
-            reply.set_reply(status, 0);
-            ProofRequest::LENGTH
-        }),
-        Ok(FrameType::Headers) => HeadersFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
-            reply.set_refusal(status);
-            HeadersFrame::LENGTH
-        }),
-        Ok(FrameType::Info) => InfoFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
-            reply.header.set_reply();
-            reply.status = U16::new(status.code());
-            InfoFrame::LENGTH
-        }),
-        Ok(FrameType::Verify) => VerifyHeader::mut_from_prefix(frame).ok().map(|(reply, _)| {
-            reply.set_reply(status);
-            VerifyHeader::LENGTH
-        }),
-        Ok(FrameType::Finality) => FinalityFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
-            reply.set_refusal(status);
-            FinalityFrame::LENGTH
-        }),
-        Ok(FrameType::Change) => ChangeFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
-            reply.set_reply(status);
-            ChangeFrame::LENGTH
-        }),
-        Ok(FrameType::Feed) => FeedFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
-            reply.set_refusal(status);
-            FeedFrame::LENGTH
-        }),
-        Ok(FrameType::History) => HistoryFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
-            reply.set_refusal(status);
-            HistoryFrame::LENGTH
-        }),
-        Ok(FrameType::Assets) => AssetsFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
-            reply.set_refusal(status);
-            AssetsFrame::LENGTH
-        }),
-        Err(_) => None,
-    };
+    let kind = FrameType::try_from(header.kind & !REPLY_BIT);
+    let refused = kind.ok().and_then(|kind| wire::write_refusal(kind, frame, status));
     refused.unwrap_or_else(|| error.write_over(frame))
 }

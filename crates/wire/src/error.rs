@@ -1,12 +1,12 @@
 //! The error frame, and the error of parsing a request.
 
 use crate::{
-    AssetsFrame, BatchHeader, ChangeFrame, CompactFrame, ErrorFrame, FeedFrame, FinalityFrame, FrameHeader, FullFrame,
+    AssetsFrame, BatchHeader, ChangeFrame, CompactFrame, ErrorFrame, FeedFrame, FinalityFrame, FrameHeader, FrameType,
     FullReply, HeadersFrame, HistoryFrame, InfoFrame, Promise, ProofRequest, Status, UnknownStatus, VerifyHeader,
 };
 use core::fmt;
 use zerocopy::byteorder::big_endian::{U16, U32};
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::{FromBytes, IntoBytes, KnownLayout, Unaligned};
 
 impl ErrorFrame {
     /// The type of error frames.
@@ -43,18 +43,40 @@ pub(crate) enum Shape {
     Silence,
     /// With an error frame.
     Error,
+    /// With a compact frame.
     Compact,
-    Full,
-    Batch,
-    Proof,
-    Headers,
-    Info,
-    Verify,
-    Finality,
-    Change,
-    Feed,
-    History,
-    Assets,
+    /// With the fixed part of a frame of this type.
+    Framed(FrameType),
+}
+
+/// Turns a frame of this type, or its reply, into the reply that refuses it, in place. Returns its length; `None` if
+/// the frame is shorter.
+pub fn write_refusal(kind: FrameType, frame: &mut [u8], status: Status) -> Option<usize> {
+    /// Overlays a layout, and has it refuse.
+    fn over<T: FromBytes + IntoBytes + KnownLayout + Unaligned>(
+        frame: &mut [u8],
+        refuse: impl FnOnce(&mut T),
+    ) -> Option<usize> {
+        let (reply, _) = T::mut_from_prefix(frame).ok()?;
+        refuse(reply);
+        Some(size_of::<T>())
+    }
+    match kind {
+        FrameType::Full => over(frame, |reply: &mut FullReply| reply.set_refusal(status)),
+        FrameType::Batch => over(frame, |reply: &mut BatchHeader| reply.set_reply(status, Promise::Default)),
+        FrameType::Proof => over(frame, |reply: &mut ProofRequest| reply.set_reply(status, 0)),
+        FrameType::Headers => over(frame, |reply: &mut HeadersFrame| reply.set_refusal(status)),
+        FrameType::Info => over(frame, |reply: &mut InfoFrame| {
+            reply.header.set_reply();
+            reply.status = U16::new(status.code());
+        }),
+        FrameType::Verify => over(frame, |reply: &mut VerifyHeader| reply.set_reply(status)),
+        FrameType::Finality => over(frame, |reply: &mut FinalityFrame| reply.set_refusal(status)),
+        FrameType::Change => over(frame, |reply: &mut ChangeFrame| reply.set_reply(status)),
+        FrameType::Feed => over(frame, |reply: &mut FeedFrame| reply.set_refusal(status)),
+        FrameType::History => over(frame, |reply: &mut HistoryFrame| reply.set_refusal(status)),
+        FrameType::Assets => over(frame, |reply: &mut AssetsFrame| reply.set_refusal(status)),
+    }
 }
 
 /// Why bytes are not a request.
@@ -91,51 +113,7 @@ impl ParseError {
                 frame.set_reply(status, 0);
                 CompactFrame::LENGTH
             }),
-            Shape::Full => FullFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
-                frame.set_reply(status, 0, Promise::Default);
-                FullReply::LENGTH
-            }),
-            Shape::Batch => BatchHeader::mut_from_prefix(datagram).ok().map(|(frame, _)| {
-                frame.set_reply(status, Promise::Default);
-                BatchHeader::LENGTH
-            }),
-            Shape::Proof => ProofRequest::mut_from_prefix(datagram).ok().map(|(frame, _)| {
-                frame.set_reply(status, 0);
-                ProofRequest::LENGTH
-            }),
-            Shape::Headers => HeadersFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
-                frame.set_refusal(status);
-                HeadersFrame::LENGTH
-            }),
-            Shape::Info => InfoFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
-                frame.header.set_reply();
-                frame.status = U16::new(status.code());
-                InfoFrame::LENGTH
-            }),
-            Shape::Verify => VerifyHeader::mut_from_prefix(datagram).ok().map(|(frame, _)| {
-                frame.set_reply(status);
-                VerifyHeader::LENGTH
-            }),
-            Shape::Finality => FinalityFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
-                frame.set_refusal(status);
-                FinalityFrame::LENGTH
-            }),
-            Shape::Change => ChangeFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
-                frame.set_reply(status);
-                ChangeFrame::LENGTH
-            }),
-            Shape::Feed => FeedFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
-                frame.set_refusal(status);
-                FeedFrame::LENGTH
-            }),
-            Shape::History => HistoryFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
-                frame.set_refusal(status);
-                HistoryFrame::LENGTH
-            }),
-            Shape::Assets => AssetsFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
-                frame.set_refusal(status);
-                AssetsFrame::LENGTH
-            }),
+            Shape::Framed(kind) => write_refusal(kind, datagram, status),
         };
         done.unwrap_or(0)
     }

@@ -6,7 +6,7 @@ use crate::{
     ErrorFrame, FeedFrame, FinalityFrame, FrameHeader, FrameType, FullFrame, HeadersFrame, HistoryFrame, InfoFrame,
     MAGIC, ParseError, ProofRequest, REPLY_BIT, Status, VERSION, Verify,
 };
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 /// A request, checked as far as possible without the ledger.
 ///
@@ -20,68 +20,39 @@ pub enum Frame<'a> {
     /// Batch frame.
     Batch(Batch<'a>),
     /// Proof frame.
-    Proof(Proof<'a>),
+    Proof(Padded<'a, ProofRequest>),
     /// Headers frame.
-    Headers(Headers<'a>),
+    Headers(Padded<'a, HeadersFrame>),
     /// Info frame.
     Info(&'a InfoFrame),
     /// Verify frame.
     Verify(Verify<'a>),
     /// Finality frame.
-    Finality(Finality<'a>),
+    Finality(Padded<'a, FinalityFrame>),
     /// Member change frame.
     Change(&'a ChangeFrame),
     /// Feed frame.
     Feed(&'a FeedFrame),
     /// History frame.
-    History(History<'a>),
+    History(Padded<'a, HistoryFrame>),
     /// Assets frame.
-    Assets(Assets<'a>),
+    Assets(Padded<'a, AssetsFrame>),
 }
 
-/// Request for a proof.
+/// A request that zeros follow, up to the maximum length of the reply.
 #[derive(Clone, Copy, Debug)]
-pub struct Proof<'a> {
+pub struct Padded<'a, T> {
     /// The request.
-    pub request: &'a ProofRequest,
+    pub request: &'a T,
     /// Maximum length of a reply that the client accepts.
     pub room: usize,
 }
 
-/// Request for headers.
-#[derive(Clone, Copy, Debug)]
-pub struct Headers<'a> {
-    /// The request.
-    pub request: &'a HeadersFrame,
-    /// Maximum length of a reply that the client accepts.
-    pub room: usize,
-}
-
-/// Request for finality.
-#[derive(Clone, Copy, Debug)]
-pub struct Finality<'a> {
-    /// The request.
-    pub request: &'a FinalityFrame,
-    /// Maximum length of a reply that the client accepts.
-    pub room: usize,
-}
-
-/// Request for a page of an account's history.
-#[derive(Clone, Copy, Debug)]
-pub struct History<'a> {
-    /// The request.
-    pub request: &'a HistoryFrame,
-    /// Maximum length of a reply that the client accepts.
-    pub room: usize,
-}
-
-/// Request for the issued amounts by asset.
-#[derive(Clone, Copy, Debug)]
-pub struct Assets<'a> {
-    /// The request.
-    pub request: &'a AssetsFrame,
-    /// Maximum length of a reply that the client accepts.
-    pub room: usize,
+impl<'a, T: FromBytes + KnownLayout + Immutable + Unaligned> Padded<'a, T> {
+    fn cast(bytes: &'a [u8]) -> Option<Self> {
+        let (request, _) = T::ref_from_prefix(bytes).ok()?;
+        Some(Self { request, room: bytes.len() })
+    }
 }
 
 /// A request in its receive buffer, which its reply overwrites.
@@ -128,30 +99,15 @@ impl<'a> Frame<'a> {
                 let (header, entries) = BatchHeader::ref_from_prefix(bytes).ok()?;
                 Self::Batch(Batch { header, entries: BatchEntries::parse(format, entries)? })
             }
-            Kind::Proof => {
-                let (request, _) = ProofRequest::ref_from_prefix(bytes).ok()?;
-                Self::Proof(Proof { request, room: bytes.len() })
-            }
-            Kind::Headers => {
-                let (request, _) = HeadersFrame::ref_from_prefix(bytes).ok()?;
-                Self::Headers(Headers { request, room: bytes.len() })
-            }
+            Kind::Proof => Self::Proof(Padded::cast(bytes)?),
+            Kind::Headers => Self::Headers(Padded::cast(bytes)?),
             Kind::Info => Self::Info(InfoFrame::ref_from_bytes(bytes).ok()?),
             Kind::Verify => Self::Verify(Verify::check(bytes)?.1?),
-            Kind::Finality => {
-                let (request, _) = FinalityFrame::ref_from_prefix(bytes).ok()?;
-                Self::Finality(Finality { request, room: bytes.len() })
-            }
+            Kind::Finality => Self::Finality(Padded::cast(bytes)?),
             Kind::Change => Self::Change(ChangeFrame::ref_from_bytes(bytes).ok()?),
             Kind::Feed => Self::Feed(FeedFrame::ref_from_bytes(bytes).ok()?),
-            Kind::History => {
-                let (request, _) = HistoryFrame::ref_from_prefix(bytes).ok()?;
-                Self::History(History { request, room: bytes.len() })
-            }
-            Kind::Assets => {
-                let (request, _) = AssetsFrame::ref_from_prefix(bytes).ok()?;
-                Self::Assets(Assets { request, room: bytes.len() })
-            }
+            Kind::History => Self::History(Padded::cast(bytes)?),
+            Kind::Assets => Self::Assets(Padded::cast(bytes)?),
         })
     }
 }
@@ -237,43 +193,24 @@ impl Kind {
             return refuse(Status::UnknownCommand, error);
         };
         let checked = match kind {
-            FrameType::Full => {
-                FullFrame::ref_from_bytes(bytes).ok().map(|frame| (frame.signed.check(), Shape::Full, Self::Full))
-            }
+            FrameType::Full => FullFrame::ref_from_bytes(bytes).ok().map(|frame| (frame.signed.check(), Self::Full)),
             FrameType::Batch => BatchHeader::ref_from_prefix(bytes).ok().and_then(|(batch, _)| match batch.format() {
-                Err(status) => Some((status, Shape::Batch, Self::Batch(BatchFormat::Compact))),
-                Ok(format) => (batch.frame_length() == Ok(bytes.len()))
-                    .then(|| (batch.check(), Shape::Batch, Self::Batch(format))),
+                Err(status) => Some((status, Self::Batch(BatchFormat::Compact))),
+                Ok(format) => (batch.frame_length() == Ok(bytes.len())).then(|| (batch.check(), Self::Batch(format))),
             }),
-            FrameType::Proof => ProofRequest::ref_from_prefix(bytes)
-                .ok()
-                .map(|(frame, padding)| (padded(frame.check(), padding), Shape::Proof, Self::Proof)),
-            FrameType::Headers => HeadersFrame::ref_from_prefix(bytes)
-                .ok()
-                .map(|(frame, padding)| (padded(frame.check(), padding), Shape::Headers, Self::Headers)),
-            FrameType::Info => {
-                InfoFrame::ref_from_bytes(bytes).ok().map(|frame| (frame.check(), Shape::Info, Self::Info))
-            }
-            FrameType::Verify => Verify::check(bytes).map(|(status, _)| (status, Shape::Verify, Self::Verify)),
-            FrameType::Finality => FinalityFrame::ref_from_prefix(bytes)
-                .ok()
-                .map(|(frame, padding)| (padded(frame.check(), padding), Shape::Finality, Self::Finality)),
-            FrameType::Change => {
-                ChangeFrame::ref_from_bytes(bytes).ok().map(|frame| (frame.check(), Shape::Change, Self::Change))
-            }
-            FrameType::Feed => {
-                FeedFrame::ref_from_bytes(bytes).ok().map(|frame| (frame.check(), Shape::Feed, Self::Feed))
-            }
-            FrameType::History => HistoryFrame::ref_from_prefix(bytes)
-                .ok()
-                .map(|(frame, padding)| (padded(frame.check(), padding), Shape::History, Self::History)),
-            FrameType::Assets => AssetsFrame::ref_from_prefix(bytes)
-                .ok()
-                .map(|(frame, padding)| (padded(frame.check(), padding), Shape::Assets, Self::Assets)),
+            FrameType::Proof => padded(bytes, ProofRequest::check).map(|status| (status, Self::Proof)),
+            FrameType::Headers => padded(bytes, HeadersFrame::check).map(|status| (status, Self::Headers)),
+            FrameType::Info => InfoFrame::ref_from_bytes(bytes).ok().map(|frame| (frame.check(), Self::Info)),
+            FrameType::Verify => Verify::check(bytes).map(|(status, _)| (status, Self::Verify)),
+            FrameType::Finality => padded(bytes, FinalityFrame::check).map(|status| (status, Self::Finality)),
+            FrameType::Change => ChangeFrame::ref_from_bytes(bytes).ok().map(|frame| (frame.check(), Self::Change)),
+            FrameType::Feed => FeedFrame::ref_from_bytes(bytes).ok().map(|frame| (frame.check(), Self::Feed)),
+            FrameType::History => padded(bytes, HistoryFrame::check).map(|status| (status, Self::History)),
+            FrameType::Assets => padded(bytes, AssetsFrame::check).map(|status| (status, Self::Assets)),
         };
         match checked {
-            Some((Status::Ok, _, kind)) => Ok(kind),
-            Some((status, shape, _)) => refuse(status, shape),
+            Some((Status::Ok, parsed)) => Ok(parsed),
+            Some((status, _)) => refuse(status, Shape::Framed(kind)),
             None => refuse(Status::Malformed, error),
         }
     }
@@ -301,12 +238,16 @@ impl Kind {
     }
 }
 
-/// `MALFORMED` if padding is not zero.
-fn padded(status: Status, padding: &[u8]) -> Status {
-    match status {
+/// The status of a request that is followed by padding: `MALFORMED` if that is not zero. `None` if it is too short.
+fn padded<T: FromBytes + KnownLayout + Immutable + Unaligned>(
+    bytes: &[u8],
+    check: impl FnOnce(&T) -> Status,
+) -> Option<Status> {
+    let (request, padding) = T::ref_from_prefix(bytes).ok()?;
+    Some(match check(request) {
         Status::Ok if !is_zero(padding) => Status::Malformed,
         status => status,
-    }
+    })
 }
 
 /// Whether all bytes are zero: in blocks, which compile to vector instructions.

@@ -1,6 +1,6 @@
 //! The full transfer frame.
 
-use crate::{FrameHeader, FrameType, FullFrame, Promise, SignedOperation, Status};
+use crate::{FrameHeader, FrameType, FullFrame, FullReply, Promise, SignedOperation, Status};
 
 impl FullFrame {
     /// The request for a signed operation.
@@ -14,5 +14,14 @@ impl FullFrame {
         self.header.set_reply();
         self.signed.operation.set_reply(status, value);
         self.signed.promise = promise.code();
+    }
+}
+
+impl FullReply {
+    /// Turns the request, or another reply, into a refusal, in place.
+    pub(crate) fn set_refusal(&mut self, status: Status) {
+        self.header.set_reply();
+        self.operation.set_reply(status, 0);
+        self.promise = Promise::Default.code();
     }
 }

@@ -53,9 +53,9 @@ pub use codes::{
     BatchFormat, Chain, Command, DEFAULT_PORT, ERROR_TYPE, ETHERNET_DATAGRAM, FrameType, MAGIC, MAX_DATAGRAM,
     MESSAGE_REPLY_BIT, MIN_DATAGRAM, Promise, Query, REPLY_BIT, Status, VERSION, VerifyCommand, VerifyingKeyId,
 };
-pub use error::ParseError;
+pub use error::{ParseError, write_refusal};
 pub use fast_path::ParsedVote;
-pub use frame::{Assets, Finality, Frame, FrameMut, Headers, History, Proof};
+pub use frame::{Frame, FrameMut, Padded};
 pub use ids::{AccountId, ParseIdError, TransactionId};
 pub use layouts::{
     AssetTotal, AssetsFrame, BatchHeader, BlsBody, ChangeFrame, CompactEntry, CompactFrame, DelayBody, EcdsaBody,

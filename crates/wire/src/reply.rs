@@ -7,7 +7,7 @@ use crate::{
     VerifyHeader, VerifyResult,
 };
 use core::fmt;
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 /// A reply of a node. Its variable parts have the lengths given in it; nothing else in it may be trusted.
 #[derive(Clone, Copy, Debug)]
@@ -362,11 +362,7 @@ impl<'a> HistoryReply<'a> {
     fn parse(bytes: &'a [u8]) -> Result<Self, ReplyError> {
         let (fixed, rest) = HistoryFrame::ref_from_prefix(bytes).map_err(|_| ReplyError::WrongLength)?;
         let status = known(fixed.status())?;
-        let entries = <[HistoryEntry]>::ref_from_bytes(rest).map_err(|_| ReplyError::WrongLength)?;
-        if entries.len() != usize::from(fixed.count.get()) || !(status.is_ok() || entries.is_empty()) {
-            return Err(ReplyError::WrongLength);
-        }
-        Ok(Self { fixed, status, entries })
+        Ok(Self { fixed, status, entries: rows(rest, fixed.count.get(), status)? })
     }
 }
 
@@ -374,11 +370,21 @@ impl<'a> AssetsReply<'a> {
     fn parse(bytes: &'a [u8]) -> Result<Self, ReplyError> {
         let (fixed, rest) = AssetsFrame::ref_from_prefix(bytes).map_err(|_| ReplyError::WrongLength)?;
         let status = known(fixed.status())?;
-        let totals = <[AssetTotal]>::ref_from_bytes(rest).map_err(|_| ReplyError::WrongLength)?;
-        if totals.len() != usize::from(fixed.count.get()) || !(status.is_ok() || totals.is_empty()) {
-            return Err(ReplyError::WrongLength);
-        }
-        Ok(Self { fixed, status, totals })
+        Ok(Self { fixed, status, totals: rows(rest, fixed.count.get(), status)? })
+    }
+}
+
+/// The rows that make up the rest of a reply; a refusal has none.
+fn rows<T: FromBytes + KnownLayout + Immutable + Unaligned>(
+    rest: &[u8],
+    count: u16,
+    status: Status,
+) -> Result<&[T], ReplyError> {
+    let rows = <[T]>::ref_from_bytes(rest).map_err(|_| ReplyError::WrongLength)?;
+    if rows.len() == usize::from(count) && (status.is_ok() || rows.is_empty()) {
+        Ok(rows)
+    } else {
+        Err(ReplyError::WrongLength)
     }
 }
 
