@@ -84,6 +84,6 @@ pub use histogram::{Histogram, HistogramSnapshot};
 pub use parking::{Departures, Parking};
 pub use path::DataPath;
 pub use rtl::{RtlBackend, RtlConfig};
-pub use streams::{FeedCarrier, StreamLimits, Streams, Subscription, WithStreams};
+pub use streams::{FeedCarrier, StreamLimits, Streams, Subscriber, Subscription, WithStreams};
 pub use sys::pin_thread;
 pub use udp::{UdpBackend, UdpConfig, UdpTransmitter};

@@ -117,12 +117,25 @@ pub enum FeedCarrier {
     WebSocket,
 }
 
-/// Where connections that ask for a feed are passed to.
-#[derive(Debug)]
-struct Feeds {
+/// Passes connections that ask for a feed to the thread that serves feeds.
+#[derive(Clone, Debug)]
+pub struct Subscriber {
     subscriptions: SyncSender<Subscription>,
     /// Wakes the receiver.
     waker: Waker,
+}
+
+impl Subscriber {
+    /// Passes connections to the receiver of `subscriptions`, and wakes it.
+    pub fn new(subscriptions: SyncSender<Subscription>, waker: Waker) -> Self {
+        Self { subscriptions, waker }
+    }
+
+    /// Serves a feed on a connection. If too many wait already, closes it: its client tries again.
+    pub fn subscribe(&self, subscription: Subscription) {
+        let _ = self.subscriptions.try_send(subscription);
+        self.waker.wake();
+    }
 }
 
 /// State that the connections' thread shares with the data path and with senders of replies.
@@ -197,7 +210,7 @@ pub struct Streams {
     acceptor: Acceptor,
     /// New limits after a reload.
     reloads: (Sender<StreamLimits>, Receiver<StreamLimits>),
-    feeds: Option<Feeds>,
+    feeds: Option<Subscriber>,
 }
 
 struct Connection {
@@ -353,10 +366,9 @@ impl Streams {
         self.reloads.0.clone()
     }
 
-    /// Passes connections that ask for a feed to `subscriptions`, and wakes the receiver. If that has no room, the
-    /// connection is closed. Without this, feed frames go to the data path.
-    pub fn with_feeds(self, subscriptions: SyncSender<Subscription>, waker: Waker) -> Self {
-        Self { feeds: Some(Feeds { subscriptions, waker }), ..self }
+    /// Passes on connections that ask for a feed. Without this, feed frames go to the data path.
+    pub fn with_feeds(self, feeds: Subscriber) -> Self {
+        Self { feeds: Some(feeds), ..self }
     }
 
     /// Serves the connections until `stop` is set.
@@ -508,13 +520,7 @@ impl Streams {
             }
         }
         if let (Some(request), Some(feeds)) = (connection.feed, &self.feeds) {
-            // Without room, dropping it closes the connection: its client tries again.
-            let _ = feeds.subscriptions.try_send(Subscription {
-                stream: connection.stream,
-                carrier: FeedCarrier::Stream,
-                request,
-            });
-            feeds.waker.wake();
+            feeds.subscribe(Subscription { stream: connection.stream, carrier: FeedCarrier::Stream, request });
         }
     }
 }

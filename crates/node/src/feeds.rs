@@ -32,7 +32,7 @@ use std::{
 
 use ledger::journal::Log;
 use net::Waker;
-use nic::{Streams, Subscription};
+use nic::{Streams, Subscriber, Subscription};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use wire::Promise;
 
@@ -115,21 +115,6 @@ struct Source {
     counters: Arc<FeedCounters>,
 }
 
-/// Passes connections to the thread of feeds.
-#[derive(Clone, Debug)]
-pub(crate) struct Subscriber {
-    subscriptions: SyncSender<Subscription>,
-    waker: Waker,
-}
-
-impl Subscriber {
-    /// Serves a feed on a connection. If too many wait already, closes it: its client tries again.
-    pub fn subscribe(&self, subscription: Subscription) {
-        let _ = self.subscriptions.try_send(subscription);
-        self.waker.wake();
-    }
-}
-
 /// All feeds; [`Feeds::run`] needs its own thread.
 #[derive(Debug)]
 pub(crate) struct Feeds {
@@ -158,8 +143,8 @@ impl Feeds {
         let patience = Duration::from_millis(config.limits.frame_timeout);
         let source = Source { log: log.clone(), promise, patience, counters };
         let (feeds, sender) = Self::new(source, config.limits.feeds)?;
-        let subscriber = Subscriber { subscriptions: sender.clone(), waker: feeds.waker.clone() };
-        Ok((streams.with_feeds(sender, feeds.waker.clone()), Some((feeds, subscriber))))
+        let subscriber = Subscriber::new(sender, feeds.waker.clone());
+        Ok((streams.with_feeds(subscriber.clone()), Some((feeds, subscriber))))
     }
 
     fn new(source: Source, limit: usize) -> io::Result<(Self, SyncSender<Subscription>)> {

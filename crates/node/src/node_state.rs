@@ -18,17 +18,12 @@ use ledger::{
     builder::{BlockBuilder, Observer},
     journal::{Log, Submitter},
 };
-use nic::{Costs, Counters, Histogram, rtl::RtlCounters};
+use nic::{Costs, Counters, Histogram, Subscriber, rtl::RtlCounters};
 use proof::Cache;
 use xdp::{Counter, Gauge, InNicLedger, Program, State};
 
 use crate::{
-    config,
-    disk::Disk,
-    feeds::{FeedCounters, Subscriber},
-    follow::FollowStatus,
-    follower,
-    replica::order_status::OrderStatus,
+    config, disk::Disk, feeds::FeedCounters, follow::FollowStatus, follower, replica::order_status::OrderStatus,
     retries::RetryFigures,
 };
 

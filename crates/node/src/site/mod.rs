@@ -12,13 +12,12 @@ use chain::own::{self, DamagedBlock};
 use esplora::Api;
 use kv::service::Service;
 use net::Prefix;
-use nic::{FeedCarrier, Subscription};
+use nic::{FeedCarrier, Subscriber, Subscription};
 use wire::{FeedFrame, Frame, Status};
 use zerocopy::IntoBytes;
 
 use crate::{
     Config,
-    feeds::Subscriber,
     http::{Get, Reply, Site},
     listings::{Listings, Refusal},
     metrics,
