@@ -156,6 +156,13 @@ impl Index {
         accounts: u64,
         entries: impl IntoIterator<Item = IndexEntry>,
     ) -> Result<Self, OrderError> {
+        let mut index = Self::filled(height, accounts, entries)?;
+        index.count_issued();
+        Ok(index)
+    }
+
+    /// The same without the issued amounts.
+    fn filled(height: u32, accounts: u64, entries: impl IntoIterator<Item = IndexEntry>) -> Result<Self, OrderError> {
         let mut index = Self { images: Images::new(height), ..Self::for_accounts(accounts) };
         let mut before = None;
         let (mut number, mut group) = (0, Vec::new());
@@ -175,13 +182,13 @@ impl Index {
             index.assets += u64::from(entry.asset().is_some());
         }
         index.trie.fill(&mut index.pages, &group);
-        index.count_issued();
         Ok(index)
     }
 
     /// The same of the entries of a snapshot that was written after the block at `begun`, while blocks up to `height`
     /// were added: [`begin_catching_up`](Self::begin_catching_up) must follow. Holds and assets never change, so they
-    /// are as of `begun`, and the transactions after it add theirs again.
+    /// are as of `begun`, and the transactions after it add theirs again. Its end counts
+    /// the issued amounts.
     pub fn from_snapshot(
         height: u32,
         begun: u32,
@@ -189,7 +196,7 @@ impl Index {
         entries: impl IntoIterator<Item = IndexEntry>,
     ) -> Result<Self, OrderError> {
         let is_older = |entry: &IndexEntry| entry.is_account() || entry.height.get() <= begun;
-        Self::from_entries(height, accounts, entries.into_iter().filter(is_older))
+        Self::filled(height, accounts, entries.into_iter().filter(is_older))
     }
 
     /// Number of accounts, holds and assets, including those of an open block.
