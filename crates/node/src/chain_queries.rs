@@ -39,14 +39,12 @@ impl ChainQueries {
         let account = request.account;
         let has_cursor = request.flags & HistoryFrame::CURSOR != 0;
         let cursor = Locator { height: request.cursor_height.get(), position: request.cursor_position.get() };
-        // Read first: the page has all transactions up to this tip, and none after it.
-        let tip = self.0.tip().height();
-        let mut filter = self.filter(request).map_err(refusal)?;
-        filter.places.end = filter.places.end.min(Filter::start_of(tip + 1));
         let limits = PageLimits { rows, examined: MAX_EXAMINED };
-        let page = match self.0.page(&account, &filter, has_cursor.then_some(cursor), limits) {
+        let page = match self.0.page(&account, &filter(request), has_cursor.then_some(cursor), limits) {
             // The cursor was pruned since the page that named it.
-            Err(Error::Pruned { first, .. }) => Page { first_retained: Some(first), ..Page::default() },
+            Err(Error::Pruned { first, .. }) => {
+                Page { height: self.0.tip().height(), first_retained: Some(first), ..Page::default() }
+            }
             // Without a page the cursor is no transaction of the account.
             page => page.map_err(refusal)?.ok_or((Status::NotFound, 0))?,
         };
@@ -78,51 +76,41 @@ impl ChainQueries {
         (request.cursor_height, request.cursor_position) = (next.height.into(), next.position.into());
         // A chain has fewer blocks than there are numbers of 32 bits.
         request.first_retained.set(page.first_retained.unwrap_or_else(|| self.0.first_retained()) as u32);
-        request.tip_height.set(tip);
+        request.tip_height.set(page.height);
         Ok(HistoryFrame::LENGTH + length)
-    }
-
-    fn filter(&self, request: &HistoryFrame) -> Result<Filter, Error> {
-        let mut filter = Filter {
-            role: match request.role {
-                HistoryFrame::SOURCE => Some(Role::Source),
-                HistoryFrame::DESTINATION => Some(Role::Destination),
-                _ => None,
-            },
-            counterpart: Some(request.counterpart).filter(|counterpart| *counterpart != AccountId::ZERO),
-            is_open_hold: request.flags & HistoryFrame::OPEN_HOLDS != 0,
-            ..Filter::default()
-        };
-        if request.commands.get() != 0 {
-            filter.commands.extend(Command::ALL.iter().filter(|command| request.selects(**command)));
-        }
-        let mut first = u64::from(request.first_height.get());
-        if request.first_time.get() > 0 {
-            first = first.max(self.0.first_since(request.first_time.get())?);
-        }
-        filter.places.start = Filter::start_of(first);
-        if request.end_height.get() > 0 {
-            filter.places.end = Filter::start_of(request.end_height.get().into());
-        }
-        if request.end_time.get() > 0 {
-            let end = Filter::start_of(self.0.first_since(request.end_time.get())?);
-            filter.places.end = filter.places.end.min(end);
-        }
-        Ok(filter)
     }
 
     fn assets(&self, request: &mut AssetsFrame, room: &mut [u8]) -> Result<usize, Refusal> {
         let rows = rows::<AssetTotal>(request.count.get(), AssetsFrame::LENGTH, room)?;
-        let (tip, mut issued) = self.0.issued(request.first_asset.get(), rows + 1);
-        let next = if issued.len() > rows { issued.pop().map_or(0, |(asset, _)| asset) } else { 0 };
-        for ((asset, issued), room) in issued.iter().zip(room.chunks_exact_mut(AssetTotal::LENGTH)) {
+        let page = self.0.issued(request.first_asset.get(), rows);
+        for ((asset, issued), room) in page.amounts.iter().zip(room.chunks_exact_mut(AssetTotal::LENGTH)) {
             room.copy_from_slice(AssetTotal::new(*asset, *issued).as_bytes());
         }
         request.header.set_reply();
-        request.count.set(issued.len() as u16);
-        request.next_asset.set(next);
-        request.tip_height.set(tip.height());
-        Ok(AssetsFrame::LENGTH + issued.len() * AssetTotal::LENGTH)
+        request.count.set(page.amounts.len() as u16);
+        request.next_asset.set(page.next.unwrap_or(0));
+        request.tip_height.set(page.height);
+        Ok(AssetsFrame::LENGTH + page.amounts.len() * AssetTotal::LENGTH)
+    }
+}
+
+/// The conditions of a request.
+fn filter(request: &HistoryFrame) -> Filter {
+    // The end of a range is 0 if it has none.
+    let end = |end: u64| if end == 0 { u64::MAX } else { end };
+    let commands = if request.commands.get() == 0 { [].iter() } else { Command::ALL.iter() };
+    Filter {
+        commands: commands.copied().filter(|command| request.selects(*command)).collect(),
+        counterpart: Some(request.counterpart).filter(|counterpart| *counterpart != AccountId::ZERO),
+        role: match request.role {
+            HistoryFrame::SOURCE => Some(Role::Source),
+            HistoryFrame::DESTINATION => Some(Role::Destination),
+            _ => None,
+        },
+        is_open_hold: request.flags & HistoryFrame::OPEN_HOLDS != 0,
+        places: Filter::start_of(request.first_height.get().into())
+            ..Filter::start_of(end(request.end_height.get().into())),
+        times: request.first_time.get()..end(request.end_time.get()),
     }
 }
 

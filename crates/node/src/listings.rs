@@ -349,14 +349,15 @@ impl Listings {
     }
 
     fn assets(&self, after: Option<u32>, count: usize) -> AssetList {
-        let first = after.map_or(Some(0), |after| after.checked_add(1));
-        let (tip, mut issued) = self.0.issued(first.unwrap_or(u32::MAX), count + 1);
-        // There is no code after the last one.
-        issued.truncate(if first.is_some() { issued.len() } else { 0 });
-        let more = issued.len() > count;
-        issued.truncate(count);
-        let assets = issued.iter().map(|(asset, issued)| Asset { asset: *asset, issued: issued.to_string() }).collect();
-        AssetList { height: tip.height(), network: Some(self.network()), assets, more }
+        // No code follows the last one.
+        let (first, count) = match after.map_or(Some(0), |after| after.checked_add(1)) {
+            Some(first) => (first, count),
+            None => (u32::MAX, 0),
+        };
+        let page = self.0.issued(first, count);
+        let assets = page.amounts.iter().map(|(asset, issued)| Asset { asset: *asset, issued: issued.to_string() });
+        let more = count > 0 && page.next.is_some();
+        AssetList { height: page.height, network: Some(self.network()), assets: assets.collect(), more }
     }
 
     /// The asset of an account or a hold; 0 as well if it has been closed since.
@@ -369,13 +370,12 @@ impl Listings {
     }
 
     fn history(&self, account: AccountId, parameters: &Parameters) -> Result<History, Refusal> {
-        let height = self.0.tip().height();
         let commands = parameters.get("kind").map(parse_commands).transpose()?.unwrap_or_default();
-        let (page, times) = self.page(account, parameters, height, Filter { commands, ..Filter::default() })?;
+        let (page, times) = self.page(account, parameters, Filter { commands, ..Filter::default() })?;
         let rows = page.transactions.iter().zip(&times);
         let transactions = rows.map(|((at, operation), time)| Transaction::new(*at, *time, operation)).collect();
         Ok(History {
-            height,
+            height: page.height,
             network: Some(self.network()),
             transactions,
             more: page.next.is_some(),
@@ -387,14 +387,13 @@ impl Listings {
     /// The open holds of an account, as payer or receiver. The index finds a hold by its id, so they are looked for in
     /// the account's history.
     fn holds(&self, account: AccountId, parameters: &Parameters) -> Result<HoldList, Refusal> {
-        let height = self.0.tip().height();
         let filter = Filter { commands: vec![Command::Hold], is_open_hold: true, ..Filter::default() };
-        let (page, times) = self.page(account, parameters, height, filter)?;
+        let (page, times) = self.page(account, parameters, filter)?;
         let now = now();
         let rows = page.transactions.iter().zip(&times);
         let holds = rows.map(|((at, operation), time)| Hold::new(*at, *time, operation, now)).collect();
         Ok(HoldList {
-            height,
+            height: page.height,
             network: Some(self.network()),
             holds,
             more: page.next.is_some(),
@@ -403,15 +402,8 @@ impl Listings {
         })
     }
 
-    /// A page of an account's history up to the block at `height`, and the times of its transactions. The parameters
-    /// complete the filter.
-    fn page(
-        &self,
-        account: AccountId,
-        parameters: &Parameters,
-        height: u64,
-        filter: Filter,
-    ) -> Result<(Page, Vec<u64>), Refusal> {
+    /// A page of an account's history, and the times of its transactions. The parameters complete the filter.
+    fn page(&self, account: AccountId, parameters: &Parameters, filter: Filter) -> Result<(Page, Vec<u64>), Refusal> {
         let mut filter = Filter {
             counterpart: parameters.get("counterpart").map(parse_account).transpose()?,
             role: parameters.get("role").map(parse_role).transpose()?,
@@ -425,7 +417,7 @@ impl Listings {
                 start = start.or(Some(at));
             }
             Some(Bound::Block(height)) => filter.places.end = Filter::start_of(height),
-            Some(Bound::Time(time)) => filter.places.end = Filter::start_of(self.0.first_since(time)?),
+            Some(Bound::Time(time)) => filter.times.end = time,
             None => {}
         }
         match parameters.get("after").map(|text| Bound::parse("after", text)).transpose()? {
@@ -433,10 +425,9 @@ impl Listings {
                 filter.places.start = Locator { position: at.position.saturating_add(1), ..at };
             }
             Some(Bound::Block(height)) => filter.places.start = Filter::start_of(height.saturating_add(1)),
-            Some(Bound::Time(time)) => filter.places.start = Filter::start_of(self.0.first_since(time)?),
+            Some(Bound::Time(time)) => filter.times.start = time,
             None => {}
         }
-        filter.places.end = filter.places.end.min(Filter::start_of(height + 1));
         let limits = PageLimits { rows: count(parameters)?, examined: MOST };
         let Some(page) = self.0.page(&account, &filter, start, limits)? else {
             let at = start.map_or_else(String::new, format_locator);

@@ -1,5 +1,6 @@
 //! State that the block builder and readers of our own chain share.
 use super::error::{Damage, Error};
+use super::reader::IssuedPage;
 use super::record::Record;
 use super::store::Store;
 use super::tip::Tip;
@@ -83,13 +84,15 @@ impl ChainState {
         (state.tip, state.index.committed(account))
     }
 
-    /// The last block, and at most `limit` issued amounts by asset as of it, from the asset `first` on.
-    pub(super) fn issued(&self, first: u32, limit: usize) -> (Tip, Vec<(u32, u128)>) {
+    /// The issued amounts of at most `limit` assets as of the last block, from the asset `first` on.
+    pub(super) fn issued(&self, first: u32, limit: usize) -> IssuedPage {
         let state = self.state();
         let of_0 = state.tip.issued.saturating_sub(state.index.issued_of_assets());
         let of_0 = (first == 0).then_some((0, of_0));
         let of_others = state.index.issued_by_asset().range(first..).map(|(asset, issued)| (*asset, *issued));
-        (state.tip, of_0.into_iter().chain(of_others).take(limit).collect())
+        let mut all = of_0.into_iter().chain(of_others);
+        let amounts = all.by_ref().take(limit).collect();
+        IssuedPage { height: state.tip.height(), amounts, next: all.next().map(|(asset, _)| asset) }
     }
 
     /// The height of the last stated index root, and the first `limit` accounts after `after` as of it, in the index's

@@ -62,6 +62,8 @@ pub struct Filter {
     pub is_open_hold: bool,
     /// The places to select from. The walk starts at the newest transaction nevertheless, and ends at the first place.
     pub places: Range<Locator>,
+    /// The times of blocks to select from, in microseconds since the Unix epoch.
+    pub times: Range<u64>,
 }
 
 impl Filter {
@@ -82,6 +84,7 @@ impl Default for Filter {
             role: None,
             is_open_hold: false,
             places: Locator { height: 0, position: 0 }..Self::END,
+            times: 0..u64::MAX,
         }
     }
 }
@@ -98,6 +101,8 @@ pub struct PageLimits {
 /// A page of a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
+    /// Height of the tip: the page has the transactions up to this block, and none after it.
+    pub height: u64,
     /// The selected transactions, newest first.
     pub transactions: Vec<(Locator, Operation)>,
     /// The last transaction examined, if there may be more: the next page is before it. Later blocks do not move it.
@@ -116,14 +121,17 @@ impl OwnReader {
         before: Option<Locator>,
         limits: PageLimits,
     ) -> Result<Option<Page>, Error> {
+        // Read first: later blocks are not in the page, whatever their times are.
+        let height = self.tip().height();
+        let places = self.places(filter, height)?;
         let walk = match before {
             Some(at) => self.history_before(account, at)?,
             None => Some(self.history(account)?),
         };
         let Some(mut walk) = walk else { return Ok(None) };
-        let mut page = Page::default();
+        let mut page = Page { height, ..Page::default() };
         for _ in 0..limits.examined {
-            if page.transactions.len() == limits.rows || !is_within(&walk, filter) {
+            if page.transactions.len() == limits.rows || !is_within(&walk, &places) {
                 break;
             }
             let (at, operation) = match walk.next() {
@@ -136,18 +144,35 @@ impl OwnReader {
                 None => break,
             };
             page.next = Some(at);
-            if self.selects(filter, account, at, &operation)? {
+            if places.contains(&at) && self.selects(filter, account, at, &operation)? {
                 page.transactions.push((at, operation));
             }
         }
-        page.next = page.next.filter(|_| is_within(&walk, filter));
+        page.next = page.next.filter(|_| is_within(&walk, &places));
         Ok(Some(page))
+    }
+
+    /// The places that a filter selects from, up to the block at `height`.
+    fn places(&self, filter: &Filter, height: u64) -> Result<Range<Locator>, Error> {
+        let Filter { places, times, .. } = filter;
+        let (mut start, mut end) = (places.start, places.end.min(Filter::start_of(height + 1)));
+        if times.start > 0 {
+            start = start.max(Filter::start_of(self.first_since_up_to(times.start, height)?));
+        }
+        if times.end < u64::MAX {
+            end = end.min(Filter::start_of(self.first_since_up_to(times.end, height)?));
+        }
+        Ok(start..end)
     }
 
     /// The height of the first block that was made at a time, in microseconds since the Unix epoch, or later; the
     /// height after the tip if all are older. The times of blocks never fall.
     pub fn first_since(&self, time: u64) -> Result<u64, Error> {
-        partition_point(0..self.tip().height() + 1, |height| Ok(self.time(height)? < time))
+        self.first_since_up_to(time, self.tip().height())
+    }
+
+    fn first_since_up_to(&self, time: u64, tip: u64) -> Result<u64, Error> {
+        partition_point(0..tip + 1, |height| Ok(self.time(height)? < time))
     }
 
     /// Whether the hold that the HOLD at a place makes is open.
@@ -161,15 +186,14 @@ impl OwnReader {
         let Ok(command) = operation.command() else { return Ok(false) };
         let is_source = operation.source == *account;
         let counterpart = if is_source { operation.other_account() } else { Some(operation.source) };
-        let is_selected = filter.places.contains(&at)
-            && (filter.commands.is_empty() || filter.commands.contains(&command))
+        let is_selected = (filter.commands.is_empty() || filter.commands.contains(&command))
             && filter.counterpart.is_none_or(|wanted| counterpart == Some(wanted))
             && filter.role.is_none_or(|role| is_source == (role == Role::Source));
         Ok(is_selected && (!filter.is_open_hold || command == Command::Hold && self.is_open_hold(at, operation)?))
     }
 }
 
-/// Whether a walk's next transaction, if any, is in or after the places of a filter.
-fn is_within(walk: &History, filter: &Filter) -> bool {
-    walk.next_place().is_some_and(|at| at >= filter.places.start)
+/// Whether a walk's next transaction, if any, is in or after some places.
+fn is_within(walk: &History, places: &Range<Locator>) -> bool {
+    walk.next_place().is_some_and(|at| at >= places.start)
 }

@@ -67,7 +67,7 @@ pub use chain::{NextBlock, OwnChain};
 pub use copy::copy;
 pub use error::{Damage, DamagedBlock, Error};
 pub use history::{Filter, History, Page, PageLimits, Role};
-pub use reader::{EARLIER_BLOCKS, IndexEntryAnswer, OwnReader, TransactionAnswer, WholeBlock};
+pub use reader::{EARLIER_BLOCKS, IndexEntryAnswer, IssuedPage, OwnReader, TransactionAnswer, WholeBlock};
 pub use record::block_bytes;
 pub use root_schedule::RootSchedule;
 pub use scrub::{Scrub, Scrubbed};

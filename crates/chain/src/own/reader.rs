@@ -65,6 +65,17 @@ pub struct WholeBlock {
     pub tails: Vec<SignedTail>,
 }
 
+/// A part of the issued amounts by asset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IssuedPage {
+    /// Height of the block that the amounts are as of.
+    pub height: u64,
+    /// Assets and issued amounts, ascending.
+    pub amounts: Vec<(u32, u128)>,
+    /// The first asset after these, if there is one.
+    pub next: Option<u32>,
+}
+
 /// A handle for reading our own chain. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct OwnReader(Arc<ChainState>);
@@ -209,11 +220,10 @@ impl OwnReader {
         self.0.accounts(after, limit)
     }
 
-    /// The last block, and the issued amount of each asset as of it, ascending: at most `limit`, from the asset `first`
-    /// on.
+    /// The issued amounts of at most `limit` assets, from the asset `first` on.
     ///
     /// Asset 0 is always among them, less the deposits that were paid; others if anything of them was issued.
-    pub fn issued(&self, first: u32, limit: usize) -> (Tip, Vec<(u32, u128)>) {
+    pub fn issued(&self, first: u32, limit: usize) -> IssuedPage {
         self.0.issued(first, limit)
     }
 

@@ -122,7 +122,7 @@ fn a_page_examines_no_more_than_its_limit_and_ends_at_the_first_place() {
     let transfers = Filter { commands: vec![Command::Transfer], ..Filter::default() };
     let limits = PageLimits { rows: 5, examined: 12 };
     let page = |filter: &Filter, before| reader.page(&account(1), filter, before, limits).unwrap().unwrap();
-    let none = |next| Page { next, ..Page::default() };
+    let none = |next| Page { height: 4, next, ..Page::default() };
     assert_eq!(page(&transfers, None), none(Some(place(3, 8))));
     assert_eq!(page(&transfers, Some(place(3, 8))), none(Some(place(2, 6))));
     assert_eq!(page(&transfers, Some(place(1, 3))), none(None));
